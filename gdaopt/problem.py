@@ -146,6 +146,11 @@ class MetricProblem:
         """Whether the objective is convex: all are that do not say otherwise."""
         return bool(getattr(self.objective, "convex", True))
 
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the objective keeps metrics positive definite, see `Objective.barrier`."""
+        return bool(getattr(self.objective, "barrier", False))
+
     def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, which is nearly as good to learn from.
 

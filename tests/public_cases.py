@@ -316,6 +316,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             methods.ProjectedGradient,
             {**_LIMITS, "projection": "dykstra"},
         ),
+        "methods.ProjectedNewton": (methods.ProjectedNewton, {**_LIMITS}),
         "certify": (gda.certify, {"problem": problem, "metric": M, "multipliers": None}),
         "check_objective": (
             gda.check_objective,

@@ -8,7 +8,8 @@ The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(
 below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
 need not be in the set. A multiple of M often gives a far better bound: where Q has a
 log-determinant ("Proposition: scaled certificate"), and where the trace bound is far from binding
-("Proposition: inflated certificate"). All bounds are lowered by their possible round-off.
+("Proposition: inflated certificate"). Where Q has a barrier, the dual problem has the best bound of
+all ("Proposition: dual certificate"). All bounds are lowered by their possible round-off.
 
 With linear constraints, multipliers take them into the linear function whose minimum over the set
 is known ("Proposition: certificate with linear constraints"); the bounds above hold for it.
@@ -22,6 +23,7 @@ from typing import Literal
 
 import numpy as np
 
+from gdaopt.certificate.dual import dual_bound
 from gdaopt.certificate.tangent import (
     Bound,
     Tangent,
@@ -56,7 +58,7 @@ _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off l
 _SHARE = 0.01  # of the gap: how near to the best bound that with these multipliers has to be
 _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the smallest
 
-Kind = Literal["linear", "exponential", "scaled", "none"]
+Kind = Literal["linear", "exponential", "scaled", "dual", "none"]
 """Where a lower bound comes from, see `Certificate.bound`."""
 
 
@@ -69,10 +71,10 @@ class Certificate:
     objective : float
         Q at the metric.
     lower_bound : float
-        Of Q over the problem's set: the best of the linear, the exponential and the scaled bound,
-        as far as Q has them; -inf when there is no bound. The scaled bound is the linear bound at a
-        multiple of the metric.
-    bound : {"linear", "exponential", "scaled", "none"}
+        Of Q over the problem's set: the best of the linear, the exponential, the scaled and the
+        dual bound, as far as Q has them; -inf when there is no bound. The scaled bound is the
+        linear bound at a multiple of the metric.
+    bound : {"linear", "exponential", "scaled", "dual", "none"}
         The kind of `lower_bound`.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
@@ -222,6 +224,9 @@ def certify_point(
             frank_wolfe_gap=max(tangent.gap(), 0.0),
         )
     found, kind = _best_bound(tangent)
+    if problem.has_barrier and rows is None:
+        dual = dual_bound(problem, point)
+        found, kind = (dual, "dual") if dual.value > found.value else (found, kind)
     if not found.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     certificate = Certificate(

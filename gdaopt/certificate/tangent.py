@@ -24,7 +24,7 @@ from gdaopt.linalg.masked import (
     magnitude_inner,
     norm,
 )
-from gdaopt.objectives.protocol import BarrierPoint, Point
+from gdaopt.objectives.protocol import Point, ScalablePoint
 from gdaopt.objectives.round_off import UNIT, round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -204,9 +204,9 @@ def best_multiple(tangent: Tangent) -> Tangent:
 
     The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
     atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
-    other atoms have lower prices there. The points of the objective are `BarrierPoint`.
+    other atoms have lower prices there. The points of the objective are `ScalablePoint`.
     """
-    point, atoms = cast(BarrierPoint, tangent.point), tangent.best.atoms
+    point, atoms = cast(ScalablePoint, tangent.point), tangent.best.atoms
     budget = tangent.budget
     at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
     best, best_bound = tangent, -math.inf

@@ -10,6 +10,7 @@ from gdaopt.methods.cvxpy_method import solve_model
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
+from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.solve import METHODS, iterate, make_method, solve
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -29,6 +30,7 @@ __all__ = [
     "Patience",
     "ProgramMethod",
     "ProjectedGradient",
+    "ProjectedNewton",
     "RunEnded",
     "SecondOrder",
     "Semidefinite",

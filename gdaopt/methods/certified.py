@@ -24,6 +24,7 @@ from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import Method
 from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.hull import HullRun
+from gdaopt.methods.projected_newton import newton_answer
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience
 from gdaopt.objectives import Linear, SumObjective
@@ -58,7 +59,8 @@ class Certified(Method):
     In each round the best atoms of the set's exact oracle join the active set, Newton's method
     solves the master problem, which is to find the best weights of all these atoms, and atoms of
     weight 0 leave ("Algorithm: fully corrective Frank–Wolfe"). Over positive definite metrics the
-    atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). The run has
+    atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). Where the objective
+    has a barrier, the run starts where projected Newton steps end (`ProjectedNewton`). It has
     *converged* when the certificate says that the objective is within the tolerance of the optimum,
     and has *stalled* when 8 rounds did not lower the certified gap: the remaining gap
     is round-off.
@@ -136,7 +138,9 @@ class Certified(Method):
                 f"pricing='program' cannot keep linear constraints ({problem.rows.names[0]}, …); "
                 "leave it out: the exact oracle prices by their multipliers"
             )
-        yield from CertifiedRun(self, problem, clock).states()
+        start = newton_answer(self, problem, clock) if self.initial is None else None
+        known = None if start is None else ActiveSet(*problem.feasible_set.decomposed(start))
+        yield from CertifiedRun(self, problem, clock, known).states()
 
 
 class CertifiedRun(HullRun):

@@ -32,6 +32,7 @@ from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.projected_gradient import ProjectedGradient
+from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
@@ -55,6 +56,7 @@ _ALL: tuple[type[Method], ...] = (
     SecondOrder,
     SemidefiniteFrankWolfe,
     ProjectedGradient,
+    ProjectedNewton,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
@@ -100,8 +102,9 @@ def solve(
         (`Balanced`); ``"alternating"`` and ``"joint"`` are the methods of linear programs
         (`Alternating`, `Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of
         the whole set (`FrankWolfe`, `SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand the
-        whole problem to a conic solver (`Semidefinite`, `SecondOrder`); and
-        ``"projected-gradient"`` is the standard method (`ProjectedGradient`).
+        whole problem to a conic solver (`Semidefinite`, `SecondOrder`);
+        ``"projected-gradient"`` is the standard method (`ProjectedGradient`);
+        ``"projected-newton"`` is for objectives with a barrier (`ProjectedNewton`).
     **options
         Options of the named method; with an object they belong in its constructor.
 

@@ -54,6 +54,12 @@ class Objective(ABC):
     convex : bool
         Where it is False, methods look for a stationary point, and nothing is certified
         ("Definition: stationary point").
+    barrier : bool
+        Whether Q is a linear function plus a convex one that is infinite where M is not positive
+        definite, so that only signs and the trace bound are left to keep. Its points are
+        `gdaopt.objectives.protocol.BarrierPoint`, and it has a method ``first_metric(feasible)``,
+        which returns a positive definite start for Newton's method, where ``feasible(A)`` is the
+        nearest matrix to A with feasible off-diagonals.
     tested : bool
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
         differences of values at a metric or two.
@@ -73,6 +79,7 @@ class Objective(ABC):
     n_features: int
     log_convex: bool = False
     convex: bool = True
+    barrier: bool = False
     tested: bool = False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
@@ -15,12 +17,13 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["GMML"]
 
+_DEFINITE = 1e-8  # of the largest entry of D: with so large eigenvalues it is definite
 _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
 
 
@@ -67,6 +70,55 @@ class GMMLPoint(FactoredPoint):
             atoms.projected(atoms.projected(matrix).T) for matrix in (self.inverse, self.pulled)
         )
         return 2 * inverse * pulled
+
+    @property
+    def linear(self) -> FloatArray:
+        """S."""
+        return self.objective.similar
+
+    def conjugate(self, dual: FloatArray) -> tuple[float, float]:
+        """Return ``2 tr (L'DL)^½`` for ``W = LL'`` ("Proposition: dual certificate")."""
+        factor, failed = dpotrf(dual, lower=1, clean=1)
+        if failed:
+            return -math.inf, 0.0
+        D, size = self.objective.dissimilar, len(dual)
+        values, vectors = eigh(factor.T @ D @ factor, check_finite=False)
+        sizes = np.abs(factor)
+        products = float(np.linalg.norm(sizes.T @ np.abs(D) @ sizes))
+        least = np.sqrt(np.maximum(values - 8 * (size + 4) * UNIT * products, 0.0))
+        roots = np.sqrt(np.maximum(values, 0.0))
+        # Where W is off by its factor's round-off, the minimum is off by a product with the
+        # minimiser, whose diagonal these are.
+        turned = solve_triangular(factor, vectors * np.sqrt(roots), trans="T", lower=True)
+        minimiser = np.sqrt((turned**2).sum(axis=1) * np.diagonal(dual)).sum()
+        value = 2 * float(roots.sum())
+        rounded = 4 * (size + 8) * UNIT * (float(minimiser**2) + value)
+        return value, 2 * float((roots - least).sum()) + rounded
+
+    def newton_model(self, units: FloatArray, dtype: type) -> NewtonModel:
+        """Return ``Y ↦ P Y R + R Y P`` with ``P = M⁻¹`` and ``R = M⁻¹ D M⁻¹``, and its inverse."""
+        products = np.outer(units, units)
+        exact = [self.inverse * products, self.pulled * products]
+        of_inverse, of_pulled = (np.diagonal(matrix) for matrix in exact)
+        inverse: Any = exact[0].astype(dtype)
+        pulled: Any = exact[1].astype(dtype)
+        # P = EE' and R = E diag(d) E', so that both are diagonal between E and its transpose.
+        values, vectors = eigh(self.in_factor_coordinates(self.objective.dissimilar))
+        assert self.factor is not None
+        turned: Any = ((self.factor @ vectors) / units[:, None]).astype(dtype)
+        sums: Any = np.add.outer(values, values).astype(dtype)
+
+        def hessian(matrix: Any) -> Any:
+            half = inverse @ matrix @ pulled
+            return half + half.T
+
+        return NewtonModel(
+            hessian,
+            lambda matrix: turned @ ((turned.T @ matrix @ turned) / sums) @ turned.T,
+            np.outer(of_inverse, of_pulled)
+            + np.outer(of_pulled, of_inverse)
+            + 2 * exact[0] * exact[1],
+        )
 
     def line(self, direction: Direction) -> GMMLLine:
         return GMMLLine(self, direction)
@@ -147,9 +199,19 @@ class GMML(Objective):
         raised = dissimilar + max(0.0, -smallest) * np.eye(len(dissimilar))
         self.similar, self.dissimilar = read_only(similar), read_only(raised)
         self.n_features = len(similar)
+        # Along the null space of D a metric may become singular, at a finite value.
+        self.barrier = smallest > _DEFINITE * np.abs(dissimilar).max()
 
     def at(self, metric: FloatArray) -> GMMLPoint:
         return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 (diagonal)
+        """Return the optimum over diagonal metrics, or the identity matrix where it has none."""
+        of_similar, of_dissimilar = np.diagonal(self.similar), np.diagonal(self.dissimilar)
+        if not (of_similar.min() > 0 and of_dissimilar.min() > 0):
+            return np.eye(self.n_features)
+        start: FloatArray = np.diag(np.sqrt(of_dissimilar / of_similar))
+        return start
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``2 ‖D‖ / ρ³`` with the largest eigenvalue of D; None for ρ = 0."""

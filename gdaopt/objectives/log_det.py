@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
+from scipy.linalg.lapack import dpotrf, dtrtri
 
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms, best_pairs, least_pair_price
+from gdaopt.linalg.bridges import largest_forest, with_bridges
 from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import all_edges
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
-from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["LogDet"]
 
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
+_LARGEST_CORRELATION = 1 - 1e-10  # of an edge of the first metric
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
@@ -73,6 +79,38 @@ class LogDetPoint(FactoredPoint):
         """Return ``(u_k' M⁻¹ u_l)²``."""
         projected = atoms.projected(self.inverse)
         return atoms.projected(projected.T) ** 2
+
+    @property
+    def linear(self) -> FloatArray:
+        """S."""
+        return self.objective.covariance
+
+    def conjugate(self, dual: FloatArray) -> tuple[float, float]:
+        """Return ``K + log det W`` ("Proposition: dual certificate")."""
+        factor, failed = dpotrf(dual, lower=1, clean=1)
+        if failed:
+            return -math.inf, 0.0
+        size, logarithms = len(dual), np.log(np.diagonal(factor))
+        # The factor is that of W + E with |E_ij| at most (K + 8) u times the roots of W_ii W_jj.
+        turned = np.abs(dtrtri(factor, lower=1)[0]) @ np.sqrt(np.diagonal(dual))
+        rounded = (size + 8) * UNIT * float(turned @ turned)
+        if not rounded <= _LARGEST_RESIDUAL:
+            return -math.inf, 0.0
+        sizes = size + 2 * float(np.abs(logarithms).sum())
+        return size + 2 * float(logarithms.sum()), 2 * rounded + (size + 8) * UNIT * sizes
+
+    def newton_model(self, units: FloatArray, dtype: type) -> NewtonModel:
+        """Return ``Y ↦ M⁻¹ Y M⁻¹`` and its inverse ``Y ↦ M Y M``."""
+        products = np.outer(units, units)
+        exact = self.inverse * products
+        diagonal = np.diagonal(exact)
+        inverse: Any = exact.astype(dtype)
+        metric: Any = (self.metric / products).astype(dtype)
+        return NewtonModel(
+            lambda matrix: inverse @ matrix @ inverse,
+            lambda matrix: metric @ matrix @ metric,
+            np.outer(diagonal, diagonal) + exact**2,
+        )
 
     def line(self, direction: Direction) -> LogDetLine:
         return LogDetLine(self, direction)
@@ -154,6 +192,7 @@ class LogDet(Objective):
            [-0.476, -0.33 ,  1.289]])
     """
 
+    barrier = True
     tested = True
 
     def __init__(self, S: Any) -> None:
@@ -162,6 +201,46 @@ class LogDet(Objective):
 
     def at(self, metric: FloatArray) -> LogDetPoint:
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
+
+    def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return the optimum over a spanning forest of the largest correlations.
+
+        It has a closed form ("Proposition: bridges"). Where S has no positive diagonal, it is the
+        identity matrix.
+        """
+        variances = np.diagonal(self.covariance)
+        if not variances.min() > 0:
+            return np.eye(self.n_features)
+        forest = largest_forest(feasible(-self.covariance), variances)
+        rows, columns = forest
+        correlations = self.covariance[forest] / np.sqrt(variances[rows] * variances[columns])
+        kept = np.abs(correlations) <= _LARGEST_CORRELATION
+        edges = rows[kept], columns[kept]
+        return with_bridges(np.diag(1 / variances), variances, edges, self.covariance)
+
+    def auto_trace_bound(self) -> float:
+        """Return a bound of the optimum's trace over graph metrics.
+
+        See "Proposition: trace of the most likely metric".
+
+        Raises
+        ------
+        InvalidInputError
+            Where the likelihood has no maximum.
+        """
+        S, edges = self.covariance, all_edges(self.n_features)
+        variances = np.diagonal(S)
+        least = min(float(variances.min()), least_pair_price(S, edges))
+        if least > 0:
+            return self.n_features / least
+        who = f"feature {variances.argmin()} has no variance"
+        if variances.min() > 0:
+            rows, columns, _ = best_pairs(S, 1, edges)
+            who = f"features {rows[0]} and {columns[0]} are perfectly correlated"
+        raise InvalidInputError(
+            f"the likelihood has no maximum over graph metrics: {who}; leave one of them out, or "
+            "pass a number as trace_bound"
+        )
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""

@@ -10,6 +10,8 @@ costs a K×K gradient. For an objective of your own see ``docs/extending.md``.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from gdaopt.linalg.atoms import Atoms
@@ -21,7 +23,17 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["BarrierPoint", "Derivatives", "Expression", "Line", "Point", "Terms", "minimised"]
+__all__ = [
+    "BarrierPoint",
+    "Derivatives",
+    "Expression",
+    "Line",
+    "NewtonModel",
+    "Point",
+    "ScalablePoint",
+    "Terms",
+    "minimised",
+]
 
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
@@ -129,7 +141,7 @@ class Point(Derivatives, Protocol):
         """
 
 
-class BarrierPoint(Point, Protocol):
+class ScalablePoint(Point, Protocol):
     """A point of ``Q(M) = ⟨S, M⟩ - log det M``, which knows the multiples of its metric.
 
     A point with these two members has better certificates ("Proposition: scaled certificate").
@@ -143,6 +155,61 @@ class BarrierPoint(Point, Protocol):
     @abstractmethod
     def scaled(self, factor: float) -> Point:
         """Return the point at a positive multiple of M."""
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonModel:
+    """The second derivatives of an objective at a metric, where features have units of their own.
+
+    In the units t of the features a direction D is ``diag(t) Y diag(t)``, and so is the metric.
+
+    Attributes
+    ----------
+    hessian : callable
+        Takes a symmetric K×K matrix Y and returns ``∇²Q[Y]``, as such a matrix.
+    inverse : callable
+        Its inverse, exact or an approximation of it that is positive definite.
+    of_entries : ndarray of shape (K, K)
+        Half the second derivative by the entries (i, j) and (j, i) together, positive.
+    """
+
+    hessian: Callable[[Any], Any]
+    inverse: Callable[[Any], Any]
+    of_entries: FloatArray
+
+
+class BarrierPoint(Point, Protocol):
+    """A point of an objective with `Objective.barrier`: ``Q(M) = ⟨S, M⟩ + φ(M)``.
+
+    φ is convex, and infinite where M is not positive definite.
+    """
+
+    @property
+    @abstractmethod
+    def linear(self) -> FloatArray:
+        """S."""
+
+    @abstractmethod
+    def conjugate(self, dual: FloatArray) -> tuple[float, float]:
+        """Return ``min ⟨W, M⟩ + φ(M)`` over all M, and how far rounding can have raised it.
+
+        Parameters
+        ----------
+        dual : ndarray of shape (K, K)
+            W, symmetric. Where it is not positive definite, the minimum is -inf.
+        """
+
+    @abstractmethod
+    def newton_model(self, units: FloatArray, dtype: type) -> NewtonModel:
+        """Return the second derivatives.
+
+        Parameters
+        ----------
+        units : ndarray of shape (K,)
+            t > 0.
+        dtype : type
+            Of the numbers that the model computes with.
+        """
 
 
 def minimised(point: Any, log_convex: bool) -> Derivatives:

@@ -71,6 +71,11 @@ class AtomFamily(ABC):
 
     all_unit_vectors: ClassVar[bool] = False
 
+    @property
+    def is_entrywise(self) -> bool:
+        """Whether N need only be positive semidefinite and keep the conditions on entries."""
+        return True
+
     def check_size(self, n_features: int) -> None:  # noqa: B027 (most families fit any size)
         """Raise InvalidInputError when the family has no atoms of K entries."""
 

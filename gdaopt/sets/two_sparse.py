@@ -88,6 +88,11 @@ class TwoSparseAtoms(AtomFamily):
     def _some_are_free(self) -> bool:
         return not self._colors.all()
 
+    @property
+    def is_entrywise(self) -> bool:
+        """Whether the signs of all pairs are given."""
+        return not self._some_are_free
+
     def signs_of(self, edges: Edges) -> FloatArray:
         """Return s for pairs of features, 0 where both signs are possible."""
         if self._signs.ndim == 0:

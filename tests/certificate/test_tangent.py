@@ -113,7 +113,8 @@ def n_checked(seed: int) -> int:
         if certificate.bound != "none":
             count += 1
             assert certificate.lower_bound <= least, seed
-            assert certificate.lower_bound <= exact_bound(problem, objective, metric), seed
+            if certificate.bound != "dual":  # which may be above all tangents at the metric
+                assert certificate.lower_bound <= exact_bound(problem, objective, metric), seed
     return count
 
 

@@ -17,7 +17,7 @@ from tests.certificate_cases import named_set
 
 K = 4
 D = np.random.default_rng(0).standard_normal((30, K))
-REFUSING = ("balanced", "certified", "sdp", "socp")
+REFUSING = ("balanced", "certified", "projected-newton", "sdp", "socp")
 
 
 def saturated(metric: FloatArray) -> tuple[float, FloatArray]:

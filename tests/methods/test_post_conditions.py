@@ -168,6 +168,8 @@ def test_a_state_that_is_not_in_order_ends_the_run(
     if with_row and not METHODS[method].keeps_constraints:
         pytest.skip("the method refuses linear constraints")
     problem, options = case(method, objective_name, set_name, with_row)
+    if method == "projected-newton" and not problem.has_barrier:
+        pytest.skip("the method needs an objective with a barrier")
     if fault in CONTRADICTIONS:
         struck(monkeypatch, method, CONTRADICTIONS[fault], 1)
         with pytest.raises(

@@ -1,6 +1,7 @@
 """The log-determinant objective: NumPy's values, multiples, and optima that are known."""
 
 import math
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -220,3 +221,56 @@ class TestMarkovField:
         # The estimate's errors have a standard deviation of about √(P_ii P_jj / N).
         deviations = np.sqrt(np.outer(*2 * [np.diagonal(precision)]) / self.n_samples)
         assert (np.abs(result.metric - precision) / deviations).max() < 6
+
+
+class TestTraceOfTheOptimum:
+    """ "Proposition: trace of the most likely metric"."""
+
+    def test_is_above_it(self, rng: np.random.Generator) -> None:
+        for n_samples in (2, 3, 8, 100):
+            log_det = gda.LogDet(random_covariance(rng, K, n_samples))
+            bound = log_det.auto_trace_bound()
+            for factor in (1.0, 100.0):
+                problem = gda.MetricProblem(log_det, gda.GraphMetrics(factor * bound, 0.0))
+                result = gda.solve(problem, tolerance=1e-9)
+                assert np.trace(result.metric) < bound * (1 + 1e-6)
+                assert np.vdot(log_det.covariance, result.metric) == pytest.approx(K)
+
+    def test_two_features_with_the_same_correlations(self) -> None:
+        log_det = gda.LogDet([[1.0, 0.5], [0.5, 1.0]])
+        assert log_det.auto_trace_bound() == pytest.approx(2 / 0.5)
+
+    @pytest.mark.parametrize(
+        ("S", "says"),
+        [
+            ([[1.0, 1.0], [1.0, 1.0]], "features 0 and 1 are perfectly correlated"),
+            ([[1.0, 0.0], [0.0, 0.0]], "feature 1 has no variance"),
+        ],
+    )
+    def test_there_is_no_optimum(self, S: list[list[float]], says: str) -> None:
+        with pytest.raises(InvalidInputError, match=f"no maximum over graph metrics: {says}"):
+            gda.LogDet(S).auto_trace_bound()
+
+
+@pytest.mark.parametrize("name", ["log det", "geometric mean"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_newton_model(name: str, dtype: type, rng: np.random.Generator) -> None:
+    """The second derivatives against differences of gradients, their inverse, single entries."""
+    S, D, metric = (random_covariance(rng, K) for _ in range(3))
+    objective = gda.LogDet(S) if name == "log det" else gda.GMML(S, D)
+    units = rng.uniform(0.5, 2.0, K)
+    products, change = np.outer(units, units), random_symmetric(rng, K)
+    model = objective.at(metric).newton_model(units, dtype)
+    accuracy = 1e-5 if dtype is np.float64 else 1e-3
+    step = 1e-6 * change * products
+    expected = (objective.gradient(metric + step) - objective.gradient(metric - step)) / 2e-6
+    found = model.hessian(change.astype(dtype))
+    assert found.dtype == dtype
+    size = np.abs(expected * products).max()
+    np.testing.assert_allclose(found, expected * products, atol=accuracy * size)
+    np.testing.assert_allclose(model.inverse(found), change, atol=30 * accuracy)
+    for i, j in ((0, 1), (2, 4)):
+        entry: Any = np.zeros((K, K), dtype)
+        entry[i, j] = entry[j, i] = 1.0
+        twice = float(np.vdot(entry, model.hessian(entry)))
+        assert model.of_entries[i, j] == pytest.approx(twice / 2, rel=accuracy)

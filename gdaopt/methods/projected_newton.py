@@ -1,0 +1,336 @@
+"""Projected Newton steps for objectives that keep metrics positive definite by themselves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from gdaopt.certificate.dual import dual_bound, trace_multiplier
+from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.linalg.spectrum import is_at_least
+from gdaopt.methods.base import Method, check_start
+from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.stopping import Patience
+from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
+from gdaopt.problem import MetricProblem
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["ProjectedNewton", "newton_answer"]
+
+_SINGLE = 100  # features: with more of them directions are computed in single precision
+_NEAR_ZERO = 1e-2  # entries of that size go to 0 in a step, in units of the diagonal
+_NEARER, _FARTHER = 0.1, 2.0  # times that size after a step that was shortened, or was not
+_RELEASED = 0.5  # of the largest slope: entries that leave 0 have a larger one
+_CLOSE = 1e-3  # of the objective: at such a gap, every entry that wants to leaves 0
+_LOOSE, _TIGHT = 0.3, 1e-3  # of its norm: the residual that is left of Newton's equation
+_MOST_PRODUCTS = 30  # with the Hessian in a step
+_DECREASE = 1e-4  # of what the slope promises: a step has to reach it
+_SHORTEST = 2.0**-30
+_ROUND_OFF = 1e-13  # of the objective
+_PATIENCE = 4  # steps without progress: the remaining gap is then round-off
+_FURTHER = 1e-3  # of the tolerances: the last steps of Newton's method gain digits cheaply
+_MOST_CUT = 12  # steps in turn that would leave the set: its boundary binds
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProjectedNewton(Method):
+    """Newton's method for objectives with a barrier, `gdaopt.LogDet` and `gdaopt.GMML`.
+
+    Where Q is infinite at metrics that are not positive definite, only the signs of the entries,
+    the mask and the trace bound are left to keep. In each step the entries that are at 0, or near
+    it and on the way there, stay or become 0; the others follow Newton's equation, solved by
+    conjugate gradients ("Algorithm: projected Newton"). Cholesky's factor tells whether a metric is
+    in the set. The run has *converged* when the certificate of the dual problem is within the
+    tolerance, and has *stalled* when 4 steps made no progress: the remaining gap is round-off.
+
+    The metric is to stay off the boundary ``M ⪰ ρI``: where the bound on the smallest eigenvalue
+    binds, or the cone around a fixed path does, the run stalls and says that ``"certified"`` goes
+    on from there.
+
+    Parameters
+    ----------
+    **limits
+        See `gdaopt.methods.Method`.
+
+    Raises
+    ------
+    InvalidInputError
+        For a problem whose objective has no barrier.
+
+    Examples
+    --------
+    >>> import numpy as np, gdaopt as gda
+    >>> S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.3], [0.4, 0.3, 1.0]])
+    >>> problem = gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(trace_bound=100.0))
+    >>> result = gda.solve(problem, "projected-newton")
+    >>> result.metric.round(3)
+    array([[ 1.2  , -0.106, -0.449],
+           [-0.106,  1.108, -0.29 ],
+           [-0.449, -0.29 ,  1.266]])
+    >>> result.status, result.relative_gap < 1e-6
+    ('converged', True)
+    """
+
+    name: ClassVar[str] = "projected-newton"
+    needs_convexity: ClassVar[bool] = True
+
+    def check(self, problem: MetricProblem) -> None:
+        """Raise InvalidInputError when the problem has linear constraints, or no barrier."""
+        super().check(problem)
+        if not problem.has_barrier:
+            raise InvalidInputError(
+                f"method {self.name!r} needs an objective that is infinite where the metric is not "
+                f"positive definite, such as gdaopt.LogDet; {shortened(problem.objective)} is not: "
+                "take 'certified'"
+            )
+        if not problem.feasible_set.family.is_entrywise:
+            raise InvalidInputError(
+                f"method {self.name!r} keeps signs and zeros of entries, and the members of "
+                f"{shortened(problem.feasible_set)} have to keep more: take 'certified'"
+            )
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        """Yield the start and the state after each step."""
+        yield from _Run(self, problem, clock).states()
+
+
+def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
+    """Return the metric at which `ProjectedNewton` ends; None where it is not for the problem.
+
+    Parameters
+    ----------
+    limits : Method
+        The method that goes on from there: its tolerances count.
+    problem : MetricProblem
+        The problem.
+    clock : Clock
+        When its time is over, the last metric counts.
+    """
+    if (
+        not problem.has_barrier
+        or not problem.feasible_set.family.is_entrywise
+        or problem.rows is not None
+    ):
+        return None
+    enough = replace(
+        limits,
+        tolerance=_FURTHER * limits.tolerance,
+        absolute_tolerance=_FURTHER * limits.absolute_tolerance,
+    )
+    metric, before, evaluation = None, clock.left, None
+    try:
+        for state in ProjectedNewton().states(problem, clock):
+            metric = state.metric
+            if enough.is_converged(state):
+                break
+            if before is not None and clock.left is not None:
+                evaluation = before - clock.left if evaluation is None else evaluation
+                if clock.left <= 2 * evaluation:  # what is found has to be evaluated once more
+                    break
+    except (RunEnded, TimeLimitError):
+        pass
+    return metric
+
+
+class _Run:
+    """One run.
+
+    Its matrices are in units of the current metric, whose diagonal is 1 in them.
+    """
+
+    def __init__(self, method: ProjectedNewton, problem: MetricProblem, clock: Clock) -> None:
+        self._method = method
+        self._problem = problem
+        self._clock = clock
+        self._set = problem.feasible_set
+        size = problem.n_features
+        self._base = self._set.base(size)
+        self._has_base = bool(self._base.any())
+        self._diagonal = np.eye(size, dtype=bool)
+        self._dtype: type = np.float32 if size > _SINGLE else np.float64
+        self._near_zero = _NEAR_ZERO
+        self._released = math.inf
+        self._lower_bound = -math.inf
+        self._round_off = 0.0
+        self._cut = 0  # steps in turn that would have left the set
+
+    def states(self) -> Iterator[State]:
+        """Yield the start, then the state after each step; end when none makes progress."""
+        start = time.perf_counter()
+        point = self._start()
+        check_start(self._problem, point)
+        state = self._state(point, objective_seconds=time.perf_counter() - start)
+        patience = Patience(self._gap(point), _PATIENCE, "steps")
+        yield state
+        for number in count(1):
+            begin = time.perf_counter()
+            direction = self._direction(point)
+            solved = time.perf_counter()
+            value = point.value
+            point, step = self._moved(point, direction)
+            state = self._state(
+                point,
+                iteration=number,
+                round=number,
+                newton_steps=number,
+                phase="newton",
+                step=step,
+                solve_seconds=solved - begin,
+                objective_seconds=time.perf_counter() - solved,
+            )
+            yield state
+            if value - point.value <= _ROUND_OFF * abs(value):
+                patience.check(self._gap(point), self._round_off, point.value)
+
+    def _start(self) -> Point:
+        """Return the objective at `initial`, or else at the start of the objective's own."""
+        metric = self._method.initial_metric(self._problem)
+        if metric is None:
+            objective: Any = self._problem.objective
+            metric = objective.first_metric(self._feasible)
+        beyond_base = self._feasible(metric - self._base)
+        if not is_at_least(beyond_base, 0.0):
+            return self._problem.objective.at(self._problem.central_metric())
+        share = self._set.budget(len(metric)) / float(np.trace(beyond_base))
+        return self._problem.objective.at(self._base + min(1.0, share) * beyond_base)
+
+    def _feasible(self, beyond_base: FloatArray) -> FloatArray:
+        return self._set.family.with_feasible_entries(beyond_base)
+
+    # --- the direction ------------------------------------------------------------------------
+
+    def _direction(self, point: Point) -> FloatArray:
+        """Return the direction of a step."""
+        units = np.sqrt(np.diagonal(point.metric))
+        products = np.outer(units, units)
+        model = cast(BarrierPoint, point).newton_model(units, self._dtype)
+        beyond_base = (point.metric - self._base) / products
+        gradient = point.gradient() * products
+        free = self._free(beyond_base, gradient / model.of_entries, gradient, point.value)
+        to_zero = np.where(free, 0.0, -beyond_base)
+        equation = _NewtonEquation(model, free.astype(self._dtype), self._clock)
+        # Accuracy is worth its price near the optimum only.
+        share = abs(self._gap(point) / point.value) if point.value else math.inf
+        accuracy = max(_TIGHT, min(_LOOSE, math.sqrt(share)))
+        multiplier = trace_multiplier(self._problem, point)
+        right = -gradient - multiplier * np.diag(units**2)
+        if to_zero.any():
+            right -= model.hessian(to_zero.astype(self._dtype))
+        direction = (to_zero + equation.solved(right, accuracy)) * products
+        excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
+        if multiplier > 0 or excess > 0:  # the trace bound binds: a better multiplier keeps it
+            of_trace = equation.solved(-np.diag(units**2), accuracy) * products
+            change = -excess / float(np.trace(of_trace))
+            direction += max(change, -multiplier) * of_trace
+        found: FloatArray = direction
+        return found
+
+    def _free(
+        self, beyond_base: FloatArray, shifts: FloatArray, gradient: FloatArray, value: float
+    ) -> Any:
+        """Return which entries follow Newton's equation; the others go to 0 or stay there."""
+        at_zero = beyond_base == 0
+        leaves = self._feasible(beyond_base - shifts) != 0
+        candidates = np.abs(gradient[at_zero & leaves])
+        largest = float(candidates.max()) if len(candidates) else 0.0
+        is_close = self._gap_of(value) < _CLOSE * abs(value)
+        self._released = 0.0 if is_close else _RELEASED * min(self._released, largest)
+        stays = at_zero & (np.abs(gradient) <= self._released)
+        goes = ~leaves & (np.abs(beyond_base) <= self._near_zero)
+        return self._diagonal | ~(goes | stays)
+
+    # --- the step -----------------------------------------------------------------------------
+
+    def _moved(self, point: Point, direction: FloatArray) -> tuple[Point, float]:
+        """Return the point after a step along the projected path, and the step size."""
+        gradient, step, cut = point.gradient(), 1.0, False
+        while step > _SHORTEST:
+            self._clock.check()
+            beyond_base = self._feasible(point.metric - self._base + step * direction)
+            metric = self._base + beyond_base
+            if not self._has_base or is_at_least(beyond_base, 0.0):
+                found = self._problem.objective.at(metric)
+                promised = _DECREASE * float(np.vdot(gradient, metric - point.metric))
+                if found.value <= point.value + promised + _ROUND_OFF * abs(point.value):
+                    break
+            elif is_at_least(metric, 0.0):
+                cut = True
+            step /= 2
+        else:
+            found, step = point, 0.0
+        self._near_zero *= _FARTHER if step == 1 else _NEARER
+        self._cut = self._cut + 1 if cut else 0
+        if self._cut == _MOST_CUT:
+            raise RunEnded(
+                "stalled",
+                f"stopped: min_eigenvalue {self._set.min_eigenvalue:g} or a fixed path binds, and "
+                "Newton steps do not go along such a bound; take method 'certified', or lower it",
+            )
+        return found, step
+
+    # --- the certificate ----------------------------------------------------------------------
+
+    def _gap(self, point: Point) -> float:
+        return self._gap_of(point.value)
+
+    def _gap_of(self, value: float) -> float:
+        return value - self._lower_bound
+
+    def _state(self, point: Point, **columns: Any) -> State:
+        """Return the state at a point, with the best bound of the dual problem so far."""
+        bound = dual_bound(self._problem, point)
+        if bound.value > self._lower_bound:
+            self._lower_bound, self._round_off = min(bound.value, point.value), bound.round_off
+        known = self._lower_bound if self._lower_bound > -math.inf else None
+        return State(point=point, objective=point.value, lower_bound=known, **columns)
+
+
+class _NewtonEquation:
+    """``P ∇²Q[D] = P R`` for D = P D, where P keeps the free entries only.
+
+    Parameters
+    ----------
+    model : NewtonModel
+        ∇²Q, and its inverse on all entries, the preconditioner.
+    free : ndarray of shape (K, K)
+        1 for free entries, 0 for the others.
+    clock : Clock
+        Of the run.
+    """
+
+    def __init__(self, model: NewtonModel, free: Any, clock: Clock) -> None:
+        self._model = model
+        self._free = free
+        self._clock = clock
+
+    def solved(self, right: FloatArray, accuracy: float) -> FloatArray:
+        """Return D by conjugate gradients, where the residual is a share of the start's."""
+        free, model = self._free, self._model
+        residual = right.astype(free.dtype) * free
+        solution = np.zeros_like(residual)
+        preconditioned = model.inverse(residual) * free
+        direction = preconditioned
+        size = first = float(np.vdot(residual, preconditioned))
+        for _ in range(_MOST_PRODUCTS):
+            self._clock.check()
+            product = model.hessian(direction) * free
+            curvature = float(np.vdot(direction, product))
+            if not curvature > 0:  # round-off is all that is left
+                break
+            solution += (size / curvature) * direction
+            residual -= (size / curvature) * product
+            preconditioned = model.inverse(residual) * free
+            size, before = float(np.vdot(residual, preconditioned)), size
+            if not size > accuracy**2 * first:
+                break
+            direction = preconditioned + (size / before) * direction
+        exact = solution.astype(np.float64)
+        symmetric: FloatArray = (exact + exact.T) / 2
+        return symmetric

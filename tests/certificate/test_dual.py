@@ -1,0 +1,82 @@
+"""Bounds by the dual problem: below the optimum at any metric, and sharp near it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gdaopt as gda
+from gdaopt.certificate.dual import dual_bound
+from gdaopt.objectives import Objective
+from gdaopt.sets import FeasibleSet
+from gdaopt.support.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric
+
+K = 5
+SETS: dict[str, Callable[[float], FeasibleSet]] = {
+    "graph": lambda bound: gda.GraphMetrics(bound),
+    "path": lambda bound: gda.GraphMetrics(bound, path_weight=0.01 * bound / K),
+    "masked": lambda bound: gda.GraphMetrics(bound, edges=[(0, 1), (1, 2), (2, 4), (0, 4)]),
+    "signed": lambda bound: gda.SignedGraphMetrics([1, -1, -1, 1, 1], bound),
+    "definite": lambda bound: gda.PositiveDefiniteMetrics(bound),
+    "diagonal": lambda bound: gda.DiagonalMetrics(bound),
+}
+
+
+def covariance(rng: np.random.Generator, n_samples: int = 3 * K) -> FloatArray:
+    samples = rng.standard_normal((n_samples, K))
+    return np.asarray(samples.T @ samples / n_samples)
+
+
+OBJECTIVES: dict[str, Callable[[np.random.Generator], Objective]] = {
+    "log det": lambda rng: gda.LogDet(covariance(rng)),
+    "few samples": lambda rng: gda.LogDet(covariance(rng, 3)),
+    "geometric mean": lambda rng: gda.GMML(covariance(rng), covariance(rng)),
+}
+
+
+def solved(objective: Objective, feasible_set: FeasibleSet) -> tuple[gda.MetricProblem, gda.Result]:
+    problem = gda.MetricProblem(objective, feasible_set)
+    return problem, gda.solve(problem, "certified", tolerance=1e-10)
+
+
+@pytest.mark.parametrize("kind", sorted({*SETS} - {"path"}))  # which binds
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("bound", [0.5 * K, 100.0 * K])
+def test_sharp_at_the_optimum(kind: str, name: str, bound: float) -> None:
+    problem, result = solved(OBJECTIVES[name](np.random.default_rng(3)), SETS[kind](bound))
+    assert result.lower_bound is not None
+    found = dual_bound(problem, problem.objective.at(result.metric))
+    unit = max(1.0, abs(result.objective))
+    assert result.objective - 1e-6 * unit < found.value <= result.objective
+    assert found.round_off < 1e-9 * unit
+
+
+@PROPERTY
+@given(rng=generators, kind=st.sampled_from(sorted(SETS)), name=st.sampled_from(sorted(OBJECTIVES)))
+def test_below_every_member(rng: np.random.Generator, kind: str, name: str) -> None:
+    problem = gda.MetricProblem(OBJECTIVES[name](rng), SETS[kind](3.0 * K))
+    feasible_set, objective = problem.feasible_set, problem.objective
+    best = feasible_set.best_atoms(objective.gradient(feasible_set.start(K)), 4).atoms
+    weights = rng.random(len(best.dense(K)))
+    member = feasible_set.start(K) / 2 + feasible_set.base(K) / 2
+    member = best.added_to(member, weights / weights.sum() * feasible_set.budget(K) / 2)
+    for metric in (feasible_set.start(K), member, random_metric(rng, K) + np.eye(K)):
+        bound = dual_bound(problem, objective.at(metric)).value
+        assert bound <= objective.value(member)
+        assert bound <= objective.value(feasible_set.start(K))
+
+
+def test_in_any_units() -> None:
+    rng = np.random.default_rng(0)
+    units = 10.0 ** np.array([-3, 0, 3, 1, -2])
+    S = covariance(rng) * np.outer(units, units)
+    result = gda.solve(gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0)))
+    assert result.status == "converged"
+    certificate = gda.certify(
+        gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0)), result.metric
+    )
+    assert certificate.bound == "dual"
+    assert certificate.relative_gap < 1e-6
