@@ -16,6 +16,9 @@ from tests.certificate_cases import SETS, named_set
 from tests.helpers import random_metric, random_symmetric
 
 
+K = 5
+
+
 def random_covariance(rng: np.random.Generator, size: int, n_samples: int = 0) -> FloatArray:
     samples = rng.standard_normal((n_samples or 3 * size, size))
     return np.asarray(samples.T @ samples / len(samples))
