@@ -15,7 +15,6 @@ from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import SETS, named_set
 from tests.helpers import random_metric, random_symmetric
 
-
 K = 5
 
 
