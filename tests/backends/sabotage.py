@@ -25,11 +25,12 @@ class PanicException(BaseException):
 
 
 class Sabotaged(cp.Problem):
-    """A problem whose solves fail as the options ``fault`` and ``after`` of solver_opts say.
+    """A problem whose solves fail as its class says, or the options ``fault`` and ``after``.
 
     The faults begin after so many solves of this process.
     """
 
+    fault = ""
     solves = 0
 
     def solve(  # not called: it names the options, which are then CVXPY's and not a solver's
@@ -40,7 +41,7 @@ class Sabotaged(cp.Problem):
     def get_problem_data(self, solver: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         solver_opts = kwargs["solver_opts"]
         # The options are CVXPY's own, which go to the solver afterwards.
-        fault = solver_opts.pop("fault", "")
+        fault = solver_opts.pop("fault", self.fault)
         after = solver_opts.pop("after", 0)
         note = solver_opts.pop("note", "")
         Sabotaged.solves += 1
@@ -50,57 +51,46 @@ class Sabotaged(cp.Problem):
             Path(note).write_text(str(os.getpid()))
         match fault:
             case "hang":
-                time.sleep(60)
+                time.sleep(600)
             case "die":
                 os._exit(3)
             case "raise":
-                raise cp.SolverError("no licence")
+                raise cp.SolverError("no licence\nfound in /opt")
             case "raise two parts":
                 raise TwoPartError("no licence", 7)
             case "exit":
                 raise SystemExit(4)
             case "panic":
                 raise PanicException("index out of bounds")
+            case "print":  # from Python and from C
+                print("stdout of Python")
+                os.write(1, b"stdout of C\n")
+                os.write(2, b"stderr of C\n")
+                warnings.warn("a warning of the solver", stacklevel=2)
         return super().get_problem_data(solver, **kwargs)
 
 
-class Hanging(cp.Problem):
-    """A problem whose solve does not end."""
-
-    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
-        time.sleep(600)
+class Hanging(Sabotaged):
+    fault = "hang"
 
 
-class Dying(cp.Problem):
-    """A problem whose solve ends the process."""
-
-    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
-        os._exit(3)
+class Dying(Sabotaged):
+    fault = "die"
 
 
-class Raising(cp.Problem):
-    """A problem whose solver has no licence."""
-
-    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
-        raise cp.SolverError("no licence\nfound in /opt")
+class Raising(Sabotaged):
+    fault = "raise"
 
 
-class Loud(cp.Problem):
-    """A problem whose solver prints, from Python and from C, and warns."""
-
-    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
-        print("stdout of Python")
-        os.write(1, b"stdout of C\n")
-        os.write(2, b"stderr of C\n")
-        warnings.warn("a warning of the solver", stacklevel=2)
-        return super().get_problem_data(*args, **kwargs)
+class Loud(Sabotaged):
+    fault = "print"
 
 
 class HangingModel(HighsModel):
     """A model of HiGHS that hangs."""
 
     def minimize(self, *args: Any, **options: Any) -> Solved:
-        time.sleep(60)
+        time.sleep(600)
         return super().minimize(*args, **options)
 
 

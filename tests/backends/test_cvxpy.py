@@ -94,6 +94,16 @@ def test_a_solver_that_raises(error: Exception, fault: Fault) -> None:
     assert e.value.__cause__ is error
 
 
+def test_a_solver_that_does_nothing_does_not_keep_the_last_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = tiny_problem()
+    solve_program(problem, "HIGHS")
+    monkeypatch.setattr(cp.Problem, "unpack_results", lambda *_: None)
+    with pytest.raises(gda.errors.SolverFailedError, match="returned None"):
+        solve_program(problem, "HIGHS")
+
+
 def test_an_interrupt_is_no_fault(fault: Fault) -> None:
     fault.error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):

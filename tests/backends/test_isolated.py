@@ -20,17 +20,8 @@ from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
 import gdaopt as gda
 from gdaopt.backends import isolated, solve_program
-from gdaopt.linalg.entries import all_edges
-from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-    JointPolytope,
-    JointProgram,
-    ProgramOptions,
-)
-from tests.backends.cases import sabotaged, worker
+from gdaopt.programs import ProgramOptions
+from tests.backends.cases import sabotaged, three_programs, worker
 from tests.process_cases import is_alive, posix_only, soon
 
 PATIENCE = 300.0
@@ -55,28 +46,11 @@ def script(code: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def programs(size: int, isolate: bool) -> list[tuple[Any, Any]]:
-    """Return one program of each kind, with a polytope."""
-    edges = all_edges(size)
-    return [
-        (
-            DiagonalProgram(size, ProgramOptions(isolate=isolate)),
-            DiagonalPolytope(np.ones(size), 2.0 * size),
-        ),
-        (
-            ColumnProgram(size, ProgramOptions(isolate=isolate)),
-            ColumnPolytope(np.linspace(1, 2, size), np.ones(size), np.zeros(size), 2.0),
-        ),
-        (
-            JointProgram(size, edges, ProgramOptions(isolate=isolate)),
-            JointPolytope(np.linspace(1, 2, size), 1e-3, 3.0, edges, np.zeros(len(edges[0]))),
-        ),
-    ]
-
-
 def test_a_worker_gives_the_same_answers() -> None:
     rng = np.random.default_rng(3)
-    for (here, polytope), (there, _) in zip(programs(6, False), programs(6, True), strict=True):
+    alone = three_programs(rng, 6, ProgramOptions(isolate=True))
+    for kind, (here, polytope) in three_programs(rng, 6).items():
+        there = alone[kind][0]
         for _ in range(3):  # the worker keeps the compiled problem, which gets new values
             cost = rng.standard_normal(here.size)
             one, other = here.solve(cost, polytope), there.solve(cost, polytope)

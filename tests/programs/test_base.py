@@ -315,6 +315,13 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
     return Fault(monkeypatch)
 
 
+@pytest.mark.parametrize("value", [-1e3, 1e3])
+def test_points_far_outside_are_refused(value: float, fault: Fault) -> None:
+    fault.value = value
+    with pytest.raises(gda.errors.SolverFailedError, match="outside of the polytope by"):
+        solve_diagonal()
+
+
 def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> None:
     fault.status, fault.value = cp.OPTIMAL_INACCURATE, 1.04  # in units of C/K = 2.5
     with pytest.warns(

@@ -93,6 +93,7 @@ def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
     # Rows that the polytope contradicts: the bound of the first is below its lower bound.
     off = replace(polytope, residuals=np.array([0.0, 0.0]), coefficients=-np.eye(2))  # type: ignore[type-var]
     np.testing.assert_allclose(off.made_feasible(np.array([1.0, 1.0])), [1.0, 1.0])
+    np.testing.assert_allclose(off.made_feasible(np.array([3.0, 1.0])), [1.0, 1.0], atol=1e-8)
 
 
 def test_there_is_no_closed_form() -> None:
