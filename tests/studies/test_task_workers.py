@@ -233,14 +233,14 @@ class TestWithoutWorkers:
 
 class TestArguments:
     def test_bad_ones(self) -> None:
-        options: dict[str, Any]
-        for options, message in [
+        cases: list[tuple[dict[str, Any], str]] = [
             ({"jobs": 0}, "jobs must be at least 1, got 0"),
             ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
             ({"deadline": 0}, "deadline must be above 0, got 0"),
             ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
             ({"scheduler": "tcp://127.0.0.1:8786"}, 'a scheduler goes with backend "dask"'),
-        ]:
+        ]
+        for options, message in cases:
             with pytest.raises(gda.errors.InvalidInputError, match=message):
                 TaskWorkers(**options)
 
