@@ -99,8 +99,8 @@ class Objective(ABC):
         Returns
         -------
         cvxpy.Expression
-            A scalar. Its value and its gradient are those of the objective; what a conic solver
-            needs is made only when one is called.
+            A scalar, with the value and the gradient of the objective. Variables and cones for a
+            conic solver are made only when one is called.
 
         Raises
         ------
@@ -340,7 +340,7 @@ class SumPoint(Point):
         return RoundOff(value + own * sizes, errors)
 
     def _largest_entries(self) -> FloatArray:
-        """Return the largest sum of magnitudes in each row of the gradient, of those known."""
+        """Return the largest magnitude, added up over the terms, in each row of the gradient."""
         if self._known is None or "_gradient" in vars(self):
             rows: FloatArray = self._summed(lambda part: np.abs(part.gradient())).max(axis=1)
             return rows
@@ -387,7 +387,7 @@ class SumLine(Line):
 
 @dataclass(frozen=True, eq=False)
 class MultipleLogarithm(Derivatives):
-    """The logarithm of a positive multiple of Q: its derivatives are those of ``log Q``."""
+    """The logarithm of a positive multiple of Q, with the derivatives of ``log Q``."""
 
     logarithm: Derivatives
     factor: float

@@ -332,7 +332,7 @@ class LSML(PairObjective[LSMLLoss]):
     quadruplets : array-like of int, shape (n, 4), optional
         The samples a, b, c, d of each quadruplet, in place of y.
     n_quadruplets : int, optional
-        How many are drawn; 20 N when left out. Those that coincide in c and d are dropped.
+        How many are drawn; 20 N when left out. Quadruplets whose c and d coincide are dropped.
     random_state : int, optional
         Seed of the draw.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -204,7 +204,7 @@ class ExpressionTree:
     """
 
     def __init__(self, expression: cp.Expression, variable: cp.Variable) -> None:
-        self.nodes: list[_Node | None] = [None]  # None has its value before the others
+        self.nodes: list[_Affine | _Atom | None] = [None]  # None: the variable, and constants
         self._values: list[Any] = [None]  # of constants
         self._places: dict[int, int] = {}
         self._variable = variable
@@ -244,9 +244,9 @@ class ExpressionTree:
         return Tape(self, values, math.inf if math.isnan(value) else value)
 
     def _compiled(self, expression: Any) -> int:
-        """Return the place of an expression in the list of nodes, after those of its arguments."""
+        """Return the place of an expression in the list of nodes, after all its arguments."""
         if id(expression) not in self._places:
-            node: _Node | None = None
+            node: _Affine | _Atom | None = None
             if not expression.is_constant():
                 if expression.is_affine():
                     node = _Affine(expression, self._variable)
@@ -306,17 +306,7 @@ class Tape:
         return symmetric
 
 
-class _Node(Protocol):
-    """A part of an expression that depends on the matrix."""
-
-    def value(self, values: list[Any]) -> Any:
-        """Return its value, given those of the nodes before it."""
-
-    def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
-        """Return for each argument its place and the derivative, size × size of the node."""
-
-
-class _Affine(_Node):
+class _Affine:
     """An affine function ``A' vec(M) + b``."""
 
     def __init__(self, expression: Any, variable: cp.Variable) -> None:
@@ -335,7 +325,7 @@ class _Affine(_Node):
         return [(0, self.matrix)]
 
 
-class _Atom(_Node):
+class _Atom:
     """An atom of CVXPY, at least one of whose arguments is not constant."""
 
     def __init__(self, atom: Any, children: list[int]) -> None:
@@ -362,6 +352,7 @@ class _Atom(_Node):
         return self._atom.numeric([values[child] for child in self._children])
 
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
+        """Return for each argument its place and the derivative, size × size of the atom."""
         arguments = [values[child] for child in self._children]
         found = self._known if self._known is not None else self._atom._grad(arguments)
         return [

@@ -35,7 +35,7 @@ _NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-of
 def _drawn(
     pairs: SignalPairs, loss: Exponentials, n_samples: int
 ) -> tuple[SignalPairs, Exponentials]:
-    """Return the pairs of about so many samples, stratified by the signal."""
+    """Return the pairs and the loss of about `n_samples` samples, stratified by the signal."""
     chosen, counts = stratified(pairs.strata, n_samples)
     weights = pairs.sample_weight[chosen] * counts
     found = SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights)
@@ -43,7 +43,7 @@ def _drawn(
 
 
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, of which it sees ``δ_p - log w_p``.
+    """``Σ_p w_p exp(-δ_p)``, given the numbers ``δ_p - log w_p``.
 
     All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
     that the logarithm of the sum and its derivatives do not underflow.

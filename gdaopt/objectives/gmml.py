@@ -227,5 +227,4 @@ class GMML(Objective):
         return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []
 
     def conic_bytes(self) -> float:
-        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
         return semidefinite_bytes(self.n_features)

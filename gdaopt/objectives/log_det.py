@@ -252,5 +252,4 @@ class LogDet(Objective):
         return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
 
     def conic_bytes(self) -> float:
-        """Return an estimate of its memory: CVXPY's expression has a 2K×2K semidefinite matrix."""
         return semidefinite_bytes(self.n_features)

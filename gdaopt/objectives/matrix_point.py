@@ -135,6 +135,6 @@ class FactoredLine(Line, ABC):
 
 
 def semidefinite_bytes(n_features: int) -> float:
-    """Return an estimate of the memory of an expression with a 2K×2K semidefinite matrix."""
+    """Return the estimated memory of an expression of CVXPY with a 2K×2K semidefinite matrix."""
     size = 2 * n_features
     return _BYTES_PER_ENTRY * (size * (size + 1) / 2) ** 2

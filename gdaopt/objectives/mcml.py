@@ -34,7 +34,7 @@ _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton
 def _drawn(
     pairs: RectanglePairs, loss: MCMLLoss, n_samples: int
 ) -> tuple[RectanglePairs, MCMLLoss]:
-    """Return the pairs of about so many samples, stratified by the classes, and their loss."""
+    """Return the pairs and the loss of about `n_samples` samples, stratified by the classes."""
     chosen, counts = stratified(loss.codes, n_samples)
     weights = loss.weights[chosen] * counts
     found = MCMLLoss(loss.codes[chosen], weights / weights.sum())

@@ -48,7 +48,7 @@ _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
 Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
-"""Returns the pairs and the loss of about so many samples, given those of all."""
+"""Returns the pairs and the loss of about n samples, given the pairs and the loss of all, and n."""
 
 
 class PairObjective(Objective, Generic[LossT]):
@@ -127,7 +127,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     @property
     def has_many_pairs(self) -> bool:
-        """Whether a subsample represents the pairs, for results that need no more."""
+        """Whether there are so many pairs that second derivatives come from a subsample."""
         return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
@@ -283,7 +283,6 @@ class PairPoint(Point):
         return self._signed_scale * self._pairs.scatter_column(self.sum.coefficients, column)
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        """Return the gradient's diagonal and its entries of edges, without the others if few."""
         size = self.objective.n_features
         is_known = "_gradient" in vars(self) or self._is_single_pass
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:

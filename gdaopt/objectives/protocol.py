@@ -90,7 +90,7 @@ class Derivatives(Protocol):
 class Point(Derivatives, Protocol):
     """An objective at one metric matrix.
 
-    Of an objective with `log_convex` a point also has a method ``logarithm()``, which returns the
+    A point of an objective with `log_convex` also has a method ``logarithm()``, which returns the
     `Derivatives` of ``log Q`` at M, with a finite value also where Q underflows. A point whose
     second derivatives are computed from a subsample has an attribute ``estimates_curvature`` that
     is True.

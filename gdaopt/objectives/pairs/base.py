@@ -59,7 +59,7 @@ class Pairs(ABC):
     orders : int
         In how many orders pairs are met: 2 where rows are samples against all, else 1.
     weight_roundings : float
-        By how many u a weight can be off, beside the round-off of its logarithm.
+        The error of a weight, in units of u, beside the round-off of its logarithm.
     """
 
     n_pairs: int
@@ -86,8 +86,8 @@ class Pairs(ABC):
     def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
         """Yield parts of a block, and which rows of its arrays they are.
 
-        A part has rows of the block as a whole. There are so many that ``n_values`` numbers for
-        each of its pairs stay in cache.
+        A part has whole rows of the block, so few that ``n_values`` numbers for each of its pairs
+        stay in cache.
         """
 
     def chunks(self) -> Sequence[Self]:

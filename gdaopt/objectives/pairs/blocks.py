@@ -68,7 +68,7 @@ def tiles(rows: slice, columns: slice) -> Iterator[Block]:
 def triangle(samples: slice) -> Iterator[Block]:
     """Yield blocks that have all pairs of some samples.
 
-    Those on the diagonal have both orders of a pair, and samples with themselves.
+    Blocks on the diagonal have both orders of a pair, and samples with themselves.
     """
     step = _fitting(min(samples.stop - samples.start, _BLOCK_COLUMNS))
     for start in range(samples.start, samples.stop, step):
@@ -84,11 +84,11 @@ def runs(n_rows: int, n_columns: int) -> Iterator[Block]:
 
 
 def slices(n_samples: int) -> Iterator[slice]:
-    """Yield runs of samples, so few that numbers of each of them and each feature stay in cache."""
+    """Yield runs of samples whose rows of features stay in cache."""
     for start in range(0, n_samples, _BLOCK_COLUMNS):
         yield slice(start, min(start + _BLOCK_COLUMNS, n_samples))
 
 
 def _fitting(n_columns: int) -> int:
-    """Return how many rows of so many columns a block has."""
+    """Return how many rows a block of n columns has."""
     return max(1, _BLOCK_ENTRIES // n_columns)

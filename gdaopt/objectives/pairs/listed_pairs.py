@@ -1,4 +1,4 @@
-"""Weighted pairs of samples from a list, such as those of each sample with its neighbours.
+"""Weighted pairs of samples from a list, such as pairs of each sample with its neighbours.
 
 Their differences are written out, for one run of pairs at a time.
 """
@@ -37,9 +37,9 @@ class ListedPairs(Pairs):
     weights : ndarray of shape (n,), optional
         Non-negative; all 1 when left out.
     weight_roundings : int, optional
-        By how many u a weight can be off.
+        The error of a weight, in units of u.
     group : int, optional
-        So many pairs of positive weight, one after the other, are always in one block.
+        How many pairs of positive weight, one after the other, must be in one block.
 
     Examples
     --------

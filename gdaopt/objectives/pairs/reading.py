@@ -195,7 +195,7 @@ class LabelledPairs:
         return mask
 
     def chosen(self, block: Block, similar: bool) -> Chosen | None:
-        """Return an index of those entries of a block, None where there are none of them."""
+        """Return an index of the entries in `mask`, None where there are none."""
         if self.codes is not None and self.places is None:
             rows, columns = self.codes[block.rows], self.codes[block.columns]
             if rows[-1] < columns[0]:  # classes ascend
@@ -222,7 +222,7 @@ class LabelledPairs:
 
     @cached_property
     def n_dissimilar(self) -> int:
-        """How many pairs are dissimilar, with those that are left out."""
+        """How many pairs are dissimilar, coinciding ones included."""
         return replace(self, places=None).count(similar=False)
 
     def without_equal(self) -> LabelledPairs:
@@ -254,7 +254,7 @@ class LabelledPairs:
 def read_labelled_pairs(
     X: Any, y: Any, pairs: Any, similar: Any = None, *, need_similar: bool = False
 ) -> LabelledPairs:
-    """Return all pairs of samples with labels, or those of a list with or without labels.
+    """Return all pairs of samples with labels, or a list of pairs with or without labels.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def read_labelled_pairs(
     similar : array-like of bool, shape (n,), or None
         Which of the pairs are similar; None where the labels say it.
     need_similar : bool, optional
-        Whether to refuse pairs none of which is similar.
+        Whether to refuse pairs without a similar one.
 
     Raises
     ------

@@ -34,8 +34,8 @@ MOST_LEVELS = 16
 
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
-_FEW_DIGITS = 1e-5  # what is left of a sum of squares when most of it cancels
-_CHUNK = 2**21  # pairs: a pass over a chunk takes long beside what it costs to begin one
+_FEW_DIGITS = 1e-5  # the share of a sum of squares that remains when most of it cancels
+_CHUNK = 2**21  # pairs: a pass over a chunk takes much longer than to begin one
 _MOST_CHUNKS = 64
 
 
@@ -329,8 +329,8 @@ def _near_factors(
     """Yield A and B with ``Σ A'B = Σ p_rc (x_r - x_c)(x_r - x_c)'`` for samples near each other.
 
     Samples less a vector have the same differences. Less the mean of the block, a feature that is
-    the same in all of them is 0, and of the others the digits cancel less often. Where they still
-    do, the differences are written out.
+    the same in all samples is 0, and the digits of other features cancel less often. Where they
+    still do, the differences are written out.
     """
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))

@@ -31,8 +31,8 @@ __all__ = ["SignalPairs", "weighted_pairs"]
 class SignalPairs(RectanglePairs):
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
-    The factor 2 stands for the two orders of a pair: each pair is met once, or
-    twice with half of the weight in the squares on the diagonal of a real-valued signal's pairs.
+    The factor 2 counts both orders of a pair. Each pair is in one block, or with half of the weight
+    in both orders in the squares on the diagonal of a real-valued signal's pairs.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
     """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
-    See `gdaopt.GLR` for the arguments and what is refused. All pairs that differ in the signal are
-    `SignalPairs`, those of a list `ListedPairs`.
+    See `gdaopt.GLR` for the arguments and the errors. All pairs that differ in the signal are
+    `SignalPairs`, and the pairs of a list are `ListedPairs`.
 
     Examples
     --------
