@@ -144,7 +144,7 @@ class MetricProblem:
     @property
     def is_convex(self) -> bool:
         """Whether the objective is convex: all are that do not say otherwise."""
-        return bool(getattr(self.objective, "convex", True))
+        return bool(self.objective.convex)
 
     @property
     def has_barrier(self) -> bool:

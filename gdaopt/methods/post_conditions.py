@@ -36,7 +36,7 @@ class PostConditions:
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
         self._problem = problem
-        self._is_tested = bool(getattr(problem.objective, "tested", False))
+        self._is_tested = bool(problem.objective.tested)
         self._rng = np.random.default_rng(0)
         broken = self._broken(start)
         if broken and is_users:
