@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -10,11 +9,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import scaled
 from tests.methods.certified_cases import (
     HULLS,
     assert_same_optimum,
@@ -44,66 +41,6 @@ def assert_as_certified(
 
 
 # --- The grid ------------------------------------------------------------------------------------
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize(
-    "size", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (5, 20))]
-)
-@pytest.mark.parametrize("name", ["glr", "log det"])
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-@pytest.mark.parametrize(("method", "solver"), WAYS)
-def test_is_the_certified_optimum(
-    method: str, solver: str, kind: str, floor: float, name: str, size: int, tmp_path: Path
-) -> None:
-    need(solver)
-    if (solver, size) == ("SCS", 20):
-        pytest.skip("minutes, for three digits")
-    floor = floor if size < 20 else floor / 10
-    for multiple, rho in ((1.0, 1e-2), (5.0, 0.0)):
-        feasible_set = set_of(kind, size, multiple * size, rho, floor)
-        problem = gda.MetricProblem(objective_of(name, size, 4 * size), feasible_set)
-        if method == "socp" and kind == "definite":
-            with pytest.raises(
-                gda.errors.InvalidInputError, match=r"no form in second-order.*'sdp'"
-            ):
-                gda.solve(problem, method, solver=solver)
-            return
-        result = gda.solve(problem, method, solver=solver)
-        if solver == "ECOS" and name == "log det":  # it has a semidefinite cone of its own
-            assert result.status == "solver_failed"
-            assert "ECOS" in result.message
-            return
-        # The answers of SCS have four digits or more, by the luck of its scaling.
-        assert_as_certified(problem, result, rel=1e-4 if solver == "SCS" else 1e-5)
-        assert (result.solver, result.iterations, len(result.trace)) == (solver, 1, 2)
-        assert result.repair_distance is not None
-        assert result.repair_distance <= 1e-3 * feasible_set.trace_bound
-        loaded = gda.Result.load(result.save(tmp_path / "result"))
-        assert loaded == result
-        assert loaded.repair_distance == loaded.trace[-1].repair_distance == result.repair_distance
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize(
-    ("name", "positive"),
-    [
-        ("iris", "setosa"),
-        ("iris", "versicolor"),
-        pytest.param("wine", "class_0", marks=pytest.mark.slow),
-        pytest.param("wine", "class_2", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize(("method", "solver"), [WAYS[0], *WAYS[2:]])
-def test_built_in_data(method: str, solver: str, name: str, positive: str) -> None:
-    need(solver)
-    X, z = scaled(name, positive)
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(X.shape[1], 1e-3))
-    result = gda.solve(problem, method, solver=solver)
-    assert_as_certified(problem, result, gap=1e-3)
-    # Interior points leave edges of about 1e-9 everywhere.
-    edges = n_components(result.metric, 1e-4)
-    assert edges == certified(problem).components
 
 
 @pytest.mark.covering(1)
@@ -177,16 +114,6 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 
 
 # --- Small and odd -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["sdp", "socp"])
-def test_two_samples_and_no_least_eigenvalue(method: str) -> None:
-    problem = gda.MetricProblem(
-        gda.GLR([[0.6, -0.3, 0.0], [0.0, 0.0, 0.0]], [1, -1]), gda.GraphMetrics(3.0, 0.0)
-    )
-    result = gda.solve(problem, method)
-    assert_as_certified(problem, result)
-    assert result.objective == pytest.approx(8 * np.exp(-3 * 0.45), rel=1e-6)
 
 
 # --- What would not fit into the memory ----------------------------------------------------------

@@ -6,6 +6,7 @@ All but `balanced`, which is for a set of its own.
 from __future__ import annotations
 
 import signal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -254,6 +255,18 @@ def test_one_feature(way: str, kind: str, floor: float) -> None:
         case = gda.MetricProblem(objective, feasible_set)
         result = solve(case, way, initial=[[2.0]], max_iterations=500)
         assert result.metric == pytest.approx(expected, rel=1e-2 if expected == 4 else 1e-5)
+
+
+@of_every_way
+def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
+    """A step of length γ goes that far of the way."""
+    method, options = WAYS[way]
+    states = gda.iterate(problem(), method, max_iterations=1 if way in CONIC else 12, **options)
+    for before, after in pairwise(states):
+        if after.block_gap is None or not after.step or after.phase in ("pairwise", "away"):
+            continue
+        slope = float(np.vdot(before.point.gradient(), after.metric - before.metric)) / after.step
+        assert after.block_gap == pytest.approx(-slope, rel=1e-6, abs=1e-9)
 
 
 # --- Options -------------------------------------------------------------------------------------

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, random_symmetric, scaled
-from tests.methods.run_cases import Case, cases
+from tests.helpers import random_symmetric, scaled
 
 VARIANTS = ("vanilla", "away", "pairwise")
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
@@ -111,23 +109,6 @@ class TestSmallCases:
         np.testing.assert_allclose(
             result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12
         )
-
-
-@PROPERTY
-@given(case=cases(bounds_follow=True))
-def test_every_iterate_is_a_member_and_the_objective_falls(case: Case) -> None:
-    given_problem = case.hull_problem()
-    values: list[float] = []
-
-    def check(state: gda.methods.State) -> None:
-        assert given_problem.feasible_set.contains(state.metric)
-        assert not values or state.objective <= values[-1] * (1 + 1e-12)
-        assert state.lower_bound is not None
-        assert state.lower_bound <= state.objective * (1 + 1e-12)
-        values.append(state.objective)
-
-    variant = VARIANTS[case.seed % 3]
-    gda.solve(given_problem, "frank-wolfe", variant=variant, max_iterations=12, callback=check)
 
 
 def test_a_full_away_step_removes_an_atom() -> None:

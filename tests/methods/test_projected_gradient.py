@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
-from tests.helpers import properties, random_metric, random_symmetric, scaled
+from tests.helpers import random_metric, random_symmetric
 from tests.methods.certified_cases import (
     HULLS,
     KINDS,
     Nearest,
     Watch,
-    assert_optimal,
     assert_same_optimum,
     certified,
-    of_kind,
     samples,
     set_of,
     synthetic,
 )
-from tests.methods.run_cases import Case, cases
 
 METHOD = "projected-gradient"
 
@@ -48,55 +42,6 @@ class Counting(Watch):
 
 
 # --- The optimum ---------------------------------------------------------------------------------
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-def test_converges_to_the_optimum(
-    kind: str, floor: float, name: str, size: int, tmp_path: Path
-) -> None:
-    for multiple, rho in ((1.0, 1e-2), (4.0, 0.0)):
-        feasible_set = set_of(kind, size, multiple * size, rho, floor)
-        problem = gda.MetricProblem(objective_of(name, size), feasible_set)
-        watch = Counting(feasible_set)
-        result = gda.solve(problem, METHOD, callback=watch)
-        assert_optimal(problem, result, 1e-6)
-        assert_same_optimum(certified(problem), result)
-        rows = [row.eigen_decompositions for row in result.trace]
-        assert rows == [state.eigen_decompositions for state in watch.states]
-        assert result.eigen_decompositions == rows[-1]
-        if kind == "diagonal":
-            assert rows[-1] == 0
-            assert "eigen-decompositions" not in str(result)
-        else:
-            assert rows[-1] >= result.iterations
-            assert f"{rows[-1]} eigen-decompositions" in str(result)
-        assert gda.Result.load(result.save(tmp_path / "result")) == result
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("name", "positive"),
-    [("iris", "versicolor"), pytest.param("wine", "class_0", marks=pytest.mark.slow)],
-)
-def test_built_in_data(kind: str, name: str, positive: str) -> None:
-    X, z = scaled(name, positive)
-    problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, X.shape[1], X.shape[1], 1e-3))
-    result = gda.solve(problem, METHOD, callback=Counting(problem.feasible_set))
-    assert_optimal(problem, result, 1e-6)
-    assert_same_optimum(certified(problem), result)
-
-
-@properties(25)
-@given(cases(bounds_follow=True), st.sampled_from(KINDS))
-def test_every_step_is_feasible_and_no_worse(case: Case, kind: str) -> None:
-    problem = of_kind(case.hull_problem(), kind)
-    watch = Counting(problem.feasible_set)
-    result = gda.solve(problem, METHOD, max_iterations=15, callback=watch)
-    assert len(watch.states) == result.iterations + 1
-    assert_same_optimum(certified(problem), result)
 
 
 class Stretched(gda.DenseObjective):
