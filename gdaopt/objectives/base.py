@@ -292,11 +292,13 @@ class SumPoint(Point):
         return float(self._summed(lambda part: part.value))
 
     def logarithm(self) -> MultipleLogarithm:
+        """Return the logarithm of a multiple, for objectives with `log_convex`."""
         only: Any = self.parts[0]
         return MultipleLogarithm(only.logarithm(), self.objective.factors[0])
 
     @property
     def estimates_curvature(self) -> bool:
+        """Whether second derivatives of a term are those of a subsample."""
         return any(getattr(part, "estimates_curvature", False) for part in self.parts)
 
     @cached_property

@@ -112,6 +112,7 @@ class DensePoint(MatrixPoint):
         return float(_returned(self.objective.value(self.metric), (), name))
 
     def logarithm(self) -> Logarithm:
+        """Return ``log Q`` at M, for objectives with `log_convex`."""
         return Logarithm(self)
 
     @cached_property
@@ -123,6 +124,7 @@ class DensePoint(MatrixPoint):
         return self._gradient
 
     def round_off(self) -> RoundOff:
+        """Return what the objective says."""
         return self.objective.round_off(self)
 
     def curvature(self, atoms: Atoms) -> FloatArray:

@@ -84,6 +84,7 @@ class FactoredPoint(MatrixPoint):
         return (whole + whole.T) / 2
 
     def direction_in_factor_coordinates(self, direction: Direction) -> FloatArray:
+        """Return ``L⁻¹ D L⁻ᵀ``: its eigenvalues say where the line leaves the cone."""
         return self.in_factor_coordinates(direction.added_to(np.zeros_like(self.metric), 1.0))
 
     def vanished(self) -> str | None:

@@ -166,6 +166,7 @@ class LossSum:
 
     @property
     def total(self) -> Total:
+        """The loss."""
         if self._total is None:
             for _ in self.coefficients:
                 pass

@@ -190,6 +190,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     @cached_property
     def n_blocks(self) -> int:
+        """How many blocks the pairs have."""
         return sum(1 for _ in self.pairs.blocks())
 
     @cached_property
@@ -246,6 +247,7 @@ class PairPoint(Point):
 
     @property
     def total(self) -> Total:
+        """The value, of one pass or of the distances that are kept."""
         return (self._pass or self.sum).total
 
     @property

@@ -42,6 +42,7 @@ class BufferPool:
         self._free: list[FloatArray] = []
 
     def lend(self) -> FloatArray:
+        """Return an array that nobody else uses; its content is arbitrary."""
         free = self._free
         return np.asarray(_Buffer(free.pop() if free else np.empty(self._size), self._take_back))
 
@@ -124,6 +125,7 @@ class TransformedSamples:
 
     @classmethod
     def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
+        """Return the matrices of two factors of shape (N, F)."""
         n_samples, size = left.shape
         rows, of_columns = np.empty((2, n_samples, size + 2))
         columns = of_columns.T  # BLAS takes samples in rows on both sides
