@@ -352,6 +352,16 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             _fitted(gda.GraphClassifier),
             {"metric": M, "n_neighbors": 2, **transductive, "y": ["a", "b", -1, -1, "a", "b"]},
         ),
+        "estimators.LaplacianGraphicalModel": (
+            _fitted(estimators.LaplacianGraphicalModel),
+            {"alpha": 0.1, "weights": np.ones((3, 3)), "edges": [(0, 1)], "covariance": None}
+            | {"tol": 1e-6, "max_iter": 10, "assume_centered": False, "X": X},
+        ),
+        "estimators.LaplacianGraphicalModelCV": (
+            _fitted(estimators.LaplacianGraphicalModelCV),
+            {"alphas": 2, "criterion": "ebic", "gamma": 0.5, "cv": 2, "weights": np.ones((3, 3))}
+            | {"edges": [(0, 1)], "tol": 1e-6, "max_iter": 10, "assume_centered": False, "X": X},
+        ),
         "estimators.MetricKNeighborsClassifier": (
             _fitted(estimators.MetricKNeighborsClassifier),
             {"n_neighbors": 2, "metric": M, "weights": "uniform", "algorithm": "auto"}

@@ -11,6 +11,10 @@ from gdaopt.estimators.base import (
 )
 from gdaopt.estimators.cross_validated import MetricLearnerCV
 from gdaopt.estimators.graph_classifier import GraphClassifier
+from gdaopt.estimators.graphical_model import (
+    LaplacianGraphicalModel,
+    LaplacianGraphicalModelCV,
+)
 from gdaopt.estimators.inputs import expected_failed_checks
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
@@ -28,6 +32,8 @@ __all__ = [
     "DiagonalMetricLearner",
     "GraphClassifier",
     "GraphMetricLearner",
+    "LaplacianGraphicalModel",
+    "LaplacianGraphicalModelCV",
     "MetricGraph",
     "MetricKNeighborsClassifier",
     "MetricLearner",

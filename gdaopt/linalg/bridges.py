@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["bridges", "largest_forest", "with_bridges"]
+__all__ = ["bridges", "component_labels", "largest_forest", "with_bridges"]
+
+
+def component_labels(size: int, edges: Edges) -> IndexArray:
+    """Return the number of the component that each of K nodes is in, from 0 on."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(edges[0])), edges), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
 def bridges(size: int, edges: Edges) -> Edges:
@@ -39,15 +48,13 @@ def bridges(size: int, edges: Edges) -> Edges:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order  # on demand: few methods need it
 
-    graph = csr_array((np.ones(len(edges[0])), edges), shape=(size, size))
-    parents = np.full(size, -1)
-    order: list[int] = []
-    for root in range(size):
-        if parents[root] == -1:
-            found, before = breadth_first_order(graph, root, directed=False)
-            parents[found[1:]] = before[found[1:]]
-            parents[root] = root
-            order += found.tolist()
+    _, roots = np.unique(component_labels(size, edges), return_index=True)
+    # A node more, next to a root of each component, so that one search finds the whole forest.
+    starts = np.append(edges[0], np.full(len(roots), size)), np.append(edges[1], roots)
+    graph = csr_array((np.ones(len(starts[0])), starts), shape=(size + 1, size + 1))
+    found, before = breadth_first_order(graph, size, directed=False)
+    order, parents = found[1:].tolist(), before[:size]
+    parents[roots] = roots
     sizes = np.ones(size, dtype=np.intp)
     for node in reversed(order):
         if parents[node] != node:

@@ -15,14 +15,14 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, least_pair_price
 from gdaopt.linalg.bridges import largest_forest, with_bridges
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-__all__ = ["LogDet"]
+__all__ = ["LogDet", "largest_trace"]
 
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_CORRELATION = 1 - 1e-10  # of an edge of the first metric
@@ -228,19 +228,7 @@ class LogDet(Objective):
         InvalidInputError
             Where the likelihood has no maximum.
         """
-        S, edges = self.covariance, all_edges(self.n_features)
-        variances = np.diagonal(S)
-        least = min(float(variances.min()), least_pair_price(S, edges))
-        if least > 0:
-            return self.n_features / least
-        who = f"feature {variances.argmin()} has no variance"
-        if variances.min() > 0:
-            rows, columns, _ = best_pairs(S, 1, edges)
-            who = f"features {rows[0]} and {columns[0]} are perfectly correlated"
-        raise InvalidInputError(
-            f"the likelihood has no maximum over graph metrics: {who}; leave one of them out, or "
-            "pass a number as trace_bound"
-        )
+        return largest_trace(self.covariance, all_edges(self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
         """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
@@ -253,3 +241,41 @@ class LogDet(Objective):
 
     def conic_bytes(self) -> float:
         return semidefinite_bytes(self.n_features)
+
+
+def largest_trace(covariance: FloatArray, edges: Edges) -> float:
+    """Return a bound of the trace of the most likely graph metric with some edges.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (K, K)
+        S.
+    edges : tuple of two ndarrays of int
+        Rows and columns of the pairs that may have an edge.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the likelihood has no maximum.
+
+    Notes
+    -----
+    "Proposition: trace of the most likely metric".
+
+    Examples
+    --------
+    >>> round(largest_trace(np.array([[1.0, 0.5], [0.5, 1.0]]), all_edges(2)), 12)
+    4.0
+    """
+    variances = np.diagonal(covariance)
+    least = min(float(variances.min()), least_pair_price(covariance, edges))
+    if least > 0:
+        return len(covariance) / least
+    who = f"feature {variances.argmin()} has no variance"
+    if variances.min() > 0:
+        rows, columns, _ = best_pairs(covariance, 1, edges)
+        who = f"features {rows[0]} and {columns[0]} are perfectly correlated"
+    raise InvalidInputError(
+        f"the likelihood has no maximum over graph metrics: {who}; leave one of them out, or "
+        "penalise the edge between them"
+    )

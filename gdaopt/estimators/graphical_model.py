@@ -1,0 +1,364 @@
+"""Gaussian graphical models whose partial correlations are not negative."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.inputs import Interval, read_samples
+from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.methods.likelihood import Likelihood, most_likely_metric
+from gdaopt.sets import EdgeMask
+from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
+
+__all__ = ["LaplacianGraphicalModel", "LaplacianGraphicalModelCV"]
+
+_LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
+
+
+class _GraphicalModel(EmpiricalCovariance):
+    """What both estimators have in common."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "weights": [None, "array-like"],
+        "edges": "no_validation",
+        "covariance": [None, StrOptions({"precomputed"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 0, 2**31, closed="both")],
+        "assume_centered": ["boolean"],
+    }
+
+    def _read(self, X: Any) -> FloatArray:
+        """Return the covariance matrix, and set ``location_``."""
+        X = check_array(read_samples(self, X), ensure_min_features=2, ensure_min_samples=2)
+        self.location_ = np.zeros(X.shape[1])
+        if self.covariance == "precomputed":
+            return symmetric_matrix("X, the covariance matrix,", X)
+        if not self.assume_centered:
+            self.location_ = X.mean(axis=0)
+        return np.asarray(empirical_covariance(X, assume_centered=self.assume_centered))
+
+    def _penalties(self, size: int) -> FloatArray | float:
+        """Return the weights of the edges in the penalty, off the diagonal."""
+        if self.weights is None:
+            return 1.0
+        weights = symmetric_matrix("weights", self.weights, size)
+        if weights.min() < 0:
+            raise InvalidInputError(
+                f"weights must not be negative, the least is {weights.min():g}; 0 leaves an edge "
+                "free, and edges= says which there may be"
+            )
+        return weights
+
+    def _solved(
+        self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
+    ) -> Likelihood:
+        """Return the most likely metric with a penalty of alpha."""
+        size = len(covariance)
+        mask = None if self.edges is None else EdgeMask.of(self.edges)
+        if mask is not None:
+            mask.check_size(size)
+        penalised = covariance - alpha * self._penalties(size)
+        np.fill_diagonal(penalised, np.diagonal(covariance))
+        return most_likely_metric(
+            penalised,
+            mask,
+            tolerance=number("tol", self.tol, above=0),
+            max_iterations=self.max_iter,
+            initial=initial,
+        )
+
+    def _set(self, found: Likelihood) -> None:
+        self.result_ = found.result
+        self.n_iter_ = found.result.iterations
+        self.precision_, self.covariance_ = found.result.metric, found.covariance
+
+    def get_precision(self) -> FloatArray:
+        """Return ``precision_``."""
+        check_is_fitted(self)
+        precision: FloatArray = self.precision_
+        return precision
+
+    @property
+    def graph_(self) -> MetricGraph:
+        """The graph of the precision matrix, with the names of the features."""
+        check_is_fitted(self)
+        size = len(self.precision_)
+        names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(size)])
+        return MetricGraph.of_metric(self.precision_, names)
+
+
+class LaplacianGraphicalModel(_GraphicalModel):
+    """A Gaussian graphical model with partial correlations ≥ 0: its precision is a graph metric.
+
+    The precision matrix minimises ``-log det M + ⟨S, M⟩ + alpha Σ_ij weights_ij |M_ij|``, i ≠ j,
+    over the positive definite M with ``M_ij ≤ 0``, generalised Laplacians, for the covariance S of
+    the samples. Without a penalty it exists for three samples and more, if no two features are
+    perfectly correlated, and has zeros by itself. The fit comes with a certificate: ``result_.gap``
+    is at most ``tol`` times the number of features.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        The penalty, in units of the covariance; 0 for maximum likelihood.
+    weights : array-like of shape (n_features, n_features), default=None
+        The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
+        matter. All are 1 by default.
+    edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
+        The only pairs of features that may have an edge, see `gdaopt.GraphMetrics`.
+    covariance : {None, "precomputed"}, default=None
+        With "precomputed", the X of `fit` is S itself.
+    tol : float, default=1e-6
+        The certified gap that is allowed for each feature, in units of the log-likelihood.
+    max_iter : int, default=1000
+        Most Newton steps in a block.
+    assume_centered : bool, default=False
+        Whether the mean of the features is known to be 0.
+
+    Attributes
+    ----------
+    precision_ : ndarray of shape (n_features, n_features)
+        M, read-only.
+    covariance_ : ndarray of shape (n_features, n_features)
+        ``M⁻¹``. Its diagonal is that of S.
+    location_ : ndarray of shape (n_features,)
+        The mean.
+    result_ : gdaopt.Result
+        How M was found: ``result_.gap`` bounds how far the objective is from its minimum.
+    graph_ : MetricGraph
+        The graph of M.
+    n_iter_ : int
+        Newton steps in the block that took most of them.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        As in all estimators.
+
+    See Also
+    --------
+    LaplacianGraphicalModelCV : With alpha chosen by the data.
+    sklearn.covariance.GraphicalLasso : Partial correlations of any sign.
+
+    Notes
+    -----
+    The problem is split exactly into blocks, where the graph of ``S_ij > alpha weights_ij`` falls
+    apart or has bridges ("Proposition: bridges" in ``docs/theory.md``), and each block is solved by
+    `gdaopt.methods.ProjectedNewton`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> model = LaplacianGraphicalModel(alpha=0.0).fit(load_iris().data)
+    >>> model.precision_.round(2)
+    array([[ 6.12,  0.  , -2.5 ,  0.  ],
+           [ 0.  ,  5.3 ,  0.  ,  0.  ],
+           [-2.5 ,  0.  ,  5.45, -9.88],
+           [ 0.  ,  0.  , -9.88, 23.77]])
+    >>> model.result_.gap < 4e-6
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_GraphicalModel._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        *,
+        weights: Any = None,
+        edges: Any = None,
+        covariance: str | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        assume_centered: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.weights = weights
+        self.edges = edges
+        self.covariance = covariance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.assume_centered = assume_centered
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's convention)
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, or their covariance matrix (see the parameter `covariance`).
+        y : Ignored
+            Not used.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        InvalidInputError
+            When the likelihood has no maximum, and for weights and edges that do not fit.
+        """
+        self._set(self._solved(self._read(X), number("alpha", self.alpha, at_least=0)))
+        return self
+
+
+class LaplacianGraphicalModelCV(_GraphicalModel):
+    """`LaplacianGraphicalModel` with alpha chosen along a path, by held-out likelihood or EBIC.
+
+    The path goes from large alphas to small ones, and each fit starts where the last one ended.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=10
+        The path; a number of alphas for as many between the largest covariance of two features and
+        a hundredth of it, on a logarithmic scale.
+    criterion : {"likelihood", "ebic"}, default="likelihood"
+        The mean log-likelihood of the samples that a fold leaves out, or the extended Bayesian
+        information criterion ``-2 n ℓ + E log n + 4 gamma E log K`` of all samples, for E edges and
+        the log-likelihood ℓ of a sample (Foygel, Drton, *Extended Bayesian information criteria for
+        Gaussian graphical models*, 2010).
+    gamma : float, default=0.5
+        Of EBIC.
+    cv : int, cross-validation generator or iterable, default=None
+        The folds of the likelihood, five by default.
+    weights, edges, tol, max_iter, assume_centered
+        See `LaplacianGraphicalModel`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The best one.
+    cv_results_ : dict of ndarrays
+        ``alphas``, in descending order; ``split0_test_score``, … and ``mean_test_score`` and
+        ``std_test_score``, or ``ebic``.
+    precision_, covariance_, location_, result_, graph_, n_iter_, n_features_in_, feature_names_in_
+        Of the fit with it, see `LaplacianGraphicalModel`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> model = LaplacianGraphicalModelCV(criterion="ebic").fit(load_iris().data)
+    >>> len(model.graph_.edges), bool(model.alpha_ == model.cv_results_["alphas"].min())
+    (2, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{
+            name: allowed
+            for name, allowed in _GraphicalModel._parameter_constraints.items()
+            if name != "covariance"
+        },
+        "alphas": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
+        "criterion": [StrOptions({"likelihood", "ebic"})],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+    }
+    covariance: ClassVar[None] = None  # samples are needed
+
+    def __init__(
+        self,
+        alphas: Any = 10,
+        *,
+        criterion: str = "likelihood",
+        gamma: float = 0.5,
+        cv: Any = None,
+        weights: Any = None,
+        edges: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        assume_centered: bool = False,
+    ) -> None:
+        self.alphas = alphas
+        self.criterion = criterion
+        self.gamma = gamma
+        self.cv = cv
+        self.weights = weights
+        self.edges = edges
+        self.tol = tol
+        self.max_iter = max_iter
+        self.assume_centered = assume_centered
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model for each alpha, and choose one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Classes, for folds that are stratified by them.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        InvalidInputError
+            See `LaplacianGraphicalModel.fit`.
+        """
+        covariance = self._read(X)
+        samples = read_samples(self, X, reset=False)
+        alphas = self._path(covariance)
+        results: dict[str, Any] = {"alphas": alphas}
+        if self.criterion == "ebic":
+            n_samples, size = samples.shape
+            fits = self._fits(covariance, alphas)
+            gamma = number("gamma", self.gamma, at_least=0)
+            price = np.log(n_samples) + 4 * gamma * np.log(size)
+            results["ebic"] = np.array(
+                [
+                    -2 * n_samples * log_likelihood(covariance, metric)
+                    + np.count_nonzero(np.triu(metric, 1)) * price
+                    for metric in fits
+                ]
+            )
+            best = int(np.argmin(results["ebic"]))
+        else:
+            scores = []
+            for fold, (train, test) in enumerate(check_cv(self.cv, y).split(samples, y)):
+                location = 0.0 if self.assume_centered else samples[train].mean(axis=0)
+                parts = (
+                    empirical_covariance(samples[part] - location, assume_centered=True)
+                    for part in (train, test)
+                )
+                of_train, of_test = (np.asarray(part) for part in parts)
+                fits = self._fits(of_train, alphas)
+                scores.append([log_likelihood(of_test, metric) for metric in fits])
+                results[f"split{fold}_test_score"] = np.array(scores[-1])
+            results["mean_test_score"] = np.mean(scores, axis=0)
+            results["std_test_score"] = np.std(scores, axis=0)
+            best = int(np.argmax(results["mean_test_score"]))
+        self.cv_results_ = results
+        self.alpha_ = float(alphas[best])
+        self._set(self._solved(covariance, self.alpha_))
+        return self
+
+    def _path(self, covariance: FloatArray) -> FloatArray:
+        """Return the alphas, the largest first."""
+        if not isinstance(self.alphas, Integral):
+            return np.sort(positive_vector("alphas", self.alphas))[::-1].copy()
+        off_diagonal = covariance[~np.eye(len(covariance), dtype=bool)]
+        largest = float(off_diagonal.max())
+        if not largest > 0:  # no pair would have an edge, whatever alpha is
+            largest = float(np.diagonal(covariance).max()) or 1.0
+        return np.geomspace(largest, _LEAST_ALPHA * largest, int(self.alphas))
+
+    def _fits(self, covariance: FloatArray, alphas: FloatArray) -> list[FloatArray]:
+        """Return the metrics along the path."""
+        found: list[FloatArray] = []
+        for alpha in alphas:
+            start = found[-1] if found else None
+            found.append(self._solved(covariance, float(alpha), start).result.metric)
+        return found
