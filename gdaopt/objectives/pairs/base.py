@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,15 @@ An array may be overwritten, also by the next one.
 """
 
 
-Changes = Callable[..., FloatArray]
-"""Returns how the distances of pairs of a block change along n directions, in a new array.
+class Changes(Protocol):
+    """How the distances of the pairs of a block change along n directions: computed on demand."""
 
-Called with indices of m pairs into the block it has the shape (n, m); called without, n and then
-the shape of the block. Of all the changes of all pairs often few are needed.
-"""
+    def __call__(self, *indices: Any) -> FloatArray:
+        """Return the changes of the pairs at given indices into the block, shape (n, m).
+
+        Without indices these are the changes of all pairs, shape (n, …) with that of the block.
+        The array may be overwritten.
+        """
 
 
 class Pairs(ABC):
