@@ -57,9 +57,10 @@ class StepColumns:
         call solves a program or searches for atoms); LOBPCG iterations; and full
         eigen-decompositions for projections.
     build_seconds, solve_seconds : float or None
-        Time for all that comes before and after a solver, and for the solver with its interface;
-        the same for all solvers, whether or not one reports a time of its own. These times and
-        those below are of the step; in a trace they are of all steps since the row before.
+        Time for all that comes before and after a solver, such as the polytope of a block, and for
+        the solver with its interface; the same for all solvers, whether or not one reports a time
+        of its own. These times and those below are of the step; in a trace they are of all steps
+        since the row before.
     write_seconds, canonicalize_seconds, unpack_seconds : float or None
         The parts of build_seconds (see `gdaopt.backends.StageSeconds`); a conic method builds its
         program as well.

@@ -204,11 +204,17 @@ class AlignedRun:
         self._step = find_step(method.step).prepared(problem)
         point = problem.objective.at(initial)
         check_start(problem, point)
-        self.state = State(point=point, objective=point.value)
+        self.state = State(
+            point=point,
+            objective=point.value,
+            objective_seconds=clock.seconds,  # with the search for a start
+        )
         self._aligned: Point | None = None
         self._eig_seconds = 0.0  # of alignments since the last step
         self.align()
+        self.state = replace(self.state, eig_seconds=self._eig_seconds)
         self._eig_seconds = 0.0
+        self._ended = clock.seconds  # the last step, or the start
 
     def align(self) -> None:
         """Align the left-ends of the current metric, from the last scaling."""
@@ -261,6 +267,11 @@ class AlignedRun:
         left, seconds = self._clock.left, self._eig_seconds
         self._eig_seconds = 0.0
         state = block.step(self.state, self._step, iteration, round_, left, seconds)
+        # The block's polytope and what is done around the program is neither of these.
+        known = seconds + (state.solve_seconds or 0.0) + state.objective_seconds
+        self._ended, begun = self._clock.seconds, self._ended
+        building = max(self._ended - begun - known, state.build_seconds or 0.0)
+        state = replace(state, build_seconds=building)
         if state.step and (n_components := self._method.n_components(state.metric)) > 1:
             raise RunEnded(
                 "disconnected",
