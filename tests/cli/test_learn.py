@@ -293,6 +293,21 @@ class TestDirectories:
         assert (tmp_path / "outside.npz").exists()
         assert {name: (out / name).read_bytes() for name in mine} == mine
 
+    def test_a_file_that_another_program_replaced_meanwhile_is_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.learn(tmp_path)
+        finish = RunDirectory.finish
+
+        def late(directory: RunDirectory, *accuracy: Any) -> None:
+            (tmp_path / "virginica.npz").write_bytes(b"mine")
+            finish(directory, *accuracy)
+
+        monkeypatch.setattr(RunDirectory, "finish", late)
+        self.learn(tmp_path, "--force", "--positive", "setosa")
+        assert names(tmp_path) == files("setosa") | {"virginica.npz"}
+        assert (tmp_path / "virginica.npz").read_bytes() == b"mine"
+
     def test_a_killed_run_is_gone_on_with(self, tmp_path: Path) -> None:
         """By the same command, with the classes that are missing, and to the same end."""
         self.learn(tmp_path / "whole")

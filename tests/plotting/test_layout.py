@@ -14,10 +14,12 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
+from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.ticks import name_rows, symmetric_log
 from tests.plotting.cases import METRIC, with_rows
 from tests.plotting.layout import outside, overprinted
@@ -160,6 +162,15 @@ def test_small_panels_break_no_word_of_a_legend() -> None:
         }
         assert ax.bbox.height > 0.25 * figure.bbox.height
     assert outside(figure) == []
+
+
+def test_long_names_in_a_legend_are_broken_between_words_only() -> None:
+    names = ["a-name-of-one-word" * 4, "two words, or three, or even more of them"]
+    ax = Figure(figsize=(2, 2), layout="constrained").subplots()
+    legend = legend_above(ax, {name: Line2D([], []) for name in names})
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown[0] == names[0]
+    assert shown[1].replace("\n", " ") == names[1] != shown[1]
 
 
 def test_as_many_line_styles_as_runs() -> None:
