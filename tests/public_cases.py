@@ -84,6 +84,11 @@ EXEMPT: dict[str, str] = {
         f"programs.{name}": "made in each step, of arrays that were checked before"
         for name in ("ConstrainedPolytope", "ConstrainedProgram")
     },
+    **{
+        f"programs.{name}": "made by bench.Sequence, of arrays that LinearArrays.of checked"
+        for name in ("LinearPolytope", "LinearProgram")
+    },
+    "bench.Sequence": "made by its class methods",
     **dict.fromkeys(
         ("bench.recording", "bench.save_programs"), "write to any path that they are given"
     ),
@@ -141,6 +146,7 @@ _SOLVING = {
     "max_iterations": 2,
     "time_limit": 60.0,
     "verbose": False,
+    "n_components": 2,
 }
 _LEARNER = {
     **_SOLVING,
@@ -450,11 +456,15 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "plotting.convergence": (
             plotting.convergence,
             {"results": [run], "ax": None, "relative": False, "problems": ["a"], "legend": True}
-            | {"x": None, "y": None, "colors": None},
+            | {"x": None, "y": None, "colors": None, "lower_bounds": False},
         ),
         "plotting.discs": (
             plotting.discs,
             {"metric": M, "v": V, "names": NAMES, "ax": None, "circles": True},
+        ),
+        "plotting.eigenvalues": (
+            plotting.eigenvalues,
+            {"results": [run], "ax": None, "x": "seconds", "legend": True},
         ),
         "plotting.graph": (
             lambda **options: len(plotting.graph(**options).lines),

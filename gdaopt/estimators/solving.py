@@ -27,6 +27,7 @@ from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.support.deadline import Deadline, unlimited, until
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, number, read_only
 
 if TYPE_CHECKING:
@@ -213,7 +214,8 @@ class SolvingLearner(OptimalMetricLearner):
         """Return the objective of samples, and the set by its bounds; set ``scale_``."""
         if self.n_components is not None and self.n_components > X.shape[1]:
             raise InvalidInputError(
-                f"n_components = {self.n_components} exceeds the number of features, {X.shape[1]}"
+                f"n_components = {shortened(self.n_components)} exceeds the number of features, "
+                f"{X.shape[1]}"
             )
         self.scale_ = self._spreads(X)
         scaled = X / self.scale_

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.methods import state
-from gdaopt.objectives import OBJECTIVES
+from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.pairs import SignalPairs
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support import deadline
@@ -351,16 +351,16 @@ def test_an_objective_of_ones_own() -> None:
 
 
 def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
-    def likelihood(X: FloatArray, signal: FloatArray) -> gda.LogDet:
-        return gda.LogDet(np.cov(X.T))
+    def squares(X: FloatArray, signal: FloatArray) -> Objective:
+        return gda.Ridge(X.shape[1]) + gda.Linear(-np.cov(X.T))
 
     X, codes = samples()
     with pytest.raises(
         gda.errors.InvalidInputError,
-        match="trace_bound='auto' is a rule of the objective, and LogDet",
+        match="trace_bound='auto' is a rule of the objective, and",
     ):
-        gda.GraphMetricLearner(likelihood).fit(X, codes)
-    learner = gda.GraphMetricLearner(likelihood, trace_bound=10.0).fit(X, codes)
+        gda.GraphMetricLearner(squares).fit(X, codes)
+    learner = gda.GraphMetricLearner(squares, trace_bound=10.0).fit(X, codes)
     assert certified_by_the_learner(learner, X)
 
 
