@@ -29,7 +29,7 @@ from gdaopt.studies.learning import (
 )
 from gdaopt.studies.pictures import MOST_PANELS
 from gdaopt.studies.report import advice, outcome, work
-from gdaopt.studies.run_directory import RunDirectory
+from gdaopt.studies.run_directory import PICTURES, RunDirectory
 from gdaopt.support.text import plain
 
 __all__ = ["learn"]
@@ -46,12 +46,6 @@ _LEGEND = (
     "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors and in "
     "the objective"
 )
-_PICTURES = {
-    "convergence": "the objective over the steps, and its gap to a lower bound",
-    "graph": "which features a metric joins, and how strongly",
-    "discs": "the Gershgorin discs of a metric, raw and aligned",
-    "left_ends": "the left-ends of these discs over the steps",
-}
 _FAILURES = {*FAILURES, "interrupted"}
 _QUICK = 5.0  # seconds of learning up to which the accuracy is measured unasked
 
@@ -231,7 +225,7 @@ def learn(
             "gdaopt plot --only NAME draws others"
         )
     output.print(f"Pictures{shown}:")
-    for name, what in _PICTURES.items():
+    for name, what in PICTURES.items():
         output.print(f"  {name + '.png':<16} {what}")
     output.say(f"written to {directory.path}; result.json there has all numbers")
     if "interrupted" in statuses:

@@ -27,9 +27,16 @@ from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_text
 from gdaopt.trace import Trace
 
-__all__ = ["RunDirectory"]
+__all__ = ["PICTURES", "RunDirectory"]
 
-_PICTURES = ("convergence", "discs", "left_ends", "graph")
+PICTURES = {
+    "convergence": "the objective over the steps, and its gap to a lower bound",
+    "graph": "which features a metric joins, and how strongly",
+    "discs": "the Gershgorin discs of a metric, raw and aligned",
+    "left_ends": "the left-ends of these discs over the steps",
+}
+"""The pictures of a run, and what they show."""
+
 _TRACE = "-trace.csv"
 _METRIC = "-metric.csv"
 _METRIC_CORNER = "feature"  # the first cell of that table
@@ -119,7 +126,7 @@ class RunDirectory:
             for name, result in self.results.items()
         ]
         title = f"{self._dataset.name}: each class against the rest"
-        write_pictures(runs, self.path, title, names=_PICTURES, replace=True)
+        write_pictures(runs, self.path, title, names=PICTURES, replace=True)
         for name in self._stale - set(self._files()):
             if _is_ours(self.path / name):
                 (self.path / name).unlink(missing_ok=True)
@@ -150,7 +157,7 @@ class RunDirectory:
         """Return the names of the files of this run."""
         stems = [self._stems[name] for name in self.results]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
-        return [*files, *picture_names(_PICTURES), SAMPLES, RECORD]
+        return [*files, *picture_names(PICTURES), SAMPLES, RECORD]
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
@@ -218,6 +225,6 @@ def _is_ours(file: Path) -> bool:
                 return table.readline(1000).startswith(f"{_METRIC_CORNER},".encode())
         if file.suffix == ".npz":
             return is_result_file(file)
-        return file.name in picture_names(_PICTURES) and is_picture(file)
+        return file.name in picture_names(PICTURES) and is_picture(file)
     except (OSError, ValueError):  # a ValueError: names that no file can have
         return False
