@@ -1,4 +1,4 @@
-"""Methods sdp and socp: the optimum in other people's words, over sets, objectives and scales."""
+"""Methods sdp and socp: scales, pairs that are the same, and what would not fit into the memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.methods.certified_cases import (
-    HULLS,
     assert_same_optimum,
     certified,
     samples,
     set_of,
     synthetic,
 )
-from tests.methods.conic_cases import objective_of, small
 from tests.programs.cases import need
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
-SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
+
+
+def small(n_features: int = 3, n_samples: int = 10) -> gda.MetricProblem:
+    X, z = synthetic(n_features, n_samples)
+    return gda.MetricProblem(gda.GLR(2 * X, z), gda.GraphMetrics(n_features, 1e-2))
 
 
 def assert_as_certified(
@@ -38,9 +40,6 @@ def assert_as_certified(
     assert result.relative_gap <= (1e-6 if result.status == "converged" else gap)
     assert not problem.feasible_set.violations(result.metric)
     assert result.repair_distance == result.trace[-1].repair_distance
-
-
-# --- The grid ------------------------------------------------------------------------------------
 
 
 @pytest.mark.covering(1)
@@ -141,13 +140,13 @@ def test_what_would_not_fit_is_refused_before_it_is_built(
 
 
 def test_estimates_grow_with_the_program() -> None:
-    small = conic.cone_bytes(25, 300, "semidefinite")
+    quarter = conic.cone_bytes(25, 300, "semidefinite")
     large, pairs = (conic.cone_bytes(50, 1225, cone) for cone in ("semidefinite", "second-order"))
-    assert large > 10 * small
+    assert large > 10 * quarter
     assert pairs < large
     # In a semidefinite cone all entries count, in second-order cones only those of edges.
     assert conic.cone_bytes(50, 49, "semidefinite") == large
     assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
-    few, many = (objective_of("glr", 5, n).conic_bytes() for n in (20, 40))
+    few, many = (small(5, n).objective.conic_bytes() for n in (20, 40))
     assert many > 2 * few
     assert 0 < conic.free_memory() < 1e15

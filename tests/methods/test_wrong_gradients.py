@@ -11,6 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
+from tests.certificate_cases import named_set
 from tests.methods import wrong_gradients as grid
 from tests.methods.test_post_conditions import OBJECTIVES, objective
 from tests.methods.wrong_gradients import Case, run
@@ -134,14 +135,15 @@ def test_objectives_are_asked_inside_of_the_set(share: float, method: str) -> No
     assert result.status in ("converged", "iteration_limit", "stalled"), result.message
 
 
-def test_a_subgradient_at_a_kink_is_no_wrong_gradient() -> None:
+@pytest.mark.parametrize("set_name", ["positive definite", "graph", "signed"])
+def test_a_subgradient_at_a_kink_is_no_wrong_gradient(set_name: str) -> None:
     """At the start, the middle of the set, all edges are 0, and so is the sign of an edge."""
 
     def lasso(metric: FloatArray) -> tuple[float, FloatArray]:
         off = metric - np.diag(np.diagonal(metric))
         return float(((metric - T) ** 2).sum() + abs(off).sum()), 2 * (metric - T) + np.sign(off)
 
-    whole = gda.MetricProblem(gda.FunctionObjective(lasso, 3), gda.PositiveDefiniteMetrics(7.0))
+    whole = gda.MetricProblem(gda.FunctionObjective(lasso, 3), named_set(set_name, 3, 7.0))
     exact = gda.MetricProblem(
         gda.CvxpyObjective(
             lambda M: cp.sum_squares(M - T) + cp.sum(cp.abs(M)) - cp.trace(M),
