@@ -1,6 +1,6 @@
 """What all methods have in common: limits, interrupts, starts, warm starts, small and odd cases.
 
-All but `balanced`, which is for a set of its own.
+All but `balanced` and `projected-newton`, which are for sets and objectives of their own.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def skip_other_sets(way: str, kind: str, floor: float = 0.0) -> None:
 
 
 def test_no_method_is_forgotten() -> None:
-    assert {*METHODS, "balanced"} == gda.methods.METHODS.keys()
+    assert {*METHODS, "balanced", "projected-newton"} == gda.methods.METHODS.keys()
 
 
 # --- Ends ----------------------------------------------------------------------------------------
