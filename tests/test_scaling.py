@@ -78,7 +78,7 @@ class TestTraceBound:
 
     def test_auto_needs_a_convex_logarithm(self) -> None:
         with pytest.raises(InvalidInputError, match="pass a number, or 'K'"):
-            read_trace_bound("auto", gda.LogDet(np.eye(2)), gda.GraphMetrics(1.0))
+            read_trace_bound("auto", gda.Ridge(2), gda.GraphMetrics(1.0))
 
     @pytest.mark.parametrize("learner", [gda.GraphMetricLearner, gda.DiagonalMetricLearner])
     def test_learners_take_the_names(self, learner: type[gda.GraphMetricLearner]) -> None:
