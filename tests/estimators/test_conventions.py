@@ -85,7 +85,7 @@ def test_scikit_learns_checks_of_learners_of_tuples(learner: Any) -> None:
         check_estimator(learner())
 
 
-@pytest.mark.parametrize("kind", {type(estimator) for estimator in ESTIMATORS} | {*TUPLES})
+@pytest.mark.parametrize("kind", dict.fromkeys([*map(type, ESTIMATORS), *TUPLES]))
 def test_docstrings_list_inherited_parameters_and_attributes_once(kind: Any) -> None:
     doc = str(inspect.getdoc(kind))
     titles = [title for title in ("Parameters", "Attributes", "See Also", "Notes") if title in doc]
