@@ -302,7 +302,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         ),
         "methods.Alternating": (
             methods.Alternating,
-            {**_ALIGNED, "connectivity": "tree", "block_iterations": 2},
+            {**_ALIGNED, "connectivity": "tree", "block_iterations": 2} | {"greedy_colors": False},
         ),
         "methods.Joint": (methods.Joint, {**_ALIGNED, "align": "eigenvector", "realign_every": 2}),
         "methods.Certified": (
@@ -429,7 +429,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "linalg.discs": (linalg.discs, {"metric": M, "v": V}),
         "linalg.dual_alignment": (linalg.dual_alignment, {"gradient": M, "edges": None}),
         "linalg.edge_weights": (linalg.edge_weights, {"metric": M}),
-        "linalg.entries_of": (linalg.entries_of, {"metric": M, "edges": EDGES}),
+        "linalg.entries_of": (linalg.entries_of, {"metric": M, "edges": EDGES, "signs": None}),
         "linalg.generalized_laplacian": (
             linalg.generalized_laplacian,
             {"weights": np.abs(M), "loops": V},
@@ -442,7 +442,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "linalg.left_ends": (linalg.left_ends, {"metric": M, "v": V}),
         "linalg.matrix_of": (
             linalg.matrix_of,
-            {"entries": np.arange(6.0), "n_features": 3, "edges": EDGES},
+            {"entries": np.arange(6.0), "n_features": 3, "edges": EDGES, "signs": None},
         ),
         "linalg.maximum_spanning_tree": (linalg.maximum_spanning_tree, {"metric": M}),
         "linalg.n_components": (linalg.n_components, {"metric": M, "threshold": 0.5}),

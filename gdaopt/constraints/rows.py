@@ -212,17 +212,18 @@ class LinearConstraints:
             forms[k] = atoms.quadratic_forms(self.matrices[[k]].toarray().reshape(size, size))
         return forms
 
-    def of_entries(self, pairs: Edges) -> FloatArray:
+    def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
         """Return the coefficients of diagonal entries and edge weights, shape (m, n).
 
         Parameters
         ----------
         pairs : tuple of two ndarrays of int, of shape (n,)
             i and j; the entry is ``M_ii`` where they are the same, else the weight ``-M_ij``.
+        signs : ndarray of shape (n,), optional
+            The sign that the weight has in M, where it is not -1.
         """
         rows, columns = pairs
-        # An edge stands in the metric twice, with the opposite sign.
-        factor = np.where(rows == columns, 1.0, -2.0)
+        factor = np.where(rows == columns, 1.0, 2.0 * signs)  # an edge stands in the metric twice
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
         return coefficients * factor
 

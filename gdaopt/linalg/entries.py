@@ -75,7 +75,9 @@ def pairs_of(n_features: int, edges: Edges) -> Edges:
     return np.concatenate([diagonal, edges[0]]), np.concatenate([diagonal, edges[1]])
 
 
-def entries_of(metric: FloatArray, edges: Edges | None = None) -> FloatArray:
+def entries_of(
+    metric: FloatArray, edges: Edges | None = None, signs: FloatArray | None = None
+) -> FloatArray:
     """Return the entries of a metric as a vector: the diagonal, then the edge weights ``-M_ij``.
 
     Parameters
@@ -84,12 +86,16 @@ def entries_of(metric: FloatArray, edges: Edges | None = None) -> FloatArray:
         Symmetric.
     edges : tuple of two ndarrays of int, shape (n,), optional
         Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
+    signs : ndarray of shape (n,), optional
+        ±1 for each edge: the sign that its entry of M has. A pair that may have an entry of either
+        sign is there twice. All are -1 when left out.
 
     Returns
     -------
     ndarray of shape (K + n,)
         ``M_ii``, then ``-M_ij`` of the edges, in the order of the variables of
-        `gdaopt.programs.JointProgram`. `matrix_of` is the inverse.
+        `gdaopt.programs.JointProgram`; with signs the part of ``M_ij`` that has the sign, as a
+        number ≥ 0. `matrix_of` is the inverse.
 
     Raises
     ------
@@ -109,10 +115,18 @@ def entries_of(metric: FloatArray, edges: Edges | None = None) -> FloatArray:
     metric = as_symmetric("metric", metric)
     size = len(metric)
     edges = all_edges(size) if edges is None else as_edges(edges, size)
-    return np.concatenate([np.diagonal(metric), -metric[edges]])
+    weights = -metric[edges]
+    if signs is not None:
+        weights = np.maximum(as_vector("signs", signs, len(weights)) * metric[edges], 0.0)
+    return np.concatenate([np.diagonal(metric), weights])
 
 
-def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) -> FloatArray:
+def matrix_of(
+    entries: FloatArray,
+    n_features: int,
+    edges: Edges | None = None,
+    signs: FloatArray | None = None,
+) -> FloatArray:
     """Return the symmetric matrix with the given diagonal and edge weights.
 
     Parameters
@@ -121,13 +135,14 @@ def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) 
         See `entries_of`.
     n_features : int
         K.
-    edges : optional
+    edges, signs : optional
         See `entries_of`.
 
     Returns
     -------
     ndarray of shape (K, K)
-        With ``-y_ij`` in rows i and j for the weight y_ij of an edge, and 0 where there is none.
+        With ``-y_ij`` in rows i and j for the weight y_ij of an edge, and 0 where there is none;
+        with signs the sum of the weights of a pair times their signs.
 
     Raises
     ------
@@ -144,7 +159,11 @@ def matrix_of(entries: FloatArray, n_features: int, edges: Edges | None = None) 
     edges = all_edges(n_features) if edges is None else as_edges(edges, n_features)
     entries = as_vector("entries", entries, n_features + len(edges[0]))
     matrix = np.zeros((n_features, n_features))
-    matrix[edges] = -entries[n_features:]
+    if signs is None:
+        matrix[edges] = -entries[n_features:]
+    else:
+        weights = as_vector("signs", signs, len(edges[0])) * entries[n_features:]
+        np.add.at(matrix, edges, weights)
     matrix += matrix.T
     np.fill_diagonal(matrix, entries[:n_features])
     return matrix

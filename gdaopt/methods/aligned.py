@@ -26,11 +26,12 @@ from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC
-from gdaopt.sets import GraphMetrics
+from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, store_number
 
 __all__ = ["AlignedMethod", "AlignedRun", "tree_floors"]
 
+_SETS = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
 
@@ -46,7 +47,11 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AlignedMethod(ProgramMethod):
-    """A method over graph metrics whose linear programs follow the metric's first eigenvector.
+    """A method over graphs, also signed ones, of linear programs under aligned left-ends.
+
+    The scaling of the programs follows the metric's first eigenvector, or, where some off-diagonals
+    are positive, the first eigenvector of its comparison matrix ("Proposition: discs of scaled
+    diagonally dominant metrics").
 
     Parameters
     ----------
@@ -96,18 +101,26 @@ class AlignedMethod(ProgramMethod):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
         feasible_set = problem.feasible_set
-        if type(feasible_set) is not GraphMetrics:  # one of fewer members would be left
+        if type(feasible_set) not in _SETS:  # one of fewer members would be left
             raise InvalidInputError(
-                f"method {self.name!r} needs a set of GraphMetrics, got {feasible_set!r}"
+                f"method {self.name!r} needs a set of GraphMetrics, SignedGraphMetrics or "
+                f"SDDMetrics, got {feasible_set!r}"
             )
-        if feasible_set.path_weight > 0:
+        path_weight = getattr(feasible_set, "path_weight", 0.0)
+        if path_weight > 0:
             raise InvalidInputError(
                 f"method {self.name!r} moves all edges, and every member of {feasible_set!r} "
                 "contains a path; leave path_weight out, and pass "
-                f"edge_floor={feasible_set.path_weight:g} to the method instead"
+                f"edge_floor={path_weight:g} to the method instead"
             )
         self._check_options(problem)
-        feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
+        if isinstance(feasible_set, GraphMetrics):
+            feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
+        elif self.edge_floor > 0 or self.initial_edge_weight != "auto":
+            raise InvalidInputError(
+                "edge_floor and initial_edge_weight are for GraphMetrics, and the set is "
+                f"{feasible_set!r}; leave them out"
+            )
         initial = self.initial_metric(problem)
         run = AlignedRun(self, problem, clock, self.start(problem) if initial is None else initial)
         yield run.state
@@ -165,10 +178,11 @@ class AlignedMethod(ProgramMethod):
             When the edge floor leaves no budget, or `initial_edge_weight` is below it or too large.
         """
         feasible_set, size = problem.feasible_set, problem.n_features
-        assert isinstance(feasible_set, GraphMetrics)
         floor, weight = self.edge_floor, self.initial_edge_weight
         if problem.rows is not None:
             return problem.central_metric()
+        if not isinstance(feasible_set, GraphMetrics):
+            return feasible_set.start(size)
         if floor == 0 or size == 1:
             return feasible_set.start(size, weight)
         feasible_set.check_path(size, floor, "edge_floor")
@@ -197,6 +211,8 @@ class AlignedRun:
         self.problem = problem
         self._method = method
         self.feasible_set = problem.feasible_set
+        assert isinstance(self.feasible_set.family, TwoSparseAtoms)
+        self.family = self.feasible_set.family
         self._edge_threshold = method.floor_threshold or self.feasible_set.edge_threshold(
             problem.n_features
         )
@@ -240,7 +256,8 @@ class AlignedRun:
     def align_by_gradient(self, edges: Edges) -> None:
         """Take the scaling from the gradient."""
         start = time.perf_counter()
-        v = dual_alignment(self.feasible_set.gradient_at(self.state.point), edges)
+        gradient = self.feasible_set.gradient_at(self.state.point)
+        v = dual_alignment(self.family.as_of_graph(gradient), edges)
         ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())
         self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InfeasibleProblemError
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError
+from gdaopt.linalg.directions import ColumnDirection
 from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.methods.stopping import StallRule
+from gdaopt.problem import MetricProblem
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
@@ -23,7 +25,8 @@ from gdaopt.programs import (
     Program,
 )
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.support.validation import FloatArray, check_name, store_integer
+from gdaopt.sets import SDDMetrics, TwoSparseAtoms
+from gdaopt.support.validation import FloatArray, check_name, store_flag, store_integer
 
 __all__ = ["CONNECTIVITY", "Alternating", "tree_floor", "zeta_floor"]
 
@@ -80,13 +83,20 @@ class Alternating(AlignedMethod):
         Which edges a column keeps when there is an edge floor: those of a maximum spanning tree or,
         by the paper's rule, the column's largest entry. The latter may disconnect the graph or
         become infeasible; the run then ends with that status and the metric before the step.
+    greedy_colors : bool, optional
+        Over `gdaopt.SDDMetrics`: look for a balanced signed graph. Each feature in turn takes the
+        colour under which its column has the lower objective, of two runs, and the rounds then keep
+        these colours (`Result.colors`). The lower bound is that of all colours; method
+        ``"balanced"`` finds the best of them.
     **options
         ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
         limits: see `gdaopt.methods.Method`.
 
     Notes
     -----
-    Source: Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc Alignment*, ICASSP 2020.
+    Source: Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc Alignment*, ICASSP 2020;
+    for the colours *Signed Graph Metric Learning via Gershgorin Disc Perfect Alignment*, TPAMI
+    2022.
 
     Examples
     --------
@@ -103,32 +113,94 @@ class Alternating(AlignedMethod):
 
     block_iterations: int = 10
     connectivity: str = "tree"
+    greedy_colors: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         store_integer(self, "block_iterations", at_least=1)
         check_name("connectivity", self.connectivity, CONNECTIVITY)
+        store_flag(self, "greedy_colors")
+        if self.greedy_colors and self.initial is not None:
+            raise InvalidInputError(
+                "greedy_colors=True begins at a diagonal metric; leave initial out"
+            )
+
+    def _check_options(self, problem: MetricProblem) -> None:
+        """Refuse greedy colours where there are none to choose, and beside linear constraints."""
+        super()._check_options(problem)
+        if not self.greedy_colors:
+            return
+        if not isinstance(problem.feasible_set, SDDMetrics):
+            raise InvalidInputError(
+                f"greedy_colors=True needs a set of SDDMetrics, got {problem.feasible_set!r}"
+            )
+        if problem.rows is not None:
+            raise InvalidInputError(
+                f"greedy_colors=True cannot keep linear constraints ({problem.rows.names[0]}, …); "
+                "leave it out"
+            )
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
         """Yield the states of each round: the diagonal, then the columns in order."""
         size, rows, options = run.problem.n_features, run.problem.rows, self.program_options
         neighbors_of = neighbors(size, run.feasible_set.edges_of(size))
+        if self.greedy_colors:
+            yield from self._colored(run, neighbors_of)
+        columns = [
+            (others[index], signs)
+            for column, others in enumerate(neighbors_of)
+            for index, signs in [run.family.with_signs((np.full(len(others), column), others))]
+        ]
         diagonal = with_rows(DiagonalProgram(size, options), rows)
         # A program for each number of neighbours; n edges make about 2√n different numbers.
         programs = {
-            n: with_rows(ColumnProgram(n, options), rows) for n in set(map(len, neighbors_of))
+            n: with_rows(ColumnProgram(n, options), rows)
+            for n in {len(each) for each, _ in columns}
         }
         what = _NO_BLOCK if rows is None else _NO_BLOCK + _TIED
         stall = StallRule(run.problem, run.state.point, self.tolerance, what=what)
         for round_ in count(1):
             run.align()
             yield from self._steps(run, self._diagonal(run, diagonal), round_)
-            for column, others in enumerate(neighbors_of):
+            for column, (others, signs) in enumerate(columns):
                 if len(others):
                     run.align()
-                    block = self._column(run, programs[len(others)], column, others)
+                    block = self._column(run, programs[len(others)], column, others, signs)
                     yield from self._steps(run, block, round_)
             stall.check(run.state.point)
+
+    def _colored(self, run: AlignedRun, neighbors_of: list[IndexArray]) -> Iterator[State]:
+        """Give each feature without a colour the better one of the two; yield the state after each.
+
+        Features that come later have the colour 1 until it is their turn.
+        """
+        feasible_set, size = run.feasible_set, run.problem.n_features
+        assert isinstance(feasible_set, SDDMetrics)
+        known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
+        colors = np.where(known, known, 1.0)
+        programs = {n: ColumnProgram(n, self.program_options) for n in set(map(len, neighbors_of))}
+        for column, others in enumerate(neighbors_of):
+            start, calls = run.state, 0
+            best: State | None = None
+            for color in (1.0, -1.0) if len(others) and not known[column] else ():
+                signs = -color * colors[others]
+                run.state = _without_wrong_signs(start, column, others, signs)
+                run.align()
+                block = self._column(run, programs[len(others)], column, others, signs)
+                for state in self._steps(run, block, 0):
+                    calls += 1
+                    if best is None or state.objective < best.objective:
+                        best, colors[column] = state, color
+            if best is not None:
+                run.state = replace(
+                    best,
+                    iteration=start.iteration + 1,
+                    oracle_calls=start.oracle_calls + calls,
+                    colors=colors.copy(),
+                )
+                yield run.state
+        run.state = replace(run.state, colors=colors)
+        run.family = TwoSparseAtoms(feasible_set.edges, colors)
 
     def _steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
         """Take the steps of one block, with the scaling fixed."""
@@ -148,16 +220,35 @@ class Alternating(AlignedMethod):
         return DiagonalBlock(program, kept)
 
     def _column(
-        self, run: AlignedRun, program: Program[Any], column: int, others: IndexArray
+        self,
+        run: AlignedRun,
+        program: Program[Any],
+        column: int,
+        others: IndexArray,
+        signs: FloatArray,
     ) -> ColumnBlock:
-        """Return a column, of entries for other features, with its polytope."""
+        """Return a column, of edges to other features, with its polytope."""
         metric, floor = run.state.metric, np.zeros(len(others))
         if self.edge_floor > 0:
             floor = CONNECTIVITY[self.connectivity](metric, column, others, self.edge_floor)
         try:
-            edges = ColumnPolytope.at(metric, run.alignment.v, run.slack(), column, others, floor)
+            edges = ColumnPolytope.at(
+                metric, run.alignment.v, run.slack(), column, others, floor, signs
+            )
         except InfeasibleProblemError as error:
             raise RunEnded("infeasible", f"column {column}: {error}") from error
         own = np.full(len(others), column)
-        kept = keeping_rows(edges, run.problem.rows, metric, (own, others))
-        return ColumnBlock(program, kept, column, others, len(metric))
+        kept = keeping_rows(edges, run.problem.rows, metric, (own, others), signs)
+        return ColumnBlock(program, kept, column, others, signs, len(metric))
+
+
+def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:
+    """Return the state without those edges of a column whose entries have another sign."""
+    entries = state.metric[others, column]
+    wrong = signs * entries < 0
+    if not wrong.any():
+        return state
+    change = np.zeros(len(state.metric))
+    change[others[wrong]] = -entries[wrong]
+    point = state.point.moved(ColumnDirection(column, change), 1.0)
+    return replace(state, point=point, objective=point.value)

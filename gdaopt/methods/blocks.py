@@ -126,12 +126,16 @@ class DiagonalBlock(Block):
 
 @dataclass(eq=False)
 class ColumnBlock(Block):
-    """The off-diagonals of column c, of values ``x_j = -M_jc`` for the neighbours j of c."""
+    """The off-diagonals of column c, ``M_jc = Σ s x_j`` for signs s = ±1 of its edges.
+
+    A neighbour j of c has an edge of each sign that the entry may have.
+    """
 
     phase = "column"
 
     column: int
     others: IndexArray
+    signs: FloatArray
     n_features: int
 
     @property
@@ -139,32 +143,34 @@ class ColumnBlock(Block):
         return self.column
 
     def cost(self, point: Point) -> FloatArray:
-        """Return ``h_j = -2 G_jc``: entry (j, c) stands in the metric twice."""
-        return np.asarray(-2 * point.gradient_column(self.column)[self.others])
+        """Return ``h_j = 2 s G_jc``: entry (j, c) stands in the metric twice."""
+        return np.asarray(2 * self.signs * point.gradient_column(self.column)[self.others])
 
     def direction(self, change: FloatArray) -> ColumnDirection:
-        """Return the direction that subtracts `change` from column and row c."""
+        """Return the direction that adds the change, with its signs, to column and row c."""
         whole = np.zeros(self.n_features)
-        whole[self.others] = -change
+        np.add.at(whole, self.others, self.signs * change)
         return ColumnDirection(self.column, whole)
 
 
 @dataclass(eq=False)
 class MetricBlock(Block):
-    """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j."""
+    """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j, or as `signs` say."""
 
     phase = "joint"
 
     n_features: int
     edges: Edges
+    signs: FloatArray | None = None  # see `gdaopt.linalg.entries_of`
 
     def cost(self, point: Point) -> FloatArray:
-        """Return ``G_ii``, then ``-2 G_ij``: an edge stands in the metric twice."""
+        """Return ``G_ii``, then ``-2 G_ij`` or ``2 s G_ij``: an edge stands in the metric twice."""
         gradient = point.gradient_entries(self.edges)
-        return np.concatenate([gradient.on_diagonal, -2 * gradient.on_edges])
+        signs = -1.0 if self.signs is None else self.signs
+        return np.concatenate([gradient.on_diagonal, 2 * signs * gradient.on_edges])
 
     def direction(self, change: FloatArray) -> DenseDirection:
-        return DenseDirection(matrix_of(change, self.n_features, self.edges))
+        return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))
 
 
 def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
+import numpy as np
+
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, pairs_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
@@ -16,7 +18,7 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, JointProgram, Polytope
 from gdaopt.programs.constrained import keeping_rows, with_rows
-from gdaopt.support.validation import check_name, store_integer
+from gdaopt.support.validation import FloatArray, check_name, store_integer
 
 __all__ = ["Joint"]
 
@@ -82,7 +84,9 @@ class Joint(AlignedMethod):
     def rounds(self, run: AlignedRun) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
         size, rows = run.problem.n_features, run.problem.rows
-        edges = run.feasible_set.edges_of(size)
+        pairs = run.feasible_set.edges_of(size)
+        index, signs = run.family.with_signs(pairs)
+        edges = pairs[0][index], pairs[1][index]
         program = with_rows(JointProgram(size, edges, self.program_options), rows)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
@@ -90,14 +94,15 @@ class Joint(AlignedMethod):
                 iteration = step % (self.realign_every or size)
                 if iteration == 0:
                     if self.align == "gradient":
-                        run.align_by_gradient(edges)
+                        run.align_by_gradient(pairs)
                     else:
                         run.align()
-                    block = MetricBlock(program, self._polytope(run, edges), size, edges)
+                    polytope = self._polytope(run, edges, signs)
+                    block = MetricBlock(program, polytope, size, edges, signs)
                 yield run.advance(block, iteration, round_)
             stall.check(run.state.point)
 
-    def _polytope(self, run: AlignedRun, edges: Edges) -> Polytope:
+    def _polytope(self, run: AlignedRun, edges: Edges, signs: FloatArray) -> Polytope:
         """Return the polytope that the alignment gives all entries."""
         metric, feasible_set = run.state.metric, run.feasible_set
         assert run.state.v is not None
@@ -107,6 +112,7 @@ class Joint(AlignedMethod):
             feasible_set.trace_bound,
             edges,
             tree_floors(metric, self.edge_floor)[edges],
-            entries_of(metric, edges),
+            entries_of(metric, edges, signs),
         )
-        return keeping_rows(polytope, run.problem.rows, metric, pairs_of(len(metric), edges))
+        pairs, own = pairs_of(len(metric), edges), np.concatenate([np.ones(len(metric)), signs])
+        return keeping_rows(polytope, run.problem.rows, metric, pairs, own)

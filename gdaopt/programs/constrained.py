@@ -235,6 +235,7 @@ def keeping_rows(
     rows: LinearConstraints | None,
     metric: FloatArray,
     pairs: Edges,
+    signs: FloatArray | float = -1.0,
 ) -> Polytope:
     """Return a polytope with linear constraints on its entries, where there are some.
 
@@ -248,7 +249,11 @@ def keeping_rows(
         It keeps them.
     pairs : tuple of two ndarrays of int
         Which entries they are, see `LinearConstraints.of_entries`.
+    signs : ndarray, optional
+        The signs that they have in the metric.
     """
     if rows is None:
         return polytope
-    return ConstrainedPolytope(polytope, rows, rows.of_entries(pairs), rows.residuals(metric))
+    return ConstrainedPolytope(
+        polytope, rows, rows.of_entries(pairs, signs), rows.residuals(metric)
+    )

@@ -273,6 +273,7 @@ class ColumnPolytope:
         column: int,
         others: IndexArray,
         floor: FloatArray,
+        signs: FloatArray | float = -1.0,
     ) -> ColumnPolytope:
         """Return the edge weights that column `column` of a metric may take.
 
@@ -290,10 +291,14 @@ class ColumnPolytope:
             The neighbours of c, see `gdaopt.linalg.entries.neighbors`.
         floor : ndarray of shape (n,)
             Least weights of the edges to them.
+        signs : ndarray of shape (n,), optional
+            The signs of their entries ``M_jc``. A neighbour with an edge of either sign is there
+            twice; at an optimum one of the two is 0, as their costs are opposite.
         """
         weights = v[others] / v[column]
-        current = -metric[others, column]
-        upper = current + weights * slack[others]
+        entries = signs * metric[others, column]
+        current = np.maximum(entries, 0.0)
+        upper = np.abs(entries) + weights * slack[others]
         budget = float(weights @ current + slack[column])
         return cls(upper, weights, floor, budget, current)
 

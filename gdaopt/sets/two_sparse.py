@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
-from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.entries import Edges, IndexArray, all_edges, entries_of, matrix_of, placement
 from gdaopt.linalg.gershgorin import align, comparison_matrix
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
 from gdaopt.linalg.projection import Projection
@@ -98,6 +98,16 @@ class TwoSparseAtoms(AtomFamily):
         if self._signs.ndim == 0:
             return np.full(len(edges[0]), float(self._signs))
         return self._colors[edges[0]] * self._colors[edges[1]]
+
+    def with_signs(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
+        """Return the variables that programs have for pairs: indices of pairs, and signs in M.
+
+        A pair of a free sign has two of them, ``M_ij = p_ij - n_ij``.
+        """
+        signs = self.signs_of(pairs)
+        free = np.flatnonzero(signs == 0)
+        index = np.concatenate([np.arange(len(signs)), free])
+        return index, np.concatenate([np.where(signs, -signs, -1.0), np.ones(len(free))])
 
     def allows(self, atoms: Atoms) -> npt.NDArray[np.bool_]:
         """Say which two-sparse atoms have the sign that the colours give their pair."""

@@ -116,7 +116,10 @@ def test_one_feature(kind: str, method: str, bound: float) -> None:
         set_of(kind, 1, 2.0, 1e-3),
         constraints=lambda M: [M[0, 0] <= bound, 2 * cp.trace(M) >= bound],
     )
-    if (method in ("alternating", "joint") and kind != "graph") or (method, kind) == (
+    if (method in ("alternating", "joint") and kind in ("diagonal", "definite")) or (
+        method,
+        kind,
+    ) == (
         "socp",
         "definite",
     ):

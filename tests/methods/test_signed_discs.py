@@ -1,0 +1,200 @@
+"""Discs and linear programs over signed graph metrics and their hulls; greedy colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.gershgorin import align, comparison_matrix, left_ends
+from gdaopt.methods.aligned import AlignedRun
+from gdaopt.methods.state import Clock
+from gdaopt.programs import ColumnProgram
+from gdaopt.support.validation import FloatArray
+from tests.helpers import random_symmetric
+
+SIZE, C, RHO = 6, 9.0, 1e-2
+COLORS = [1, -1, 1, 1, -1, 1]
+SETS: dict[str, gda.sets.FeasibleSet] = {
+    "signed": gda.SignedGraphMetrics(COLORS, C, RHO),
+    "partial": gda.SDDMetrics(C, RHO, colors=[1, 0, -1, 0, 1, -1]),
+    "sdd": gda.SDDMetrics(C, RHO),
+    "masked": gda.SDDMetrics(C, RHO, edges=[(0, 1), (1, 2), (2, 3), (0, 3), (4, 5), (0, 5)]),
+}
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {}),
+    "joint": ("joint", {}),
+    "by gradient": ("joint", {"align": "gradient"}),
+}
+
+
+def glr(signs: FloatArray | float = 1.0) -> gda.GLR:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((30, SIZE)) @ rng.standard_normal((SIZE, SIZE)) / SIZE
+    z = np.where(X[:, 0] + X[:, 1] - X[:, 3] + rng.standard_normal(30) / 4 > 0, 1.0, -1.0)
+    return gda.GLR(X * signs, z)
+
+
+def problem(name: str, **options: Any) -> gda.MetricProblem:
+    return gda.MetricProblem(glr(), SETS[name], **options)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("method", METHODS)
+def test_solvers_agree_and_the_bound_is_true(name: str, method: str) -> None:
+    kind, options = METHODS[method]
+    optimum = gda.solve(problem(name), tolerance=1e-9).objective
+    runs = [
+        gda.solve(problem(name), kind, solver=solver, max_iterations=60, **options)
+        for solver in ("analytic", "HIGHS")
+    ]
+    assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-3)
+    for run in runs:
+        assert problem(name).feasible_set.contains(run.metric)
+        assert run.lower_bound is not None
+        assert run.lower_bound <= optimum * (1 + 1e-9)
+        assert run.objective >= optimum * (1 - 1e-9)
+        assert run.objective < run.trace[0].objective
+        if method != "by gradient":  # whose scaling is for the gradient's vertex
+            assert (run.trace.column("left_end_min")[1:] >= RHO - 1e-9).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_signed_metrics_are_graph_metrics_of_flipped_features(method: str) -> None:
+    kind, options = METHODS[method]
+    colors = np.array(COLORS, dtype=float)
+    flipped = gda.MetricProblem(glr(colors), gda.GraphMetrics(C, RHO))
+    signed, plain = (
+        gda.solve(each, kind, solver="analytic", max_iterations=40, **options)
+        for each in (problem("signed"), flipped)
+    )
+    np.testing.assert_allclose(
+        signed.trace.column("objective"), plain.trace.column("objective"), rtol=1e-9
+    )
+    np.testing.assert_allclose(signed.metric, plain.metric * np.outer(colors, colors), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+@pytest.mark.parametrize("name", ["sdd", "partial"])
+def test_linear_constraints_are_kept(method: str, name: str) -> None:
+    """A row that asks for an edge of a sign, and one for a small diagonal entry."""
+    rows: Any = lambda M: [M[1, 3] >= 0.2, M[0, 0] <= 1.0]  # noqa: E731
+    bound = problem(name, constraints=rows)
+    found = gda.solve(bound, method, solver="HIGHS", max_iterations=40)
+    assert bound.violation(found.metric) <= 1e-8 * C
+    assert found.objective >= gda.solve(bound, tolerance=1e-8).objective * (1 - 1e-8)
+    assert found.objective < found.trace[0].objective
+
+
+def member(rng: np.random.Generator) -> FloatArray:
+    """Return a metric inside of the hull of all colourings, edges of both signs."""
+    metric = random_symmetric(rng, SIZE) / SIZE / 3
+    np.fill_diagonal(metric, rng.uniform(0.8, 1.2, SIZE))
+    return metric
+
+
+def test_left_ends_align_at_the_eigenvalue_of_the_comparison_matrix() -> None:
+    metric = member(np.random.default_rng(0))
+    found = align(metric)
+    smallest = np.linalg.eigvalsh(comparison_matrix(metric))[0]
+    np.testing.assert_allclose(left_ends(metric, found.v), smallest, atol=1e-9)
+    assert smallest <= np.linalg.eigvalsh(metric)[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
+    """The gap of a step, against CVXPY with the magnitudes of the entries written out."""
+    rng = np.random.default_rng(seed)
+    metric = member(rng)
+    method = gda.methods.Joint(solver="analytic")
+    run = AlignedRun(method, problem("sdd"), Clock(), metric)
+    v, gradient = run.alignment.v, run.state.point.gradient()
+    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    off = cp.multiply(np.outer(1 / v, v) * (1 - np.eye(SIZE)), cp.abs(M))
+    rows = [cp.diag(M) - cp.sum(off, axis=1) >= RHO, cp.trace(M) <= C]
+    cost = cp.sum(cp.multiply(gradient, M - metric))
+    expected = float(cp.Problem(cp.Minimize(cost), rows).solve("CLARABEL"))
+    gap = next(method.rounds(run)).block_gap
+    assert gap == pytest.approx(-expected, abs=1e-6 * np.abs(gradient).max() * C)
+
+
+@pytest.mark.parametrize("column", [0, 3])
+def test_a_column_takes_either_sign(column: int) -> None:
+    rng = np.random.default_rng(column)
+    metric = member(rng)
+    run = AlignedRun(gda.methods.Alternating(solver="analytic"), problem("sdd"), Clock(), metric)
+    v, gradient = run.alignment.v, run.state.point.gradient()
+    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    is_fixed = np.ones((SIZE, SIZE))
+    is_fixed[column] = is_fixed[:, column] = 0
+    is_fixed[column, column] = 1
+    off = cp.multiply(np.outer(1 / v, v) * (1 - np.eye(SIZE)), cp.abs(M))
+    rows = [
+        cp.diag(M) - cp.sum(off, axis=1) >= RHO,
+        cp.multiply(is_fixed, M - metric) == 0,
+    ]
+    cost = cp.sum(cp.multiply(gradient, M - metric))
+    expected = float(cp.Problem(cp.Minimize(cost), rows).solve("CLARABEL"))
+    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
+    others = np.delete(np.arange(SIZE), column)
+    index, signs = run.family.with_signs((np.full(SIZE - 1, column), others))
+    block = method._column(run, ColumnProgram(len(index), "analytic"), column, others[index], signs)
+    cost_now = block.cost(run.state.point)
+    gap = cost_now @ (block.values - block.vertex(cost_now, None).point)
+    assert gap == pytest.approx(-expected, abs=1e-6 * np.abs(gradient).max() * C)
+
+
+# --- Greedy colours ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sdd", "partial", "masked"])
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
+def test_greedy_colours_are_a_balanced_graph(name: str, solver: str) -> None:
+    found = gda.solve(
+        problem(name), "alternating", solver=solver, greedy_colors=True, max_iterations=60
+    )
+    assert found.colors is not None
+    signs = np.outer(found.colors, found.colors) * found.metric
+    assert np.triu(signs, 1).max() <= 0
+    known = np.array(SETS[name].colors or [0.0])  # type: ignore[attr-defined]
+    assert ((known == 0) | (known == found.colors)).all()
+    best = gda.solve(problem(name), "balanced")
+    assert best.lower_bound is not None
+    assert found.objective >= best.lower_bound
+    colored = found.trace.column("phase")[1 : 1 + np.count_nonzero(known == 0)]
+    assert name == "partial" or set(colored) == {"column"}
+    assert (np.diff(found.trace.column("objective")) <= 1e-9).all()
+
+
+def test_greedy_colours_of_two_features_are_those_of_the_better_edge() -> None:
+    """With two features the two runs look at all that there is."""
+    for sign in (1.0, -1.0):
+        X = np.array([[1.0, sign], [-1.0, -sign], [0.9, 1.1 * sign]])
+        two = gda.MetricProblem(gda.GLR(X, [1, -1, 1]), gda.SDDMetrics(2.0))
+        found = gda.solve(two, "alternating", solver="analytic", greedy_colors=True)
+        best = gda.solve(two, "balanced")
+        assert found.colors is not None
+        assert best.colors is not None
+        assert found.colors[0] * found.colors[1] == best.colors[0] * best.colors[1] == -sign
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"feasible_set": gda.GraphMetrics(C)}, {}, "greedy_colors=True needs a set of SDDMetrics"),
+        ({"constraints": lambda M: [M[0, 0] <= 1.0]}, {"solver": "HIGHS"}, "cannot keep linear"),
+        ({}, {"initial": np.eye(SIZE)}, "greedy_colors=True begins at a diagonal metric"),
+        ({}, {"edge_floor": 0.1}, "edge_floor and initial_edge_weight are for GraphMetrics"),
+    ],
+)
+def test_what_does_not_go_with_greedy_colours(
+    changes: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    options = {"solver": "analytic", "greedy_colors": True} | options
+    with pytest.raises(InvalidInputError, match=message):
+        gda.solve(replace(problem("sdd"), **changes), "alternating", **options)
