@@ -1,0 +1,344 @@
+"""Measure graphical models whose precision is a graph metric, from 50 to 5000 features.
+
+Run ``python experiments/precision.py`` from the top of a checkout (ten minutes); it prints the
+tables and writes ``figures/precision.md`` and ``figures/precision.png``. Each case runs in a
+process of its own. ``--largest 200`` leaves out what is larger. GGLasso is measured where it is
+installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.linalg import eigsh
+from sklearn.covariance import GraphicalLasso
+
+import gdaopt as gda
+from gdaopt.estimators import LaplacianGraphicalModel
+from gdaopt.support.files import write_text
+from gdaopt.support.processes import peak_memory
+from gdaopt.support.validation import FloatArray
+
+OUT = Path(__file__).parent.parent / "figures" / "precision.md"
+TARGETS = {200: 0.6, 500: 6.0}  # seconds to a certified gap of 1e-6, for trees and n = 5 K
+LIMIT = 120.0  # seconds that others get
+MOST_MEMORY = 2e9
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph, samples, and who finds it."""
+
+    graph: str  # "tree", which grows where degrees are large, or "grid"
+    n_features: int
+    times_k: float  # n / K
+    who: str
+
+    @property
+    def n_samples(self) -> int:
+        """n."""
+        return int(self.times_k * self.n_features)
+
+    @property
+    def alpha(self) -> float:
+        """The penalty of those who have one, for correlations."""
+        return 1.5 * math.sqrt(math.log(self.n_features) / self.n_samples)
+
+    def edges(self, rng: np.random.Generator) -> csr_array:
+        """Return the adjacency matrix, with weights between 2 and 5."""
+        size = self.n_features
+        nodes = np.arange(size)
+        if self.graph == "tree":
+            ends = [0]  # each node as often as its degree
+            parents = []
+            for node in range(1, size):
+                parents.append(ends[int(rng.integers(len(ends)))])
+                ends += [node, parents[-1]] if node > 1 else [node]
+            rows, columns = np.array(parents), nodes[1:]
+        else:
+            width = math.isqrt(size)
+            right = nodes[(nodes % width < width - 1) & (nodes + 1 < size)]
+            below = nodes[nodes + width < size]
+            rows = np.concatenate([right, below])
+            columns = np.concatenate([right + 1, below + width])
+        weights = rng.uniform(2.0, 5.0, len(rows))
+        half = coo_array((weights, (rows, columns)), shape=(size, size))
+        return csr_array(half + half.T)
+
+    def data(self) -> tuple[FloatArray, csr_array]:
+        """Return z-scores of Gaussian samples, and the graph that they come from."""
+        rng = np.random.default_rng(self.n_features)
+        graph = self.edges(rng)
+        start = np.ones(self.n_features)
+        (largest,) = eigsh(graph, k=1, which="LA", return_eigenvectors=False, v0=start)
+        precision = -graph.toarray()
+        np.fill_diagonal(precision, 1.05 * largest)
+        factor = cholesky(precision, lower=True, overwrite_a=True, check_finite=False)
+        noise = rng.standard_normal((self.n_features, self.n_samples))
+        X = solve_triangular(factor, noise, lower=True, trans="T", overwrite_b=True).T
+        X -= X.mean(axis=0)
+        X /= X.std(axis=0)
+        return X, graph
+
+
+# --- who finds the graph --------------------------------------------------------------------------
+
+
+def newton(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
+    """Return maximum likelihood by projected Newton steps, to a relative gap of 1e-6."""
+    log_det = gda.LogDet(X.T @ X / len(X))
+    start = time.perf_counter()
+    feasible_set = gda.GraphMetrics(2 * log_det.auto_trace_bound(), min_eigenvalue=0.0)
+    problem = gda.MetricProblem(log_det, feasible_set)
+    result = gda.solve(problem, "projected-newton", trace_every=0)
+    seconds = time.perf_counter() - start
+    return {
+        "metric": result.metric,
+        "seconds": seconds,
+        "steps": result.iterations,
+        "gap": result.relative_gap,
+    }
+
+
+def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
+    """Return `LaplacianGraphicalModel`: the fit with its covariance matrix."""
+    model = LaplacianGraphicalModel(case.alpha, assume_centered=True)
+    start = time.perf_counter()
+    model.fit(X)
+    seconds = time.perf_counter() - start
+    result = model.result_
+    return {
+        "metric": model.precision_,
+        "seconds": seconds,
+        "steps": result.iterations,
+        "gap": result.relative_gap,
+    }
+
+
+def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
+    """Return scikit-learn's `GraphicalLasso`, with its default tolerances."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GraphicalLasso(case.alpha, assume_centered=True).fit(X)
+    return {
+        "metric": model.precision_,
+        "seconds": time.perf_counter() - start,
+        "steps": model.n_iter_,
+        "gap": None,
+    }
+
+
+def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
+    """Return GGLasso's single graphical lasso, by blocks."""
+    from gglasso.solver.single_admm_solver import block_SGL
+
+    covariance = X.T @ X / len(X)
+    size = len(covariance)
+    start = time.perf_counter()
+    found = block_SGL(covariance, case.alpha, np.eye(size), tol=1e-6, rtol=1e-5)
+    return {
+        "metric": found["Theta"],
+        "seconds": time.perf_counter() - start,
+        "steps": None,
+        "gap": None,
+    }
+
+
+def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
+    """Return maximum likelihood by Clarabel."""
+    log_det = gda.LogDet(X.T @ X / len(X))
+    problem = gda.MetricProblem(
+        log_det, gda.GraphMetrics(2 * log_det.auto_trace_bound(), min_eigenvalue=0.0)
+    )
+    start = time.perf_counter()
+    result = gda.solve(problem, "sdp", solver="CLARABEL", time_limit=LIMIT, trace_every=0)
+    return {
+        "metric": result.metric,
+        "seconds": time.perf_counter() - start,
+        "steps": None,
+        "gap": result.relative_gap,
+    }
+
+
+WHO: dict[str, Callable[[FloatArray, Case], dict[str, Any]]] = {
+    "projected-newton": newton,
+    "LaplacianGraphicalModel": blocks,
+    "GraphicalLasso": lasso,
+    "GGLasso": gglasso,
+    "CLARABEL": conic,
+}
+PENALISED = ("LaplacianGraphicalModel", "GraphicalLasso", "GGLasso")
+LARGEST = {"GraphicalLasso": 500, "GGLasso": 1000, "CLARABEL": 50}
+
+
+def cases(largest: int) -> list[Case]:
+    """Return all cases up to a number of features."""
+    sizes = [size for size in (50, 100, 200, 500, 1000) if size <= largest]
+    found = [
+        Case(graph, size, times_k, who)
+        for graph in ("tree", "grid")
+        for size in sizes
+        for times_k in (0.5, 1.0, 5.0)
+        for who in WHO
+        if (who in ("projected-newton", "LaplacianGraphicalModel") or times_k == 5.0)
+        and size <= LARGEST.get(who, size)
+        and (who != "GGLasso" or find_spec("gglasso") is not None)
+    ]
+    # A tree falls into small blocks, a grid of that size has one block of nearly all features.
+    return found + [Case("tree", 5000, 1.0, "LaplacianGraphicalModel")] * (largest >= 5000)
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """Return the figures of a case: the child of `in_a_process`."""
+    X, graph = case.data()
+    size = case.n_features
+    WHO[case.who](X[:, :20].copy(), Case("tree", 20, case.times_k, case.who))  # loads all libraries
+    found = WHO[case.who](X, case)
+    metric = found.pop("metric")
+    edges = np.triu(np.abs(metric) > 1e-8, 1)
+    truth = np.triu(graph.toarray() > 0, 1)
+    right = int((edges & truth).sum())
+    return {
+        **found,
+        "edges": int(edges.sum()),
+        "score": 2 * right / (int(edges.sum()) + int(truth.sum())),
+        "peak": peak_memory(),
+        "cholesky": cholesky_seconds(size),
+    }
+
+
+def cholesky_seconds(size: int) -> float:
+    """Return the median time of one Cholesky factorisation of a K×K matrix."""
+    matrix = np.full((size, size), 0.5) + np.eye(size)
+    seconds = []
+    for _ in range(7 if size <= 1000 else 1):
+        start = time.perf_counter()
+        cholesky(matrix, lower=True, check_finite=False)
+        seconds.append(time.perf_counter() - start)
+    return median(seconds)
+
+
+def in_a_process(case: Case) -> dict[str, Any] | None:
+    """Return the figures of a case from a fresh process; None where it takes too long."""
+    command = [sys.executable, __file__, "--case", json.dumps(asdict(case))]
+    limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
+    try:
+        output = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=limit
+        ).stdout
+    except subprocess.TimeoutExpired:
+        return None
+    figures: dict[str, Any] = json.loads(output.splitlines()[-1])
+    return figures
+
+
+def verdict(case: Case, figures: dict[str, Any]) -> str:
+    """Return which targets there are, and whether they are reached."""
+    target = TARGETS.get(case.n_features)
+    of_target = (case.graph, case.times_k, case.who) == ("tree", 5.0, "projected-newton")
+    if of_target and target is not None:
+        reached = figures["seconds"] <= target and figures["gap"] <= 1e-6
+        return f"{target:g} s: {'reached' if reached else 'MISSED'}"
+    if case.n_features == 5000:
+        return f"2 GB: {'reached' if figures['peak'] <= MOST_MEMORY else 'MISSED'}"
+    return ""
+
+
+def row(case: Case, figures: dict[str, Any] | None) -> str:
+    """Return a row of the table."""
+    who = f"{case.who}, α = {case.alpha:.2g}" if case.who in PENALISED else case.who
+    cells = [case.graph, f"{case.n_features}", f"{case.n_samples}", who]
+    if figures is None:
+        return f"| {' | '.join([*cells, f'over {2 * LIMIT:g}', *[''] * 7])} |"
+    gap, steps = figures["gap"], figures["steps"]
+    cells += [
+        f"{figures['seconds']:.3g}",
+        f"{figures['seconds'] / figures['cholesky']:.0f}",
+        "" if steps is None else f"{steps}",
+        "" if gap is None else f"{gap:.1e}",
+        f"{figures['edges']}",
+        f"{figures['score']:.2f}",
+        f"{figures['peak'] / 1e6:.0f}",
+        verdict(case, figures),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
+    """Draw seconds over K, for n = 5 K."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.0), sharey=True, layout="constrained")
+    for ax, graph in zip(axes, ("tree", "grid"), strict=True):
+        for who, marker in zip(WHO, "osv^D", strict=True):
+            points = [
+                (case.n_features, figures["seconds"])
+                for case, figures in measured
+                if (case.graph, case.who, case.times_k) == (graph, who, 5.0)
+            ]
+            if points:
+                ax.loglog(*zip(*points, strict=True), marker=marker, label=who)
+        ax.set(title=f"{graph}, n = 5 K", xlabel="features K")
+    axes[0].set_ylabel("seconds")
+    axes[0].legend(fontsize="small")
+    figure.savefig(OUT.with_suffix(".png"), dpi=150)
+
+
+def main(largest: int) -> None:
+    """Measure, print, write."""
+    lines = [
+        "# Precision matrices that are graph metrics",
+        "",
+        "Gaussian samples of a graph with edge weights between 2 and 5, z-scored: a tree that",
+        "grows by preferential attachment, or a grid. `projected-newton`: maximum likelihood, to a",
+        "relative gap of 1e-6; the others, except CLARABEL, with a penalty α = 1.5 √(log K / n) on",
+        "correlations, `LaplacianGraphicalModel` to a gap of 1e-6 K. Seconds: wall time of the",
+        "call; × Cholesky: as a multiple of one factorisation of that size, measured in the same",
+        "process; F: of the edges that were found; peak: of the process, with the data.",
+        f"Others are stopped after {2 * LIMIT:g} s.",
+        "",
+        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
+        f"gdaopt {gda.__version__}.",
+        "",
+        "| graph | K | n | who | seconds | × Cholesky | steps | relative gap | edges | F "
+        "| peak, MB | target |",
+        "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    print("\n".join(lines))
+    measured = []
+    for case in cases(largest):
+        figures = in_a_process(case)
+        lines.append(row(case, figures))
+        print(lines[-1], flush=True)
+        if figures is not None:
+            measured.append((case, figures))
+    write_text(OUT, "\n".join(lines) + "\n")
+    picture(measured)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--case"]:
+        print(json.dumps(measure(Case(**json.loads(sys.argv[2])))))
+    else:
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("--largest", type=int, default=5000, help="most features")
+        main(parser.parse_args().largest)
