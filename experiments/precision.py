@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -148,7 +149,7 @@ def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
 
 def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
     """Return GGLasso's single graphical lasso, by blocks."""
-    from gglasso.solver.single_admm_solver import block_SGL
+    block_SGL = import_module("gglasso.solver.single_admm_solver").block_SGL
 
     covariance = X.T @ X / len(X)
     size = len(covariance)

@@ -227,8 +227,7 @@ class _Run:
         excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
         if multiplier > 0 or excess > 0:  # the trace bound binds: a better multiplier keeps it
             of_trace = equation.solved(-np.diag(units**2), accuracy) * products
-            change = -excess / float(np.trace(of_trace))
-            direction += max(change, -multiplier) * of_trace
+            direction -= (excess / float(np.trace(of_trace))) * of_trace
         found: FloatArray = direction
         return found
 
