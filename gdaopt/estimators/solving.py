@@ -42,8 +42,8 @@ Metrics = str | FeasibleSet | SetOfBounds | None
 """The parameter `metrics`: which metrics to choose from."""
 
 _NO_EDGES = (
-    "edges and edge_floor go with metrics='graph' and metrics='signed'; leave them out, or make a "
-    "set with edges of its own"
+    "edges go with metrics='graph', 'signed' or 'sdd', edge_floor with the first two; leave them "
+    "out, or make a set with edges of its own"
 )
 _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
 _ISOTROPIC = 1e-6  # of the mean of the diagonal: what differs by less is a multiple of the identity
@@ -94,7 +94,7 @@ class OptimalMetricLearner(BaseMetricLearner):
         Returns
         -------
         matplotlib.axes.Axes
-            The axes. Edges of negative weight are not drawn; graph metrics have none.
+            The axes. Edges of negative weight are orange; graph metrics have none.
         """
         from gdaopt import plotting  # imported on demand: fitting draws nothing
 
@@ -116,9 +116,10 @@ class SolvingLearner(OptimalMetricLearner):
 
     Parameters
     ----------
-    metrics : {"graph", "diagonal", "definite", "signed"}, FeasibleSet or callable, optional
+    metrics : {"graph", "diagonal", "definite", "sdd", "signed"}, FeasibleSet or callable, optional
         The metrics to choose from: `gdaopt.GraphMetrics`, `gdaopt.DiagonalMetrics`,
-        `gdaopt.PositiveDefiniteMetrics`, or for labelled samples of two classes
+        `gdaopt.PositiveDefiniteMetrics`, `gdaopt.SDDMetrics`, of which ``method="balanced"`` takes
+        the best balanced signed graph, or for labelled samples of two classes
         `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with the
         label. None stands for the set of the class: ``"graph"``, but for the shorthands
         `DiagonalMetricLearner` and `PositiveDefiniteMetricLearner`. Also taken are a set itself,

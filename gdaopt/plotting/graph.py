@@ -13,7 +13,7 @@ from gdaopt.plotting.canvas import axes_or_new, figure_of, font_size, room, scal
 from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.names import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import GREY
+from gdaopt.plotting.style import GREY, ORANGE
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, number
 
@@ -46,9 +46,10 @@ def graph(
 ) -> Axes:
     """Draw a metric M as a graph between the features, which lie on a circle in their order.
 
-    The width of an edge is proportional to its weight ``-M_ij``; edges of less than 2 % of the
-    largest weight are dotted. The colour of a feature is its self-loop, the row sum of M. A feature
-    is drawn as a circle, or as a square when its self-loop is negative.
+    The width of an edge is proportional to the size of its weight ``-M_ij``; edges of less than 2 %
+    of the largest size are dotted, and those of negative weight, ``M_ij > 0``, are orange. The
+    colour of a feature is its self-loop, the row sum of M. A feature is drawn as a circle, or as a
+    square when its self-loop is negative.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def graph(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     threshold : float, optional
-        Edges of larger weight are drawn. The default is the weight above which an edge counts: that
+        Edges of a larger size are drawn. The default is the weight above which an edge counts: that
         of the run's feasible set (`gdaopt.FeasibleSet.edge_threshold`), or ``1e-9·tr M / K`` for a
         matrix.
 
@@ -92,7 +93,7 @@ def graph(
     weights = np.triu(edge_weights(M), 1)
     graph_: nx.Graph[int] = nx.Graph()
     graph_.add_nodes_from(range(size))
-    graph_.add_edges_from((int(i), int(j)) for i, j in np.argwhere(weights > threshold))
+    graph_.add_edges_from((int(i), int(j)) for i, j in np.argwhere(abs(weights) > threshold))
     layout = nx.circular_layout(graph_)
     places = np.array([layout[node] for node in range(size)])
     ax = axes_or_new(ax, 8, 6.5)
@@ -115,8 +116,9 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float
     from matplotlib.lines import Line2D
 
     size = scale(ax)
-    largest = float(weights.max()) if weights.size else 1.0
-    shares = weights / largest
+    sizes, negative = np.abs(weights), weights < 0
+    largest = float(sizes.max()) if weights.size else 1.0
+    shares = sizes / largest
 
     def width(share: FloatArray | float) -> FloatArray:
         return size * np.maximum(_WIDEST * np.asarray(share), _THINNEST)
@@ -126,7 +128,7 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float
             list(segments),
             linewidths=width(shares),
             linestyles=[_DOTTED if share < _FAINT else "solid" for share in shares],
-            colors=GREY,
+            colors=[ORANGE if each else GREY for each in negative] or GREY,
             capstyle="butt",
             zorder=1,
         )
@@ -144,6 +146,8 @@ def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float
             "linewidth": float(width(0.0)),
         }
         handles[f"below {_FAINT * largest:.2g}"] = Line2D([], [], **style)
+    if negative.any():
+        handles["negative"] = Line2D([], [], color=ORANGE, linewidth=float(width(0.5)))
     small = font_size(ax, "small")
     # The graph is in the middle of its room, and may be narrower.
     middle: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}

@@ -144,6 +144,22 @@ def test_signed_metrics_of_two_classes() -> None:
     assert learner.result_.status == "converged"
 
 
+@pytest.mark.parametrize("method", ["certified", "balanced"])
+def test_metrics_of_any_signs(method: str) -> None:
+    """Of three classes; by ``balanced`` each feature has a colour."""
+    X, codes = samples()
+    X[:, 3] = 0.2 * X[:, 3] - X[:, 0]
+    learner = gda.MetricLearner(metrics="sdd", method=method, edges=[(0, 3), (1, 2)])
+    learner.fit(X, codes)
+    assert learner.result_.status == "converged"
+    assert learner.metric_[0, 3] > 0 == learner.metric_[0, 1]
+    colors = learner.result_.colors
+    assert (colors is not None) == (method == "balanced")
+    assert colors is None or colors[0] * colors[3] == -1
+    with pytest.raises(gda.errors.InvalidInputError, match="edge_floor with the first two"):
+        gda.MetricLearner(metrics="sdd", edge_floor=0.1).fit(X, codes)
+
+
 def test_signs_need_two_classes() -> None:
     X, codes = samples()
     for learner, given, found in (
@@ -168,7 +184,7 @@ def test_signs_need_two_classes() -> None:
 @pytest.mark.parametrize("option", [{"edges": [(0, 1)]}, {"edge_floor": 0.1}])
 def test_edges_are_those_of_graphs(metrics: Any, option: dict[str, Any]) -> None:
     with pytest.raises(
-        gda.errors.InvalidInputError, match="go with metrics='graph' and metrics='signed'"
+        gda.errors.InvalidInputError, match="edges go with metrics='graph', 'signed' or 'sdd'"
     ):
         gda.MetricLearner(metrics=metrics, **option).fit(*samples())
 

@@ -65,6 +65,23 @@ def test_colours_of_self_loops() -> None:
     assert brightness.argsort().tolist() == [2, 0, 1]  # 2 is darkest, 0 brightest
 
 
+def test_negative_edges_have_a_colour_of_their_own() -> None:
+    """A signed graph: an entry above 0 is a negative edge, as wide as a positive one."""
+    signed = METRIC.copy()
+    signed[0, 2] = signed[2, 0] = 2.0
+    ax = plotting.graph(signed)
+    edges = edges_on(ax)
+    assert len(edges.get_segments()) == 3
+    colours, widths = np.asarray(edges.get_colors()), np.asarray(edges.get_linewidth())
+    assert not np.array_equal(colours[0], colours[1])
+    np.testing.assert_array_equal(colours[0], colours[2])
+    assert widths[0] == widths[1]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_texts()[-1].get_text() == "negative"
+    render(ax)
+
+
 def test_threshold() -> None:
     assert len(edges_on(plotting.graph(METRIC, threshold=0.01)).get_segments()) == 2
     assert len(edges_on(plotting.graph(METRIC, threshold=1)).get_segments()) == 1  # of two
