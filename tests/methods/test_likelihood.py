@@ -102,3 +102,18 @@ def test_the_result_has_a_file(tmp_path: object) -> None:
     result.save(path)
     assert gda.Result.load(path) == result
     assert "projected-newton" in str(result)
+
+
+def test_values_across_a_bridge_between_blocks_that_are_not_solved() -> None:
+    half = np.corrcoef(
+        np.random.default_rng(6).standard_normal((9, 5)) + np.arange(9)[:, None] / 2, rowvar=False
+    )
+    S = np.full((10, 10), -0.01)
+    S[:5, :5] = S[5:, 5:] = half
+    S[2, 7] = S[7, 2] = 0.4
+    found = most_likely_metric(S, tolerance=1e-12, max_iterations=1)
+    assert found.n_blocks == 2
+    assert np.abs(np.diagonal(found.covariance) - 1)[[2, 7]].min() > 1e-4
+    value = gda.LogDet(S).value(found.result.metric)
+    assert found.result.objective == pytest.approx(value, abs=1e-12)
+    np.testing.assert_allclose(found.covariance @ found.result.metric, np.eye(10), atol=1e-10)

@@ -151,6 +151,16 @@ def test_is_refused_without_a_barrier() -> None:
             gda.solve(problem, "projected-newton")
 
 
+def test_signs_that_are_not_given_are_left_to_certified() -> None:
+    S = covariance(np.random.default_rng(5), 6, 8)
+    problem = gda.MetricProblem(gda.LogDet(S), gda.sets.SDDMetrics(100.0))
+    with pytest.raises(InvalidInputError, match=r"keeps signs and zeros .* take 'certified'"):
+        gda.solve(problem, "projected-newton")
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged"
+    assert problem.violations(result.metric) == ()
+
+
 def test_certified_starts_at_its_answer() -> None:
     S = covariance(np.random.default_rng(4), 60, 200)
     problem = gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e4))
