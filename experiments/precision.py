@@ -38,7 +38,7 @@ from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
 OUT = Path(__file__).parent.parent / "figures" / "precision.md"
-TARGETS = {200: 0.6, 500: 6.0}  # seconds to a certified gap of 1e-6, for trees and n = 5 K
+TARGETS = {200: 0.6, 500: 6.0}  # seconds to a certified gap of 1e-6
 LIMIT = 120.0  # seconds that others get
 MOST_MEMORY = 2e9
 
@@ -257,8 +257,7 @@ def in_a_process(case: Case) -> dict[str, Any] | None:
 def verdict(case: Case, figures: dict[str, Any]) -> str:
     """Return which targets there are, and whether they are reached."""
     target = TARGETS.get(case.n_features)
-    of_target = (case.graph, case.times_k, case.who) == ("tree", 5.0, "projected-newton")
-    if of_target and target is not None:
+    if case.who == "projected-newton" and target is not None:
         reached = figures["seconds"] <= target and figures["gap"] <= 1e-6
         return f"{target:g} s: {'reached' if reached else 'MISSED'}"
     if case.n_features == 5000:
@@ -288,7 +287,7 @@ def row(case: Case, figures: dict[str, Any] | None) -> str:
 
 def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
     """Draw seconds over K, for n = 5 K."""
-    figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.0), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6), sharey=True, layout="constrained")
     for ax, graph in zip(axes, ("tree", "grid"), strict=True):
         for who, marker in zip(WHO, "osv^D", strict=True):
             points = [
@@ -300,7 +299,8 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
                 ax.loglog(*zip(*points, strict=True), marker=marker, label=who)
         ax.set(title=f"{graph}, n = 5 K", xlabel="features K")
     axes[0].set_ylabel("seconds")
-    axes[0].legend(fontsize="small")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
     figure.savefig(OUT.with_suffix(".png"), dpi=150)
 
 

@@ -87,6 +87,9 @@ def test_the_choice_of_alpha(criterion: str) -> None:
         assert model.alpha_ == search.best_params_["alpha"]
     else:
         assert model.alpha_ == results["alphas"][results["ebic"].argmin()]
+        edges, price = len(model.graph_.edges), np.log(40) + 2 * np.log(6)
+        expected = -2 * 40 * model.score(X) + edges * price
+        assert results["ebic"].min() == pytest.approx(expected, rel=1e-5)
     single = LaplacianGraphicalModel(model.alpha_).fit(X)
     np.testing.assert_allclose(model.precision_, single.precision_, atol=1e-3)
 

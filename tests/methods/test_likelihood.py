@@ -48,6 +48,8 @@ def test_the_pieces_are_small() -> None:
     counts = [most_likely_metric(penalised(0, 30, alpha)) for alpha in (0.0, 0.6, 10.0)]
     assert [found.n_blocks for found in counts] == sorted(found.n_blocks for found in counts)
     assert counts[0].largest_block > counts[1].largest_block > counts[2].largest_block == 1
+    masked = most_likely_metric(penalised(0, 30, 1.2), EdgeMask.of(np.ones((30, 30), dtype=bool)))
+    assert masked.n_blocks == 30
     assert counts[2].result.components == counts[2].n_blocks == 30
 
 
@@ -117,3 +119,6 @@ def test_values_across_a_bridge_between_blocks_that_are_not_solved() -> None:
     value = gda.LogDet(S).value(found.result.metric)
     assert found.result.objective == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(found.covariance @ found.result.metric, np.eye(10), atol=1e-10)
+    best = most_likely_metric(S, tolerance=1e-12).result.objective
+    assert found.result.lower_bound is not None
+    assert found.result.lower_bound <= best < value - 1e-6
