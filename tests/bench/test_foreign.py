@@ -115,7 +115,8 @@ def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
     listed = "[TIMEOUT]\n60\n[INSTANCES]\n" + "".join(f"../x/town0{k}.mps\n" for k in (2, 0))
     (folder / "towns.test").write_text(listed)
     assert [program.value for program in read_folder(folder)] == [by_name[2], by_name[0]]
-    entries = [{"file": "town03.mps", "optimum": by_name[3]}, {"file": "town01.mps"}]
+    (folder / "town03.mps").write_text(transport(10.3, offset=7.0))  # a constant of the objective
+    entries = [{"file": "town03.mps", "optimum": by_name[3] + 7.0}, {"file": "town01.mps"}]
     (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
     assert [program.value for program in read_folder(folder)] == [by_name[3], by_name[1]]
 

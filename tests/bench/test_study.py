@@ -171,6 +171,27 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
     assert ratios.count(1.0) >= 3  # the best of each table
 
 
+def test_a_repeat_that_is_not_verified_counts(tmp_path: Path) -> None:
+    """However quick the others were: a solver that is right at times is not right."""
+    answers = pd.DataFrame(
+        {
+            "repeat": [0, 1, 0, 1],
+            "index": [0, 0, 1, 1],
+            "is_first": False,
+            "verdict": ["verified", "wrong", "verified", "verified"],
+            "seconds": [1.0, 3.0, 4.0, 2.0],
+        }
+    )
+    answers.to_parquet(tmp_path / "a.parquet")
+    about = {"data": "a", "solver": "HIGHS", "start": "hot", "tolerance": 1e-6}
+    rows = {"a": {**about, "status": "finished", "message": ""}}
+    recorded = {"a": {"kinds": ["joint", "joint"]}}
+    frame = programs_frame(rows, {"a": tmp_path / "a.parquet"}, recorded, 10.0)
+    assert list(frame["verdict"]) == ["wrong", "verified"]
+    assert list(frame["seconds"]) == [3.0, 2.0]
+    assert list(frame["spread"]) == [3.0, 2.0]
+
+
 def test_what_the_budget_does_not_reach(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
