@@ -1,6 +1,6 @@
 """Measure graphical models whose precision is a graph metric, from 50 to 5000 features.
 
-Run ``python experiments/precision.py`` from the top of a checkout (ten minutes); it prints the
+Run ``python experiments/precision.py`` from the top of a checkout (six minutes); it prints the
 tables and writes ``figures/precision.md`` and ``figures/precision.png``. Each case runs in a
 process of its own. ``--largest 200`` leaves out what is larger. GGLasso is measured where it is
 installed.
