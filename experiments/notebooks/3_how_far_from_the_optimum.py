@@ -18,7 +18,8 @@
 # * why minimising a linear function over graph metrics therefore has a closed form, with the proof;
 # * that semidefinite programming, second-order cones, projected gradients and the package's own method
 #   reach the same optimum, and at what cost;
-# * why the alternation of notebook 2 stops where it stops.
+# * why the alternation of notebook 2 stops where it stops;
+# * how one convex problem finds the best *signed* graph, out of those of all colours of the features.
 #
 # You need notebook 1, derivatives of functions of matrices, and convexity.
 
@@ -370,9 +371,58 @@ assert np.isclose(certified.objective, optimum.objective, rtol=1e-6)
 assert two.objective.value(stuck) > 1.2 * optimum.objective
 
 # %% [markdown]
+# ## Edges of both signs
+#
+# Two features that measure the same with opposite signs cannot be joined by an edge of positive weight. *Signed*
+# graphs have negative edges, too: $M_{ij} > 0$. A signed graph is *balanced* if each feature can have one of two
+# colours, such that positive edges join features of the same colour, and negative edges features of different ones. For given
+# colours, nothing new is needed: change the sign of the features of one colour, and the metric is a graph metric.
+# But which of the $2^K$ colourings is the best?
+#
+# In the proof of factor width two the sign of an entry only decided the sign in its vector, $a e_i - b e_j$ or
+# $a e_i + b e_j$. So allow both: the sums of all these vectors are the *scaled diagonally dominant* matrices, and they
+# form the convex hull of the metrics of all colourings. The closed form needs $|G_{ij}|$ in place of $G_{ij}$, and
+# nothing else. If the optimum over the hull happens to be balanced, it is the best of all colourings, with a proof.
+
+# %%
+X, z = scale_features(iris.features), iris.signal("versicolor")
+versicolor = gda.GLR(X, z)
+sets = {
+    "one colour": gda.GraphMetrics(C, rho),
+    "by the signal": gda.SignedGraphMetrics.for_signal(X, z, trace_bound=C, min_eigenvalue=rho),
+    "all colours": gda.SDDMetrics(C, rho),
+}
+for name, feasible_set in sets.items():
+    found = gda.solve(gda.MetricProblem(versicolor, feasible_set), tolerance=1e-8)
+    print(f"{name:14} {found.objective:9.2f}")
+signed = gda.MetricProblem(versicolor, sets["all colours"])
+best = gda.solve(signed, "balanced")
+print(f"best balanced  {best.objective:9.2f}, nodes: {best.trace[-1].round}")
+print("colours:", best.colors * best.colors[0])
+
+# %% [markdown]
+# The colours that look natural, by the correlation of each feature with the signal, can be worse than none. Where the
+# optimum over the hull is not balanced, `"balanced"` decides the colours of single features one way and the other, and
+# bounds each half by the hull of the colourings that are left (branch and bound).
+#
+# **Exercise 5.** Four features have eight colourings that differ. Solve all of them by `gda.SignedGraphMetrics`. Is
+# the best of them the one above?
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 5
+values = [
+    gda.solve(gda.MetricProblem(versicolor, gda.SignedGraphMetrics([1, a, b, c], C, rho))).objective
+    for a in (1, -1)
+    for b in (1, -1)
+    for c in (1, -1)
+]
+assert np.isclose(min(values), best.objective, rtol=1e-5)
+
+# %% [markdown]
 # ## What to remember
 #
 # * A tangent of a convex function, minimised over the set, is a certificate for any metric from any method.
 # * Over graph metrics that minimum has a closed form, because their signs give them factor width two.
 # * All exact methods end at the same optimum; they differ in what they need.
+# * With vectors of both signs the same closed form bounds all colourings of signed graphs at once.
 # * The alternation can stop at metrics that are not optimal. How far, its certificate says.
