@@ -161,6 +161,8 @@ class _Run:
             if not self._steps:  # the start of the run, which is balanced
                 known = getattr(self, "colors", np.where(node.colors, node.colors, 1.0))
                 self._take(hull, known)
+            elif number == 1:  # until the hull is solved, there is nothing else
+                self._take_rounded(node, hull)
             yield self._state(node, number, hull, "hull")
             if self._is_closed(node):
                 break
@@ -244,6 +246,17 @@ class _Run:
         assert state.weights is not None
         self.point, self.active_set = state.point, ActiveSet(state.atoms, state.weights)
         self.colors = colors
+
+    def _take_rounded(self, node: _Node, hull: State) -> None:
+        """Take what the colours of a metric leave of its atoms, if that is the best."""
+        colors = rounded_colors(hull.metric, node.colors, [self.colors])
+        kept = self._allowed_atoms(hull, colors)
+        base = self._hull.base(self._problem.n_features)
+        point = self._problem.objective.at(kept.atoms.added_to(base, kept.weights))
+        found = replace(
+            hull, point=point, objective=point.value, atoms=kept.atoms, weights=kept.weights
+        )
+        self._take(found, colors)
 
     def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
         """Return the state of the run after a step of a node."""

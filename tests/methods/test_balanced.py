@@ -217,3 +217,12 @@ def test_an_objective_of_ones_own_is_judged_by_the_balanced_metrics() -> None:
     )
     away = gda.MetricProblem(square, gda.SDDMetrics(6.0))
     assert_balanced(gda.solve(away, "balanced"))
+
+
+def test_has_edges_before_the_hull_is_solved() -> None:
+    """The colours of an unfinished optimum leave a balanced metric, better than the start."""
+    found = gda.solve(frustrated(), "balanced", max_iterations=2)
+    assert found.trace[-1].round == 1
+    assert_balanced(found)
+    assert found.objective < found.trace[0].objective
+    assert found.objective < gda.solve(frustrated(), "balanced", max_iterations=0).objective
