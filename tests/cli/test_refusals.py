@@ -73,7 +73,7 @@ BENCH = [
     (("--repeats", 0), "repeats must be at least 1"),
 ]
 EXPORT = [
-    (("--program", 99), "programs.npz' holds 6 programs, 0 to 5"),
+    (("--program", 99), "holds 6 programs, 0 to 5"),
     (("--format", "lp"), "unknown format 'lp'"),
 ]
 

@@ -169,15 +169,18 @@ def test_ill_conditioned_metrics(name: str, smallest: float) -> None:
     assert 1e-15 * abs(point.value) < error <= point.round_off().value
 
 
-def test_a_metric_that_has_no_digits() -> None:
-    """Its inverse would say nothing."""
-    M = np.array([[1.0, 1 - 1e-16], [1 - 1e-16, 1.0]])
-    assert gda.LogDet(np.eye(2)).at(M).round_off().value == np.inf
-    problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.PositiveDefiniteMetrics(4.0))
-    assert gda.certify(problem, M).lower_bound == -np.inf
-    singular = np.array([[1.0, 1.0], [1.0, 1.0 + 4e-16]])
-    assert gda.certify(problem, singular).lower_bound == -np.inf
-    assert gda.certify(problem, singular).reason
+@pytest.mark.parametrize("last", [1.0, 1.0 + 4e-16])
+def test_a_metric_that_has_no_digits(last: float) -> None:
+    """Its inverse would say nothing; the dual of the log-determinant alone still gives a bound."""
+    M = np.array([[1.0, 1 - 1e-16], [1 - 1e-16, last]])
+    log_det, metrics = gda.LogDet(np.eye(2)), gda.PositiveDefiniteMetrics(4.0)
+    assert log_det.at(M).round_off().value == np.inf
+    dual = gda.certify(gda.MetricProblem(log_det, metrics), M)
+    assert (dual.bound, dual.frank_wolfe_gap) == ("dual", None)
+    assert dual.lower_bound <= 2.0  # the least value
+    other = gda.certify(gda.MetricProblem(log_det + gda.Ridge(2), metrics), M)
+    assert other.lower_bound == -np.inf
+    assert other.reason
 
 
 class Inexact(Nearest):
