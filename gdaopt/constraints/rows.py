@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
+from gdaopt.constraints.affine import AffineExpressions
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
@@ -21,7 +22,7 @@ from gdaopt.support.validation import FloatArray
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "read_constraints", "rows_of"]
+__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "WrittenRows", "read_constraints"]
 
 ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 """A function that takes a metric and returns CVXPY constraints on it."""
@@ -276,13 +277,11 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
             f"{shortened(function)}"
         )
     metric = cp.Variable((n_features, n_features), symmetric=True, name="M")
-    return rows_of(listed(function(metric)), metric)[0]
+    return WrittenRows(listed(function(metric)), metric).rows()[0]
 
 
-def rows_of(
-    constraints: Sequence[Any], metric: cp.Variable
-) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
-    """Read the rows of CVXPY constraints on a metric.
+class WrittenRows:
+    """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters.
 
     Parameters
     ----------
@@ -291,58 +290,83 @@ def rows_of(
     metric : cvxpy.Variable of shape (K, K)
         The only variable in them.
 
-    Returns
-    -------
-    rows : LinearConstraints
-        Without entries of constraints that hold whatever the metric is, such as ``M == M.T``.
-    places : ndarray of int, shape (m,)
-        The place of each row among the entries of all constraints, column by column.
-
     Raises
     ------
-    InvalidInputError, InfeasibleProblemError
+    InvalidInputError
         See `read_constraints`.
     """
-    n_features = metric.shape[0]
-    held = metric.value
-    metric.save_value(np.zeros(metric.shape))  # CVXPY computes Jacobians at a value only
-    try:
-        parts = [_read(constraint, metric) for constraint in constraints]
-    finally:
-        metric.save_value(held)
-    n_rows = [len(bounds) for _, _, bounds, _ in parts]
-    matrices = csr_array(
-        vstack([csr_array((0, n_features**2)), *(matrices for _, matrices, *_ in parts)])
-    )
-    norms = np.sqrt(np.asarray(matrices.multiply(matrices).sum(axis=1)).ravel())
-    kept = np.flatnonzero(norms)
-    rows = LinearConstraints(
-        matrices,
-        np.concatenate([np.zeros(0), *(bounds for _, _, bounds, _ in parts)]),
-        np.repeat(np.array([equality for *_, equality in parts], dtype=bool), n_rows),
-        np.ones(len(norms)),
-        np.repeat(np.arange(len(parts)), n_rows),
-        tuple(_distinct([label for label, *_ in parts])),
-    )
-    always = rows.excesses(np.zeros((n_features, n_features)))  # of rows without coefficients
-    for k in np.flatnonzero((norms == 0) & (always != 0)):
-        raise InfeasibleProblemError(
-            f"constraint {rows.names[k]} is false whatever the metric is; leave it out or mend it"
+
+    def __init__(self, constraints: Sequence[Any], metric: cp.Variable) -> None:
+        from cvxpy.constraints import Equality
+
+        labels = [_checked_label(constraint, metric) for constraint in constraints]
+        self._expressions = [constraint.expr for constraint in constraints]
+        self._affine = AffineExpressions(self._expressions, metric)
+        self._labels = tuple(_distinct(labels))
+        n_rows = [each.size for each in self._expressions]
+        self._owners = np.repeat(np.arange(len(n_rows)), n_rows)
+        kinds = [isinstance(constraint, Equality) for constraint in constraints]
+        self._is_equality = np.repeat(np.array(kinds, dtype=bool), n_rows)
+        self._mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
+        self._coefficients: csr_array | None = None  # of `_scaled`
+        self._scaled: tuple[csr_array, FloatArray]
+
+    def rows(self) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
+        """Return the rows for the values that the parameters have.
+
+        Returns
+        -------
+        rows : LinearConstraints
+            Without entries of constraints that hold whatever the metric is, such as ``M == M.T``.
+        places : ndarray of int, shape (m,)
+            The place of each row among the entries of all constraints, column by column.
+
+        Raises
+        ------
+        InvalidInputError, InfeasibleProblemError
+            See `read_constraints`.
+        """
+        for label, expression in zip(self._labels, self._expressions, strict=True):
+            if any(parameter.value is None for parameter in expression.parameters()):
+                raise InvalidInputError(
+                    f"constraint {label} has a parameter without a value; set it"
+                )
+        coefficients, offsets = self._affine.arrays()
+        if coefficients is not self._coefficients:
+            self._coefficients, self._scaled = coefficients, self._normalised(coefficients)
+        matrices, norms = self._scaled
+        for k in np.flatnonzero(~np.isfinite(norms + offsets)):
+            raise InvalidInputError(
+                f"constraint {self._labels[self._owners[k]]} has a coefficient that is not finite"
+            )
+        scaled = LinearConstraints(
+            matrices,
+            -offsets / np.where(norms > 0, norms, 1.0),
+            self._is_equality,
+            norms,
+            self._owners,
+            self._labels,
         )
-    scale = np.where(norms > 0, norms, 1.0)
-    scaled = LinearConstraints(
-        csr_array(matrices.multiply(1 / scale[:, None])),
-        rows.bounds / scale,
-        rows.is_equality,
-        norms,
-        rows.owners,
-        rows.labels,
-    )
-    return scaled.chosen(kept), kept
+        always = scaled.excesses(np.zeros(len(self._mirrored)))  # of rows without coefficients
+        for k in np.flatnonzero((norms == 0) & (always != 0)):
+            raise InfeasibleProblemError(
+                f"constraint {scaled.names[k]} is false whatever the metric is; leave it out or "
+                "mend it"
+            )
+        kept = np.flatnonzero(norms)
+        return (scaled if len(kept) == len(norms) else scaled.chosen(kept)), kept
+
+    def _normalised(self, coefficients: csr_array) -> tuple[csr_array, FloatArray]:
+        """Return the symmetric matrices of norm 1, where they are not 0, and their norms before."""
+        matrices = csr_array((coefficients + coefficients[:, self._mirrored]) / 2)
+        matrices.eliminate_zeros()
+        norms = np.sqrt(csr_array(matrices.multiply(matrices)) @ np.ones(matrices.shape[1]))
+        scale = 1 / np.where(norms > 0, norms, 1.0)
+        return csr_array(matrices.multiply(scale[:, None])), norms
 
 
-def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, bool]:
-    """Return label, coefficients, bounds and kind of one CVXPY constraint."""
+def _checked_label(given: Any, metric: cp.Variable) -> str:
+    """Return the label of a CVXPY constraint; refuse what is no row."""
     import cvxpy as cp
     from cvxpy.constraints import Equality, Inequality
 
@@ -358,28 +382,15 @@ def _read(given: Any, metric: cp.Variable) -> tuple[str, csr_array, FloatArray, 
             "affine in the metric; let a conic solver of CVXPY solve a problem with any other "
             "(MetricProblem.to_cvxpy makes one)"
         )
-    expression = given.expr
     others = [
-        cut(other.name(), _LONGEST_LABEL) for other in expression.variables() if other is not metric
+        cut(other.name(), _LONGEST_LABEL) for other in given.expr.variables() if other is not metric
     ]
     if others:
         raise InvalidInputError(
             f"constraint {label} has a variable beside the metric: {others[0]}; write it in the "
             "entries of the metric alone"
         )
-    if expression.value is None:
-        raise InvalidInputError(f"constraint {label} has a parameter without a value; set it")
-    bounds = -np.asarray(expression.value, dtype=np.float64).ravel(order="F")
-    coefficients = csr_array((len(bounds), metric.size))
-    if expression.variables():
-        gradient = expression.grad[metric]  # CVXPY returns a number in place of a 1×1 matrix
-        coefficients = csr_array(csr_array([[gradient]] if np.isscalar(gradient) else gradient).T)
-    mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
-    symmetric = csr_array((coefficients + coefficients[:, mirrored]) / 2)
-    symmetric.eliminate_zeros()
-    if not (np.isfinite(bounds).all() and np.isfinite(symmetric.data).all()):
-        raise InvalidInputError(f"constraint {label} has a coefficient that is not finite")
-    return label, symmetric, bounds, isinstance(given, Equality)
+    return label
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:

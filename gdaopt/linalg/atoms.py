@@ -77,6 +77,22 @@ class Atoms:
         return cls(np.broadcast_to(np.arange(vectors.shape[1]), vectors.shape), vectors)
 
     @classmethod
+    def of_few_entries(cls, vectors: FloatArray) -> Atoms:
+        """Return the rows of `vectors` as two-sparse atoms, where none has more entries.
+
+        Examples
+        --------
+        >>> Atoms.of_few_entries(np.array([[0.0, 0.6, -0.8], [0.0, 1.0, 0.0]])).support
+        array([[1, 2],
+               [1, 0]])
+        """
+        is_zero = vectors == 0
+        if vectors.shape[1] < _SPARSE or ((~is_zero).sum(axis=1) > _SPARSE).any():
+            return cls.of_vectors(vectors)
+        support = np.argsort(is_zero, axis=1, kind="stable")[:, :_SPARSE]
+        return cls(support, np.take_along_axis(vectors, support, axis=1))
+
+    @classmethod
     def of_features(cls, features: npt.NDArray[np.intp]) -> Atoms:
         """Return the unit vectors ``e_i`` of the given features, as two-sparse atoms."""
         values = np.zeros((len(features), 2))

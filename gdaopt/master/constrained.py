@@ -52,6 +52,7 @@ def solve_constrained_master_problem(
     rows: Rows,
     multipliers: FloatArray,
     reduction: float,
+    enough: float = 0.0,
 ) -> MasterSolution:
     """Minimise F over the weights of given atoms that keep rows, from weights that keep them.
 
@@ -67,10 +68,12 @@ def solve_constrained_master_problem(
         A guess of the multipliers in the Lagrangian of F.
     reduction : float
         Stop when the duality gap over these atoms has fallen to this share of that at the start.
+    enough : float, optional
+        A gap that is small enough, whatever it was at the start.
     """
     weights = point.weights
     iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
-    target = reduction * _duality_gap(iterate, rows, multipliers)
+    target = max(reduction * _duality_gap(iterate, rows, multipliers), enough)
     best, least, waited, taken = (iterate, multipliers), np.inf, 0, 0
     with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
         while taken < _NEWTON_STEPS:

@@ -52,7 +52,11 @@ class MasterSolution:
 
 
 def solve_master_problem(
-    point: MasterPoint, total_weight: float, reduction: float, memory_limit: int
+    point: MasterPoint,
+    total_weight: float,
+    reduction: float,
+    memory_limit: int,
+    enough: float = 0.0,
 ) -> MasterSolution:
     """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
 
@@ -69,6 +73,8 @@ def solve_master_problem(
         start.
     memory_limit : int
         Bytes that the Hessian and its copies may take.
+    enough : float, optional
+        A gap over these atoms that is small enough, whatever it was at the start.
 
     Examples
     --------
@@ -84,7 +90,7 @@ def solve_master_problem(
     fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
     weights = point.weights
     start = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
-    target = reduction * start.gap
+    target = max(reduction * start.gap, enough)
     best, least, waited, taken = start, np.inf, 0, -1
     with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
         for iterate in _newton(start) if fits else _spectral_gradient(start):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.constraints import PresolvedRows
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.entries import matrix_of
 from gdaopt.master.active_set import ActiveSet
@@ -21,7 +21,7 @@ from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
@@ -31,8 +31,10 @@ from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, JointPolytope, JointProgram, ProgramOptions
+from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.deadline import unlimited
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, check_name, store_integer
 
 __all__ = ["Certified", "CertifiedRun"]
@@ -70,6 +72,9 @@ class Certified(Method):
     memory_limit : int, optional
         Bytes that the Hessian of the master problem and its copies may take. Where they need more,
         a first-order method solves the master problem, which is slower and less accurate.
+    warm_start : Result, optional
+        Of a problem nearby over the same set, but for its trace bound: the run begins with the best
+        weights of its atoms. Where the problems are alike that saves most rounds.
     pricing : {"oracle", "program"}, optional
         Where the atoms come from: the set's closed form, or, over graph metrics, the joint linear
         program under the alignment that the gradient asks for, solved by CVXPY. Same optimum.
@@ -98,6 +103,7 @@ class Certified(Method):
     needs_convexity: ClassVar[bool] = True
 
     memory_limit: int = 2**30
+    warm_start: Result | None = None
     pricing: str = "oracle"
     solver: str | None = None
     solver_opts: Mapping[str, Any] | None = None
@@ -105,6 +111,13 @@ class Certified(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         store_integer(self, "memory_limit", at_least=1)
+        if self.warm_start is not None:
+            check_instance("warm_start", self.warm_start, Result)
+            if self.warm_start.atoms is None or self.initial is not None:
+                raise InvalidInputError(
+                    "warm_start takes a result with atoms, as of 'certified', and no initial; got "
+                    f"one of {self.warm_start.method!r}, initial={shortened(self.initial)}"
+                )
         check_name("pricing", self.pricing, _PRICINGS)
         if self.solver is not None:
             check_instance("solver", self.solver, str)
@@ -138,13 +151,16 @@ class Certified(Method):
                 f"pricing='program' cannot keep linear constraints ({problem.rows.names[0]}, …); "
                 "leave it out: the exact oracle prices by their multipliers"
             )
+        known = None if self.warm_start is None else _rescaled(self.warm_start, problem)
+        is_warm = known is not None
         start = newton_answer(self, problem, clock) if self.initial is None else None
-        known = None if start is None else ActiveSet(*problem.feasible_set.decomposed(start))
-        yield from CertifiedRun(self, problem, clock, known).states()
+        if start is not None:
+            known, is_warm = ActiveSet(*problem.feasible_set.decomposed(start)), False
+        yield from CertifiedRun(self, problem, clock, known, is_warm=is_warm).states()
 
 
 class CertifiedRun(HullRun):
-    """One run."""
+    """One run; a warm one begins with the best weights of the atoms of its start."""
 
     def __init__(
         self,
@@ -152,9 +168,12 @@ class CertifiedRun(HullRun):
         problem: MetricProblem,
         clock: Clock,
         start: ActiveSet | None = None,
+        *,
+        is_warm: bool = False,
     ) -> None:
         super().__init__(method, problem, clock, start)
         self._method = method
+        self._is_warm = is_warm
         size = problem.n_features
         self._program: _PricingProgram | None = None
         self.n_priced = min(max(_LEAST_ATOMS, size), _MOST_ATOMS)
@@ -164,6 +183,21 @@ class CertifiedRun(HullRun):
         self._log = problem.objective.log_convex
         self._newton_steps = 0
         self._sample = problem.subsample()
+
+    def begin_at(self, start: ActiveSet) -> None:
+        """Move to the start; of a warm run to the best weights of its atoms, before any pricing."""
+        if not self._is_warm:
+            super().begin_at(start)
+            return
+        self.move_to(start)
+        rows, result = self.problem.rows, self._method.warm_start
+        if rows is not None and result is not None:
+            known = result.multipliers
+            fits = known is not None and len(known) == len(rows)
+            self.multipliers = known if fits else np.zeros(len(rows))
+        with suppress(TimeLimitError, SolverFailedError), self.clock.limiting():
+            self._optimise(start, self.point)
+        check_start(self.problem, self.point)
 
     def rounds(self) -> Iterator[State]:
         """Yield the state after each round; end when the certified gap no longer shrinks."""
@@ -188,7 +222,7 @@ class CertifiedRun(HullRun):
         new, columns = self._joining()
         priced = time.perf_counter()
         with suppress(TimeLimitError):  # the round ends with the weights found by then
-            self._improve(new, is_first=round_ == 1)
+            self._improve(new, is_first=round_ == 1 and not self._is_warm)
         return self.certified_state(
             iteration=round_,
             round=round_,
@@ -272,10 +306,16 @@ class CertifiedRun(HullRun):
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
         start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log, point=point)
+        # The weights of a warm start may be good enough, and round-off must not be minimised.
+        is_start = self.lower_bound.value == -math.inf
+        of_f = 1 / self.point.value if self._log and self.point.value else 1.0
+        enough = _FINAL_ACCURACY * allowed * of_f if is_start else 0.0
         if self.problem.presolved is not None:
-            self._optimise_with_rows(active_set, start, self.problem.presolved, reduction)
+            self._optimise_with_rows(active_set, start, self.problem.presolved, reduction, enough)
             return
-        solution = solve_master_problem(start, self.budget, reduction, self._method.memory_limit)
+        solution = solve_master_problem(
+            start, self.budget, reduction, self._method.memory_limit, enough
+        )
         self._newton_steps += solution.newton_steps
         found = ActiveSet(active_set.atoms, solution.point.weights)
         self.move_to(found.without_zeros(), solution.point.point)
@@ -293,6 +333,7 @@ class CertifiedRun(HullRun):
         start: MasterPoint,
         presolved: PresolvedRows,
         reduction: float,
+        enough: float,
     ) -> None:
         """Move to the optimal weights that keep the linear constraints, and take multipliers."""
         constraints = presolved.rows
@@ -306,7 +347,9 @@ class CertifiedRun(HullRun):
         guess = presolved.from_written(self.multipliers) / _derivative(
             self.point, active_set.atoms, start
         )
-        solution = solve_constrained_master_problem(start, self.budget, rows, guess, reduction)
+        solution = solve_constrained_master_problem(
+            start, self.budget, rows, guess, reduction, enough
+        )
         assert solution.multipliers is not None
         self._newton_steps += solution.newton_steps
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
@@ -326,6 +369,38 @@ class CertifiedRun(HullRun):
             is_worse = self.point.value > most
         if is_worse:
             self.active_set, self.point = before
+
+
+def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
+    """Return the atoms of a result, with weights that keep the budget and the rows of a problem.
+
+    Where the trace bound was binding, the weights grow and shrink with the budget. On the way to
+    the centre they come to keep the rows.
+    """
+    feasible_set, size = problem.feasible_set, problem.n_features
+    other: Any = result.feasible_set  # a dataclass
+    alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
+    if len(result.metric) != size or not alike:
+        raise InvalidInputError(
+            f"warm_start is a result over {other!r} of {len(result.metric)} features, and the "
+            f"problem has {feasible_set!r} of {size}; only their trace bounds may differ"
+        )
+    assert result.atoms is not None
+    assert result.weights is not None
+    budget, total = feasible_set.budget(size), float(result.weights.sum())
+    was_binding = total >= (1 - _SLACK) * other.budget(size)
+    share = budget / total if was_binding else min(budget / total, 1.0) if total else 1.0
+    active_set = ActiveSet(Atoms.of_few_entries(result.atoms), share * result.weights)
+    if problem.presolved is None:
+        return active_set
+    centre, rows = ActiveSet(*problem.centre), problem.presolved.rows
+    base = feasible_set.base(size)
+    here, there = (
+        rows.residuals(each.atoms.added_to(base, each.weights)) for each in (active_set, centre)
+    )
+    beyond = np.where(rows.is_equality, np.abs(here), here) > rows.round_off(base)
+    back = np.where(rows.is_equality, 1.0, here / np.where(beyond, here - there, 1.0))
+    return active_set.on_the_way(centre, float(back[beyond].max(initial=0.0)))
 
 
 class _PricingProgram:

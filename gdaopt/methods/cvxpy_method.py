@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -10,7 +14,9 @@ from gdaopt.certificate import certify
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import solve
+from gdaopt.methods.state import State
 from gdaopt.objectives import Quadratic
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.support.cvxpy_loading import when_cvxpy_is_used
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
     from gdaopt.constraints import LinearConstraints
-    from gdaopt.modelling.model import Model
+    from gdaopt.modelling.model import Model, ModelReader
 
 __all__ = ["NAME", "solve_model"]
 
@@ -57,8 +63,9 @@ def solve_model(
     by : str, optional
         The method, as for `gdaopt.solve`.
     warm_start : bool, optional
-        Begin near the value that the variable has, such as that of the last solve. Only
-        ``"certified"`` does, whose result does not depend on the start.
+        Begin with the atoms of the last solve of this problem; or near the value that the variable
+        has, where that is another one. Only ``"certified"`` does, whose result does not depend on
+        the start.
     **options
         Of the method, such as `tolerance`, `time_limit`, `verbose` and `solver`.
 
@@ -80,11 +87,9 @@ def solve_model(
     from cvxpy.problems.problem import SolverStats
     from cvxpy.reductions.solution import Solution, failure_solution
 
-    from gdaopt.modelling.model import read_model
-
+    kept = _kept.setdefault(problem, _Kept())
     try:
-        model = read_model(problem)
-        posed = MetricProblem(model.objective, model.feasible_set, model.rows)
+        model, posed = kept.read(problem)
     except NoInteriorError:
         raise
     except InfeasibleProblemError:
@@ -94,26 +99,75 @@ def solve_model(
         problem.unpack(solution)
         problem._solver_stats = SolverStats(NAME)  # not those of an earlier solve
         return float(problem.value)
-    if by == Certified.name:
-        options.setdefault("initial", _initial(model, posed, warm_start))
-    result = solve(posed, by, **options)
+    if by == Certified.name and "initial" not in options:
+        options |= _start(model, posed, kept.result, warm_start)
+    seen: list[State] = []
+    result = solve(posed, by, **options, callback=_remembering(seen, options.pop("callback", None)))
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
-    values: dict[int, Any] = {variable.id: None for variable in problem.variables()}
-    values[model.metric.id] = result.metric
-    for constraint in problem.constraints:  # those of the set keep no values of an earlier solve
-        for variable in constraint.dual_variables:
-            variable.save_value(None)
-    of_trace = 0.0 if model.trace_row is None else _multiplier_of_trace(posed, result)
+    kept.result = result
+    of_trace = 0.0
+    if model.trace_row is not None:
+        of_trace = _multiplier_of_trace(posed, result, seen[-1].point)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
-    problem.unpack(Solution(_status(posed, result), None, values, duals, {}))
+    for variable in problem.variables():
+        variable.save_value(result.metric if variable is model.metric else None)
+    for constraint in problem.constraints:
+        for variable in constraint.dual_variables:
+            variable.save_value(None)  # those of the set keep no values of an earlier solve
+        if constraint.id in duals:
+            constraint.save_dual_value(duals[constraint.id])
+    value = result.objective if model.distance is None else math.sqrt(max(result.objective, 0.0))
+    value = -value if isinstance(problem.objective, cp.Maximize) else value
+    solved: Any = problem  # as `Problem.unpack` does, which would evaluate the objective once more
+    solved._value, solved._status = value, _status(posed, result)
+    solved._solution = Solution(solved._status, value, {model.metric.id: result.metric}, duals, {})
     problem._solver_stats = SolverStats(
         f"{NAME} {result.method}",
         solve_time=result.seconds,
         num_iters=result.iterations,
         extra_stats=cast("Any", result),  # an object of the solver's own, as CVXPY allows
     )
-    return float(problem.value)
+    return value
+
+
+class _Kept:
+    """What a problem keeps from one solve to the next: as it was read, and the last result."""
+
+    def __init__(self) -> None:
+        self.result: Result | None = None
+        self._reader: ModelReader | None = None
+        self._values: list[Any] = []  # of the parameters
+        self._read: tuple[Model, MetricProblem] | None = None
+
+    def read(self, problem: cp.Problem) -> tuple[Model, MetricProblem]:
+        """Return the problem for the values that its parameters have."""
+        from gdaopt.modelling.model import ModelReader
+
+        self._reader = self._reader or ModelReader(problem)
+        values = [parameter.value for parameter in problem.parameters()]
+        same = all(map(np.array_equal, values, self._values))
+        if self._read is None or not same:
+            self._read = None
+            model = self._reader.model()
+            posed = MetricProblem(model.objective, model.feasible_set, model.rows)
+            self._read, self._values = (model, posed), deepcopy(values)
+        return self._read
+
+
+_kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
+
+
+def _remembering(
+    seen: list[State], callback: Callable[[State], bool | None] | None
+) -> Callable[[State], bool | None]:
+    """Return a callback that keeps the last state, and then calls the user's."""
+
+    def remember(state: State) -> bool | None:
+        seen[:] = [state]
+        return None if callback is None else callback(state)
+
+    return remember
 
 
 def _status(posed: MetricProblem, result: Result) -> str:
@@ -129,26 +183,29 @@ def _status(posed: MetricProblem, result: Result) -> str:
     return _STATUSES.get(result.status, "optimal_inaccurate")
 
 
-def _initial(model: Model, posed: MetricProblem, warm_start: bool) -> FloatArray | None:
-    """Return a member of the problem to begin at; None for the middle of the set.
+def _start(
+    model: Model, posed: MetricProblem, last: Result | None, warm_start: bool
+) -> dict[str, Any]:
+    """Return the option by which the run begins somewhere else than in the middle of the set.
 
-    Without rows it is the solution where that has a closed form or is a projection. Else it is near
-    the value of the variable.
+    Without rows it is the solution where that has a closed form or is a projection. Else it has the
+    atoms of the last solve, or is near the value of the variable.
     """
-    objective = model.objective
+    objective, wanted = model.objective, model.metric.value
     if posed.rows is None:
         if isinstance(objective, Quadratic) and objective.bend == 0:
-            return model.feasible_set.minimize_linear(objective.linear).vertex
+            return {"initial": model.feasible_set.minimize_linear(objective.linear).vertex}
         if model.distance is not None:
             nearest = model.feasible_set.projected(model.distance.nearest()).point
-            return posed.made_feasible(nearest)
-    wanted = model.metric.value
+            return {"initial": posed.made_feasible(nearest)}
     if not warm_start or wanted is None or not np.isfinite(wanted).all():
-        return None
+        return {}
+    if last is not None and last.atoms is not None and np.array_equal(wanted, last.metric):
+        return {"warm_start": last}
     found = posed.made_feasible((wanted + wanted.T) / 2)
     if posed.rows is not None:
         found = _within(posed.rows, found, posed.central_metric())
-    return None if posed.violations(found) else found
+    return {} if posed.violations(found) else {"initial": found}
 
 
 def _within(rows: LinearConstraints, metric: FloatArray, inner: FloatArray) -> FloatArray:
@@ -160,9 +217,10 @@ def _within(rows: LinearConstraints, metric: FloatArray, inner: FloatArray) -> F
     return moved
 
 
-def _multiplier_of_trace(posed: MetricProblem, result: Result) -> float:
+def _multiplier_of_trace(posed: MetricProblem, result: Result, last: Point) -> float:
     """Return the multiplier of the trace bound: what the best atom would lower the objective by."""
-    gradient = posed.gradient_at(posed.objective.at(result.metric), result.multipliers)
+    point = last if last.metric is result.metric else posed.objective.at(result.metric)
+    gradient = posed.gradient_at(point, result.multipliers)
     return max(-float(posed.feasible_set.best_atoms(gradient).prices[0]), 0.0)
 
 

@@ -80,15 +80,19 @@ class HullRun(ABC):
         """Yield the start, the middle of the set unless one is given, then the states of rounds."""
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
-        self.move_to(start.without_zeros())
-        check_start(self.problem, self.point)
+        self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
-        self.multipliers = self._tight_multipliers.at(self.point)
         yield self.certified_state()
         self._check_priced()
         for state in self.rounds():
             yield state
             self._check_priced()
+
+    def begin_at(self, start: ActiveSet) -> None:
+        """Move to the start, and find multipliers of the linear constraints there."""
+        self.move_to(start.without_zeros())
+        check_start(self.problem, self.point)
+        self.multipliers = self._tight_multipliers.at(self.point)
 
     @abstractmethod
     def rounds(self) -> Iterator[State]:

@@ -9,16 +9,16 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import LinearConstraints, rows_of
+from gdaopt.constraints.rows import LinearConstraints, WrittenRows
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, NoInteriorError
-from gdaopt.modelling.terms import SquaredDistance, distance_of, objective_of
+from gdaopt.modelling.terms import ObjectiveReader, SquaredDistance
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.membership import Membership
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
-__all__ = ["Model", "read_model"]
+__all__ = ["Model", "ModelReader", "read_model"]
 
 _ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
 _ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
@@ -92,42 +92,59 @@ class Model:
 
 
 def read_model(problem: cp.Problem) -> Model:
-    """Read a CVXPY problem over metrics.
+    """Read a CVXPY problem over metrics: `ModelReader` has what it must be, and the errors."""
+    return ModelReader(problem).model()
+
+
+class ModelReader:
+    """A CVXPY problem over metrics, which can be read again when its parameters change.
 
     Parameters
     ----------
     problem : cvxpy.Problem
         Its constraints are those of a set on a variable, and affine ones of this variable.
-        Parameters count with the values that they have.
 
     Raises
     ------
     InvalidInputError
         For a problem that is no such one: what is wrong, and what to do.
-    InfeasibleProblemError
-        When a constraint is false whatever the metric is.
     """
-    check_instance("problem", problem, cp.Problem)
-    feasible_set, metric, own = _set_of(problem)
-    expression = problem.objective.args[0]
-    if isinstance(problem.objective, cp.Maximize):
-        expression = -expression
-    _check_variables(metric, {"the objective": expression})
-    _check_variables(metric, {f"constraint {each}": each for each in own})
-    _check_attributes(metric)
-    rows, places = rows_of(own, metric)
-    feasible_set, trace_row, others = _with_least_trace_bound(feasible_set, rows)
-    distance = distance_of(expression, metric)
-    return Model(
-        metric,
-        objective_of(expression, metric) if distance is None else distance.quadratic(1.0),
-        feasible_set,
-        rows.chosen(others) if len(others) else None,
-        own,
-        places[others],
-        None if trace_row is None else (int(places[trace_row[0]]), trace_row[1]),
-        distance,
-    )
+
+    def __init__(self, problem: cp.Problem) -> None:
+        check_instance("problem", problem, cp.Problem)
+        self._feasible_set, self._metric, self._own = _set_of(problem)
+        expression = problem.objective.args[0]
+        if isinstance(problem.objective, cp.Maximize):
+            expression = -expression
+        _check_variables(self._metric, {"the objective": expression})
+        _check_variables(self._metric, {f"constraint {each}": each for each in self._own})
+        _check_attributes(self._metric)
+        self._written = WrittenRows(self._own, self._metric)
+        self._objective = ObjectiveReader(expression, self._metric)
+
+    def model(self) -> Model:
+        """Return what the problem says for the values that its parameters have.
+
+        Raises
+        ------
+        InvalidInputError
+            For a parameter without a value, and an objective that is not known to be convex.
+        InfeasibleProblemError
+            When a constraint is false whatever the metric is.
+        """
+        rows, places = self._written.rows()
+        feasible_set, trace_row, others = _with_least_trace_bound(self._feasible_set, rows)
+        distance = self._objective.distance()
+        return Model(
+            self._metric,
+            self._objective.objective() if distance is None else distance.quadratic(1.0),
+            feasible_set,
+            rows.chosen(others) if len(others) else None,
+            self._own,
+            places[others],
+            None if trace_row is None else (int(places[trace_row[0]]), trace_row[1]),
+            distance,
+        )
 
 
 def _with_least_trace_bound(

@@ -6,7 +6,7 @@ squared distances to a matrix, and the rest, which becomes one `CvxpyObjective`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -20,15 +20,16 @@ from cvxpy.atoms.elementwise.power import Power
 from cvxpy.atoms.pnorm import Pnorm
 from cvxpy.atoms.quad_over_lin import quad_over_lin
 from cvxpy.reductions.eval_params import replace_params_with_consts
-from scipy.sparse import csc_array
+from scipy.sparse import csr_array, eye_array
 
+from gdaopt.constraints.affine import AffineExpressions
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import CvxpyObjective, Objective, Quadratic, SumObjective
 from gdaopt.objectives.atom import ObjectiveAtom
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["SquaredDistance", "distance_of", "objective_of"]
+__all__ = ["ObjectiveReader", "SquaredDistance"]
 
 
 @dataclass(frozen=True)
@@ -62,60 +63,98 @@ class SquaredDistance:
         )
 
 
-@dataclass
-class _Terms:
-    """The terms of a sum, as they are found."""
+class ObjectiveReader:
+    """A scalar expression of the metric, to be minimised; terms without parameters are read once.
 
-    metric: cp.Variable
-    objectives: list[tuple[float, Objective]] = field(default_factory=list)
-    quadratics: list[Quadratic] = field(default_factory=list)
-    rest: list[tuple[float, cp.Expression]] = field(default_factory=list)
+    Parameters
+    ----------
+    expression : cvxpy.Expression
+        Of this variable alone.
+    metric : cvxpy.Variable of shape (K, K)
+        M.
 
-    def add(self, expression: cp.Expression, factor: float) -> None:
-        """Add a multiple of an expression, taken apart."""
-        for multiple, term in _taken_apart(expression, factor):
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> M = cp.Variable((2, 2), symmetric=True)
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> ObjectiveReader(2 * glr(M) + cp.sum_squares(M) + cp.trace(M), M).objective()
+    2 * GLR + Quadratic
+    """
+
+    def __init__(self, expression: cp.Expression, metric: cp.Variable) -> None:
+        self._expression, self._metric = expression, metric
+        self._known: dict[int, Quadratic | None] = {}  # of terms, which the expression keeps
+        self._whole: Objective | None = None
+
+    def distance(self) -> SquaredDistance | None:
+        """Return the square, where the expression is a distance ``‖cM + B‖_F``; else None."""
+        expression = self._expression
+        return _squared_norm(expression, self._metric) if isinstance(expression, Pnorm) else None
+
+    def objective(self) -> Objective:
+        """Return the expression as an objective, for the values that its parameters have.
+
+        Raises
+        ------
+        InvalidInputError
+            For an expression that is not convex, or not known to be.
+        """
+        if self._whole is not None:
+            return self._whole
+        found = self._sum()
+        if not self._expression.parameters():
+            self._whole = found
+        return found
+
+    def _sum(self) -> Objective:
+        """Return the sum of all terms as one objective."""
+        terms: list[tuple[float, Objective]] = []
+        rest: list[cp.Expression] = []
+        matrix, bend, constant = np.zeros(self._metric.shape), 0.0, 0.0
+        for multiple, term in _taken_apart(self._expression, 1.0):
             if multiple == 0:
                 continue
-            if term.is_affine():
-                self.quadratics.append(self._linear(multiple, term))
-            elif isinstance(term, ObjectiveAtom) and term.args[0] is self.metric:
-                self._check_factor(multiple, term)
-                self.objectives.append((multiple, term.objective))
-            elif (distance := _squared_distance(term, self.metric)) and multiple > 0:
-                self.quadratics.append(distance.quadratic(multiple))
-            else:
-                self.rest.append((multiple, term))
-
-    @staticmethod
-    def _check_factor(multiple: float, term: ObjectiveAtom) -> None:
-        if multiple < 0:
-            raise InvalidInputError(
-                f"the objective has {multiple:g} times {term}: a negative multiple of a convex "
-                "function is not convex; minimise positive multiples, or maximise negative ones"
-            )
-
-    def total(self) -> Objective:
-        """Return the sum of all terms as one objective."""
-        terms = list(self.objectives)
-        if self.rest:
-            terms.append((1.0, self._rest()))
-        matrix = sum((each.linear for each in self.quadratics), np.zeros(self.metric.shape))
-        bend = sum(each.bend for each in self.quadratics)
-        constant = sum(each.constant for each in self.quadratics)
+            if isinstance(term, ObjectiveAtom) and term.args[0] is self._metric:
+                _check_factor(multiple, term)
+                terms.append((multiple, term.objective))
+                continue
+            quadratic = self._quadratic(term)
+            if quadratic is None or (quadratic.bend and multiple < 0):
+                rest.append(multiple * replace_params_with_consts(term))
+                continue
+            matrix = matrix + multiple * quadratic.linear
+            bend += multiple * quadratic.bend
+            constant += multiple * quadratic.constant
+        if rest:
+            written = _Replaced(sum(rest[1:], rest[0]), self._metric)
+            terms.append((1.0, CvxpyObjective(written, self._metric.shape[0])))
         if matrix.any() or bend or constant or not terms:
             terms.append((1.0, Quadratic(matrix, bend, constant)))
         return terms[0][1] if len(terms) == 1 and terms[0][0] == 1 else SumObjective(terms)
 
-    def _linear(self, multiple: float, term: cp.Expression) -> Quadratic:
-        """Return a multiple of a linear term: ``⟨A, M⟩ + d``."""
-        jacobian, offset = _affine_parts(term, self.metric)
-        matrix = multiple * jacobian.toarray().reshape(self.metric.shape, order="F")
-        return Quadratic((matrix + matrix.T) / 2, 0.0, multiple * float(offset))
+    def _quadratic(self, term: cp.Expression) -> Quadratic | None:
+        """Return a term that is linear, or the square of a distance to a matrix; else None."""
+        if id(term) in self._known:
+            return self._known[id(term)]
+        found = None
+        if term.is_affine():
+            jacobian, offset = _affine_parts(term, self._metric)
+            matrix = jacobian.toarray().reshape(self._metric.shape, order="F")
+            found = Quadratic((matrix + matrix.T) / 2, 0.0, float(offset.item()))
+        elif distance := _squared_distance(term, self._metric):
+            found = distance.quadratic(1.0)
+        if not term.parameters():
+            self._known[id(term)] = found
+        return found
 
-    def _rest(self) -> CvxpyObjective:
-        """Return the terms that are neither objectives of the package nor linear."""
-        kept = sum(multiple * replace_params_with_consts(term) for multiple, term in self.rest)
-        return CvxpyObjective(_Replaced(kept, self.metric), self.metric.shape[0])
+
+def _check_factor(multiple: float, term: ObjectiveAtom) -> None:
+    if multiple < 0:
+        raise InvalidInputError(
+            f"the objective has {multiple:g} times {term}: a negative multiple of a convex "
+            "function is not convex; minimise positive multiples, or maximise negative ones"
+        )
 
 
 class _Replaced:
@@ -128,39 +167,6 @@ class _Replaced:
     def __call__(self, metric: cp.Expression) -> cp.Expression:
         replaced: cp.Expression = self._expression.tree_copy({id(self._metric): metric})
         return replaced
-
-
-def objective_of(expression: cp.Expression, metric: cp.Variable) -> Objective:
-    """Return a scalar expression of the metric as an objective, to be minimised.
-
-    Parameters
-    ----------
-    expression : cvxpy.Expression
-        Of this variable alone. Parameters count with the values that they have.
-    metric : cvxpy.Variable of shape (K, K)
-        M.
-
-    Raises
-    ------
-    InvalidInputError
-        For an expression that is not convex, or not known to be.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> M = cp.Variable((2, 2), symmetric=True)
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> objective_of(2 * glr(M) + cp.sum_squares(M) + cp.trace(M), M)
-    2 * GLR + Quadratic
-    """
-    terms = _Terms(metric)
-    terms.add(expression, 1.0)
-    return terms.total()
-
-
-def distance_of(expression: cp.Expression, metric: cp.Variable) -> SquaredDistance | None:
-    """Return the square of an expression that is a distance ``‖cM + B‖_F``; None for others."""
-    return _squared_norm(expression, metric) if isinstance(expression, Pnorm) else None
 
 
 def _taken_apart(expression: cp.Expression, factor: float) -> list[tuple[float, cp.Expression]]:
@@ -224,26 +230,18 @@ def _distance(inner: cp.Expression, metric: cp.Variable) -> SquaredDistance | No
         return None
     jacobian, offset = _affine_parts(inner, metric)
     factor = float(jacobian.diagonal()[0])
-    rest = jacobian - factor * csc_array(np.eye(metric.size))
+    rest = jacobian - factor * eye_array(metric.size)
     if rest.count_nonzero() or factor == 0:
         return None
-    symmetric = (offset + offset.T) / 2
-    return SquaredDistance(factor, symmetric, float(np.sum(offset**2)))
+    offset = offset.reshape(metric.shape, order="F")
+    return SquaredDistance(factor, (offset + offset.T) / 2, float(np.sum(offset**2)))
 
 
-def _affine_parts(expression: cp.Expression, metric: cp.Variable) -> tuple[csc_array, Any]:
-    """Return the transposed Jacobian of an affine expression, and its value at M = 0."""
-    held = metric.value
-    metric.save_value(np.zeros(metric.shape))
-    try:
-        offset = expression.value
-        if offset is None:
-            names = ", ".join(str(each) for each in expression.parameters() if each.value is None)
-            raise InvalidInputError(f"the objective has the parameter(s) {names} without a value")
-        shape = (metric.size, expression.size)
-        if not expression.variables():
-            return csc_array(shape), offset
-        found = expression.grad[metric]
-    finally:
-        metric.save_value(held)
-    return csc_array(np.atleast_2d(found) if np.isscalar(found) else found), offset
+def _affine_parts(expression: cp.Expression, metric: cp.Variable) -> tuple[csr_array, FloatArray]:
+    """Return the Jacobian of an affine expression, and its entries at M = 0."""
+    missing = [str(each) for each in expression.parameters() if each.value is None]
+    if missing:
+        raise InvalidInputError(
+            f"the objective has the parameter(s) {', '.join(missing)} without a value"
+        )
+    return AffineExpressions([expression], metric).arrays()

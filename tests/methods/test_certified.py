@@ -309,6 +309,71 @@ def test_refuses_a_start_outside_of_the_set() -> None:
     assert gda.solve(over_all, "alternating", **options).iterations > 0
 
 
+# --- From the result of a problem nearby ---------------------------------------------------------
+
+
+def nearby(kind: str, path_weight: float, factor: float, rows: str) -> gda.MetricProblem:
+    """Return a problem whose trace bound and rows depend on a factor."""
+    X, z = samples("wine", "class_0", "half", "unit")
+    own = {
+        "none": None,
+        "inequality": lambda M: [M[0, 0] <= 0.2 * factor, cp.trace(M[:4, :4]) <= 2.0],
+        "equality": lambda M: [M[0, 0] == 0.3 * factor, M[1, 1] <= 0.5],
+    }
+    feasible_set = set_of(kind, 13, 6.0 * factor, 1e-3, path_weight)
+    return gda.MetricProblem(gda.GLR(X, z), feasible_set, own[rows])
+
+
+@pytest.mark.covering(2)
+@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
+@pytest.mark.parametrize("factor", [0.7, 1.0, 1.1])
+@pytest.mark.parametrize("rows", ["none", "inequality", "equality"])
+def test_a_warm_start_finds_the_same_optimum(
+    kind: str, path_weight: float, factor: float, rows: str
+) -> None:
+    before = certified(nearby(kind, path_weight, 1.0, rows), 1e-7)
+    problem = nearby(kind, path_weight, factor, rows)
+    cold = certified(problem, 1e-7)
+    watch = Watch(problem.feasible_set)
+    warm = certified(problem, 1e-7, warm_start=before, callback=watch)
+    assert_same_optimum(warm, cold)
+    assert warm.iterations <= cold.iterations
+    assert warm.iterations == 0 or factor != 1 or rows != "none"
+    assert not problem.violations(watch.states[0].metric)
+    # The weights of the old atoms are good before the first pricing.
+    assert watch.states[0].objective <= 1.2 * cold.trace[0].objective
+    if factor != 0.7 and rows != "equality":
+        assert watch.states[0].objective - cold.objective < 0.05 * cold.objective
+
+
+def test_a_warm_start_of_a_bound_that_does_not_bind_is_the_answer() -> None:
+    target = random_metric(np.random.default_rng(0), 6)
+    results = [
+        gda.solve(gda.MetricProblem(Nearest(target + np.eye(6)), gda.GraphMetrics(bound, 0.1)))
+        for bound in (40.0, 60.0)
+    ]
+    problem = gda.MetricProblem(Nearest(target + np.eye(6)), gda.GraphMetrics(60.0, 0.1))
+    warm = gda.solve(problem, warm_start=results[0], absolute_tolerance=1e-8)
+    assert np.trace(results[0].metric) < 39
+    np.testing.assert_allclose(warm.metric, results[1].metric, atol=1e-4)
+    assert warm.trace[0].objective <= results[0].objective * (1 + ROUND_OFF)
+
+
+def test_a_warm_start_that_does_not_fit_is_refused() -> None:
+    result = gda.solve(nearby("graph", 0.0, 1.0, "none"), max_iterations=1)
+    for other in (nearby("diagonal", 0.0, 1.0, "none"), nearby("graph", 0.05, 1.0, "none")):
+        with pytest.raises(gda.errors.InvalidInputError, match="only their trace bounds may dif"):
+            gda.solve(other, warm_start=result)
+    iris = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
+    with pytest.raises(gda.errors.InvalidInputError, match="of 13 features"):
+        gda.solve(iris, warm_start=result)
+    with pytest.raises(gda.errors.InvalidInputError, match="no initial"):
+        gda.solve(iris, warm_start=result, initial=np.eye(4))
+    without = gda.solve(iris, "alternating", solver="analytic")
+    with pytest.raises(gda.errors.InvalidInputError, match=r"a result with atoms.* 'alternating'"):
+        gda.solve(iris, warm_start=without)
+
+
 # --- What others find ----------------------------------------------------------------------------
 
 

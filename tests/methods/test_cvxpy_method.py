@@ -176,6 +176,26 @@ def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
     assert problem.solve(method="gdaopt") == pytest.approx(first, rel=2e-6)
 
 
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_path_of_a_parameter_starts_each_time_with_the_last_atoms(rows: bool) -> None:
+    M, budget = variable(), cp.Parameter(nonneg=True)
+    own = [budget / 4 >= M[0, 0], M[0, 1] == -0.02 * budget] if rows else []
+    constraints = [*SET.of(M), cp.trace(M) <= budget, *own]
+    warm, cold = (cp.Problem(cp.Minimize(GLR(M)), constraints) for _ in range(2))
+    rounds, cold_rounds = 0, 0
+    for budget.value in np.geomspace(2.0, 2.4, 8):
+        cold.solve(method="gdaopt", warm_start=False)
+        cold_rounds += stats(cold).num_iters
+        dual = cold.constraints[3].dual_value
+        M.value = None if rounds == 0 else stats(warm).extra_stats.metric
+        assert warm.solve(method="gdaopt") == pytest.approx(cold.value, rel=2e-6)
+        assert warm.constraints[3].dual_value == pytest.approx(dual, rel=1e-2)
+        rounds += stats(warm).num_iters
+    assert rounds <= 0.7 * cold_rounds
+    assert warm.solve(method="gdaopt") <= cold.value * (1 + 1e-6)
+    assert stats(warm).num_iters == 0  # nothing has changed
+
+
 def test_a_constraint_and_a_variable_in_two_problems() -> None:
     M = variable()
     shared, constraints = M[0, 0] <= 0.5, SET.of(M)

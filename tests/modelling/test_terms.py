@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.modelling.terms import distance_of, objective_of
+from gdaopt.modelling.terms import ObjectiveReader
 from gdaopt.objectives import CvxpyObjective, Quadratic, SumObjective
 from tests.helpers import random_symmetric
 
@@ -64,7 +64,7 @@ def _value_is_kept() -> None:
 @pytest.mark.parametrize("name", [*QUADRATIC, *WITH_ATOMS, *GENERAL])
 def test_the_objective_has_the_value_and_the_gradient_of_the_expression(name: str) -> None:
     expression = (QUADRATIC | WITH_ATOMS | GENERAL)[name]()
-    objective = objective_of(expression, M)
+    objective = ObjectiveReader(expression, M).objective()
     assert np.array_equal(M.value, np.diag([1.0, 2.0, 3.0]))  # a model that is read is not changed
     for seed in range(3):
         metric = random_symmetric(np.random.default_rng(seed), SIZE) + 4 * np.eye(SIZE)
@@ -79,12 +79,12 @@ def test_the_objective_has_the_value_and_the_gradient_of_the_expression(name: st
 
 @pytest.mark.parametrize("name", QUADRATIC)
 def test_linear_and_quadratic_terms_become_one_quadratic(name: str) -> None:
-    assert isinstance(objective_of(QUADRATIC[name](), M), Quadratic)
+    assert isinstance(ObjectiveReader(QUADRATIC[name](), M).objective(), Quadratic)
 
 
 def test_what_is_recognised_is_evaluated_by_the_package() -> None:
-    assert objective_of(GLR(M), M) is GLR
-    found = objective_of(FACTOR * GLR(M) + cp.sum_squares(M), M)
+    assert ObjectiveReader(GLR(M), M).objective() is GLR
+    found = ObjectiveReader(FACTOR * GLR(M) + cp.sum_squares(M), M).objective()
     assert isinstance(found, SumObjective)
     assert found.objectives[0] is GLR
     assert found.factors == (0.7, 1.0)
@@ -92,7 +92,7 @@ def test_what_is_recognised_is_evaluated_by_the_package() -> None:
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_what_is_not_recognised_becomes_an_expression(name: str) -> None:
-    found = objective_of(GENERAL[name](), M)
+    found = ObjectiveReader(GENERAL[name](), M).objective()
     kinds = [type(each) for each in getattr(found, "objectives", (found,))]
     assert kinds.count(CvxpyObjective) == 1
 
@@ -100,18 +100,18 @@ def test_what_is_not_recognised_becomes_an_expression(name: str) -> None:
 def test_terms_times_zero_are_left_out() -> None:
     FACTOR.value = 0.0
     try:
-        assert isinstance(objective_of(FACTOR * GLR(M) + cp.trace(M), M), Quadratic)
+        assert isinstance(ObjectiveReader(FACTOR * GLR(M) + cp.trace(M), M).objective(), Quadratic)
     finally:
         FACTOR.value = 0.7
 
 
 def test_a_distance_is_known_by_its_square() -> None:
-    found = distance_of(cp.norm(2 * M - S, "fro"), M)
+    found = ObjectiveReader(cp.norm(2 * M - S, "fro"), M).distance()
     assert found is not None
     metric = np.eye(SIZE)
     assert found.quadratic(1.0).value(metric) == pytest.approx(np.sum((2 * metric - S) ** 2))
     for other in (cp.norm(M - S), cp.norm1(M), cp.norm(cp.diag(M)), cp.norm(S @ M, "fro"), GLR(M)):
-        assert distance_of(other, M) is None
+        assert ObjectiveReader(other, M).distance() is None
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_a_distance_is_known_by_its_square() -> None:
 )
 def test_what_cannot_be_minimised_is_refused(written: Written, words: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=words):
-        objective_of(written(), M)
+        ObjectiveReader(written(), M).objective()
