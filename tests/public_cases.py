@@ -307,7 +307,13 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "methods.Joint": (methods.Joint, {**_ALIGNED, "align": "eigenvector", "realign_every": 2}),
         "methods.Certified": (
             methods.Certified,
-            {**_LIMITS, "memory_limit": 100, "pricing": "program", "solver": "HIGHS"}
+            {
+                **_LIMITS,
+                "memory_limit": 100,
+                "pricing": "program",
+                "solver": "HIGHS",
+                "warm_start": None,
+            }
             | {"solver_opts": None},
         ),
         "methods.Balanced": (methods.Balanced, {**_LIMITS, "node_limit": 3}),
