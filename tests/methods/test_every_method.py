@@ -177,7 +177,7 @@ def test_nothing_to_learn_from(way: str) -> None:
 def test_continued_from_its_end_a_run_ends_at_once(way: str, kind: str, floor: float) -> None:
     """Where a certificate ends it, without a step; else after one more window."""
     skip_other_sets(way, kind, floor)
-    options = {"tolerance": 1e-2 if WAYS[way][0] in STALLING else 1e-5, "max_iterations": 500}
+    options = {"tolerance": 1e-2 if WAYS[way][0] in STALLING else 1e-5, "max_iterations": 1000}
     first = solve(problem(kind, floor), way, **options)
     assert first.status in ("converged", "stalled")
     again = solve(problem(kind, floor), way, initial=first.metric, **options)

@@ -31,7 +31,11 @@ from tests.programs.cases import need
 
 @dataclass(frozen=True)
 class Way:
-    """A method with options, and how near to the optimum it comes: a share of the objective."""
+    """A method with options, and how near to the optimum it comes.
+
+    The accuracy is a share of the objective, or of how far the start is above the optimum where
+    that is more: methods without correction are promised a share of the second only.
+    """
 
     method: str
     options: dict[str, Any]
@@ -42,7 +46,9 @@ class Way:
 WAYS = {
     "frank-wolfe": Way("frank-wolfe", {"max_iterations": 60}, 0.2),
     "frank-wolfe, away": Way("frank-wolfe", {"variant": "away", "max_iterations": 60}, 0.2),
-    "frank-wolfe, pairwise": Way("frank-wolfe", {"variant": "pairwise"}, 1e-2),
+    "frank-wolfe, pairwise": Way(
+        "frank-wolfe", {"variant": "pairwise", "max_iterations": 500}, 1e-2
+    ),
     "sdp-frank-wolfe": Way("sdp-frank-wolfe", {"solver": "analytic", "max_iterations": 60}, 0.2),
     "sdp-frank-wolfe, CLARABEL": Way("sdp-frank-wolfe", {"max_iterations": 60}, 0.2),
     "sdp-frank-wolfe, SCS": Way("sdp-frank-wolfe", {"solver": "SCS", "max_iterations": 30}, 0.2),
@@ -76,7 +82,9 @@ def check(problem: gda.MetricProblem, way: Way, path: Path, accuracy: float) -> 
     assert len(watch.states) == result.iterations + 1 == len(result.trace)
     optimum = certified(problem)
     assert_same_optimum(optimum, result)
-    assert result.objective - optimum.objective <= accuracy * abs(optimum.objective)
+    start_error = result.trace[0].objective - optimum.objective
+    unit = max(abs(optimum.objective), start_error)
+    assert result.objective - optimum.objective <= accuracy * unit
     assert result.relative_gap is not None
     if result.status == "converged":
         assert result.relative_gap <= 1e-6
