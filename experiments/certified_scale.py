@@ -26,18 +26,15 @@ from gdaopt.support.validation import FloatArray
 OUT = Path(__file__).parent.parent / "figures" / "certified_scale.md"
 LONG = 5.0  # seconds: a run that takes less is repeated
 REPEATS = 5
-MOST_MEMORY = 2e9
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, what is asked of it, and what it should not exceed."""
+    """A problem, and what is asked of it."""
 
     source: str  # a data set and its class, or samples × features
     times_k: float = 1.0  # C / K
     tolerance: float = 1e-6
-    most_seconds: float | None = None
-    most_gradients: float | None = None
 
     def problem(self) -> gda.MetricProblem:
         """Return the problem over graph metrics, ρ = 1e-6."""
@@ -60,15 +57,15 @@ class Case:
 
 
 CASES = (
-    Case("wine class_0", most_gradients=300),
-    Case("wine class_1", most_gradients=300),
-    Case("wine class_2", most_gradients=300),
+    Case("wine class_0"),
+    Case("wine class_1"),
+    Case("wine class_2"),
     Case("breast_cancer malignant"),
     Case("200×100"),
     Case("200×100", times_k=10),
-    Case("62×2000", most_seconds=20),
-    Case("4×500", most_seconds=0.4),
-    Case("4×2000", most_seconds=10),
+    Case("62×2000"),
+    Case("4×500"),
+    Case("4×2000"),
     Case("2000×500", tolerance=1e-3),
     Case("10000×30", tolerance=1e-4),
 )
@@ -119,23 +116,6 @@ def in_a_process(case: Case) -> dict[str, float]:
     return figures
 
 
-def verdict(case: Case, figures: dict[str, float]) -> str:
-    """Return which targets there are, and whether they are reached."""
-    ratio = figures["seconds"] / figures["gradient"]
-    words = []
-    if case.most_seconds is not None:
-        reached = figures["seconds"] < case.most_seconds
-        words.append(f"under {case.most_seconds:g} s: {'reached' if reached else 'MISSED'}")
-    if case.most_gradients is not None:
-        reached = ratio <= case.most_gradients
-        words.append(f"{case.most_gradients:g} gradients: {'reached' if reached else 'MISSED'}")
-    if figures["gap"] > case.tolerance:
-        words.append("gap MISSED")
-    if figures["peak"] > MOST_MEMORY:
-        words.append("memory MISSED")
-    return "; ".join(words)
-
-
 def main() -> None:
     """Measure, print, write."""
     lines = [
@@ -150,8 +130,8 @@ def main() -> None:
         f"gdaopt {gda.__version__}.",
         "",
         "| problem | C/K | asked | relative gap | seconds | grad, ms | seconds / grad | rounds "
-        "| atoms | Newton steps | peak, MB | target |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|",
+        "| atoms | Newton steps | peak, MB |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     print("\n".join(lines))
     for case in CASES:
@@ -168,7 +148,6 @@ def main() -> None:
             f"{figures['atoms']}",
             f"{figures['newton']}",
             f"{figures['peak'] / 1e6:.0f}",
-            verdict(case, figures),
         )
         lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], flush=True)

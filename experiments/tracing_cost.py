@@ -30,7 +30,6 @@ METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
 }
 EVERY = (1, 10, 0)
 REPEATS = 21
-TARGET = 0.01  # share of the run that the machinery may take with tracing off
 OUT = Path(__file__).parent.parent / "figures" / "tracing_cost.md"
 
 
@@ -112,7 +111,7 @@ def synthetic(method: str, steps: int) -> Case:
 
 
 def report(cases: list[Case]) -> str:
-    """Return the table and what became of the target."""
+    """Return the table."""
     lines = [
         "# What tracing costs",
         "",
@@ -134,8 +133,7 @@ def report(cases: list[Case]) -> str:
             f"| {1e6 * case.cost(0) * bare:.0f} |"
         )
     worst = max(case.cost(0) for case in cases)
-    verdict = "reached" if worst <= TARGET else "MISSED"
-    lines += ["", f"* off, worst: {100 * worst:.2f} % (target at most {TARGET:.0%}): {verdict}"]
+    lines += ["", f"* off, worst: {100 * worst:.2f} %"]
     return "\n".join(lines) + "\n"
 
 

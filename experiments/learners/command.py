@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gdaopt.support.files import write_atomically, write_text
-from learners.checks import checks
+from learners.comparison import comparison
 from learners.data import DATA
 from learners.environment import REQUIREMENTS, Environment
 from learners.fits import run_fits
@@ -51,7 +51,7 @@ def main() -> None:
     lines = preface(environment)
     for data, found in scores.items():
         lines += table(data, found)
-    lines += [*rank_table(scores), *checks(scores)]
+    lines += [*rank_table(scores), *comparison(scores)]
     print("\n".join(lines))
     if environment is None:
         print(f"{problem}\nNothing is written.", file=sys.stderr)

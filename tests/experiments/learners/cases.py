@@ -16,7 +16,7 @@ def scored(*wrong: float, **numbers: float) -> Score:
 def found(**changed: Score) -> dict[str, Score]:
     """Return rows of one data set; those named by `names` below may be others."""
     names = {"plain": NO_LEARNING["z-scores"], "default": DEFAULTS[0], "late": LEARNERS[3].name}
-    names |= {"lda": "scikit-learn LDA", "raw": NO_LEARNING["raw"]}
+    names |= {"lda": "scikit-learn LDA", "lmnn": "metric-learn LMNN", "raw": NO_LEARNING["raw"]}
     half = scored(0, 100, 0, 100)
     rows = dict.fromkeys([*NO_LEARNING.values(), *(learner.name for learner in LEARNERS)], half)
     return rows | {names[key]: value for key, value in changed.items()}

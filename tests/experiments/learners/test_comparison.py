@@ -1,8 +1,8 @@
-"""What the comparison says of its checks."""
+"""What the comparison of learners says."""
 
 from __future__ import annotations
 
-from learners.checks import below_no_learning, checks, faster, is_near_best, within
+from learners.comparison import below_no_learning, comparison
 from learners.fits import LIMIT
 from learners.picture import picture
 from learners.rows import DEFAULTS, NO_LEARNING, OURS
@@ -25,35 +25,46 @@ def test_a_default_that_is_worse_than_no_learning_is_named() -> None:
     assert below_no_learning(found(late=WORSE), plain) == {}
 
 
-def test_near_the_best() -> None:
-    assert is_near_best(found())
-    assert is_near_best(found(default=BETTER))
-    assert not is_near_best(found(lda=BETTER))
-    assert is_near_best(found(lda=scored(0, 0, 0, 100)))
-    assert is_near_best({name: Score("stopped") for name in found()}) is None
+def places(**changed: Score) -> str:
+    """Return what the comparison of one data set says."""
+    return "\n".join(comparison({"one": found(**changed)}))
 
 
-def test_what_is_missed_is_printed_as_missed() -> None:
-    scores = {"one": found(default=WORSE, lda=BETTER), "two": found()}
-    text = "\n".join(checks(scores))
-    assert f"| one | missed: {DEFAULTS[0]} +50.00 |" in text
-    assert "than no learning, z-scores" in text
-    assert "is below no learning, z-scores: missed on one." in text
-    assert "missed: ours is not the best" in text
-    assert "three quarters of the data sets: missed, on 1 of 2." in text
-    held = "\n".join(checks({"two": found()}))
-    assert "is below no learning, z-scores: holds on all." in held
-    assert "missed" not in held.partition("How many times")[0]
+def test_ours_beside_the_best() -> None:
+    assert "| the best |" in places(default=BETTER)
+    assert "| within one standard error |" in places()  # all alike
+    assert "| within one standard error |" in places(lda=scored(0, 0, 0, 100))
+    far = places(lda=BETTER)
+    assert "| not the best |" in far
+    assert "within one standard error of it, on 0 of 1 data sets." in far
+    nothing = {name: Score("stopped") for name in found()}
+    assert "| without a number |" in "\n".join(comparison({"one": nothing}))
+
+
+def test_ours_beside_no_learning() -> None:
+    text = "\n".join(comparison({"one": found(default=WORSE), "two": found()}))
+    assert f"| one | {DEFAULTS[0]} +50.00 |" in text
+    assert "| two | none | none |" in text
+    assert "are worse than no learning, z-scores on: one." in text
+    assert "are worse than no learning, z-scores on: no data set." in places()
 
 
 def test_times_beside_others() -> None:
-    ours = scored(0, 0, seconds=2.0)
-    assert faster(ours, scored(0, 0, seconds=8.0)) == "4×"
-    assert faster(ours, scored(0, 0, seconds=1.0)) == "0.5×, missed"
-    assert faster(ours, Score("stopped", is_late=True)) == f"at least {LIMIT / 2:.0f}×"
-    for pair in ((Score("failed: x"), ours), (ours, Score("failed: x")), (ours, None)):
-        assert faster(*pair) == "no comparison"
-    assert within(3.3, 3.2, "%", ".2f") == "missed, 3.30 %"
+    late = Score("stopped", is_late=True)
+
+    def told(ours: Score, lmnn: Score) -> str:
+        """Return how many times as long LMNN takes."""
+        lines = places(default=ours, lmnn=lmnn).partition("How many times")[2].splitlines()
+        return lines[-1].split(" | ")[1]
+
+    def taking(seconds: float) -> Score:
+        return scored(0, 0, 0, 0, seconds=seconds)
+
+    assert told(taking(2.0), taking(8.0)) == "4×"
+    assert told(taking(2.0), taking(1.0)) == "0.5×"
+    assert told(taking(2.0), late) == f"at least {LIMIT / 2:.0f}×"
+    assert told(Score("failed: x"), taking(1.0)) == "no comparison"
+    assert told(taking(1.0), Score("failed: x")) == "no comparison"
 
 
 def test_tables_and_picture() -> None:
