@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.covering import mark_the_others_slow
+from tests.covering import select_covering_parts
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # subprocesses compile the package once, not each
@@ -38,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mark_the_others_slow(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=select_covering_parts(items))
     if settings.get_current_profile_name() == "slow":
         for item in items:
             if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):

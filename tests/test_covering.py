@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from tests.covering import covering_part, mark_the_others_slow
+from tests.covering import covering_part, select_covering_parts
 
 pytest_plugins = ["pytester"]
 
@@ -48,9 +48,32 @@ def test_the_other_cases_are_slow(pytester: pytest.Pytester) -> None:
         def test_not_marked(a): pass
         """
     )
-    mark_the_others_slow(items)
+    select_covering_parts(items)
     names = {item.name for item in items if item.get_closest_marker("slow") is None}
     assert names == {
         *("test_covered[b-0]", "test_covered[c-1]", "test_covered[d-0]", "test_no_parameters"),
         *("test_not_marked[0]", "test_not_marked[1]"),
     }
+
+
+def test_cases_that_the_slow_tests_do_not_need_are_left_out(pytester: pytest.Pytester) -> None:
+    items = pytester.getitems(
+        """
+        import pytest
+
+        @pytest.mark.covering(1, 2)
+        @pytest.mark.parametrize("a", [0, 1])
+        @pytest.mark.parametrize("b", [0, 1])
+        @pytest.mark.parametrize("c", [0, 1])
+        def test_cube(a, b, c): pass
+        """
+    )
+    assert len(items) == 8
+    select_covering_parts(items)
+    assert {item.name for item in items if item.get_closest_marker("slow") is None} == {
+        *("test_cube[0-0-0]", "test_cube[1-1-1]")
+    }
+    assert len(items) < 8
+    for axes in combinations("abc", 2):
+        pairs = {tuple(item.callspec.params[axis] for axis in axes) for item in items}
+        assert len(pairs) == 4

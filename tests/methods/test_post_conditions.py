@@ -156,7 +156,7 @@ def case(
     return gda.MetricProblem(objective(objective_name), feasible_set(set_name), rows), options
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(2, 3)
 @pytest.mark.parametrize("fault", [*FAULTS, *CONTRADICTIONS])
 @pytest.mark.parametrize("set_name", SETS)
 @pytest.mark.parametrize("objective_name", OBJECTIVES)
