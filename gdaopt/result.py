@@ -114,7 +114,8 @@ class Result:
         The names of the problem's linear constraints, row by row.
     multipliers : ndarray of shape (m,) or None
         Their multipliers λ in the last certificate: Q* falls by about ``λ_k`` when the bound of row
-        k rises by 1. None without constraints or certificate.
+        k rises by 1, if λ is unique. It need not be, above all for equalities such as
+        ``M[0, 1] == 0``. None without constraints or certificate.
     constraint_violation : float or None
         The largest distance of the metric to a constraint that it breaks; None without constraints.
 
