@@ -210,8 +210,9 @@ print("left-ends, s = 1/v:", gda.linalg.left_ends(M, printed))
 print("left-ends, s = v:  ", gda.linalg.left_ends(M, 1 / printed))
 
 # %% [markdown]
-# **One kept edge does not keep a graph connected.** The alignment is exact for connected graphs only, so the
-# paper keeps one edge of each column at least $\varepsilon$: the largest one. But an edge that is not the largest
+# **One kept edge does not keep a graph connected.** The bound of the first eigenvector is always exact, but all
+# left-ends are *equal* for connected graphs only (exercise 2). So the paper keeps one edge of each column at
+# least $\varepsilon$: the largest one. But an edge that is not the largest
 # of its column can be the only bridge between two parts of the graph. On the iris data this happens in the first
 # round. The package keeps the edges of a maximum spanning tree instead (`connectivity="tree"`, the default).
 
