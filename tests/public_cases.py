@@ -239,6 +239,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             lambda **options: gda.MCML(**options).value(M),
             {"X": X, "y": Y, "sample_weight": np.ones(6)},
         ),
+        "NCA": (
+            lambda **options: gda.NCA(**options).value(M),
+            {"X": X, "y": Y, "sample_weight": np.ones(6)},
+        ),
         "LMNN": (
             lambda **options: gda.LMNN(**options).value(M),
             {"X": X, "y": Y, "n_neighbors": 2, "push_weight": 0.5, "margin": 2.0, "width": 0.5},

@@ -13,6 +13,7 @@ from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.mcml import MCML
+from gdaopt.objectives.nca import NCA
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
@@ -41,6 +42,7 @@ __all__ = [
     "LMNN",
     "LSML",
     "MCML",
+    "NCA",
     "OBJECTIVES",
     "BlockLoss",
     "CvxpyObjective",

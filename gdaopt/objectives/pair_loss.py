@@ -69,14 +69,21 @@ class BlockLoss(ABC):
         The array may overwrite numbers of this object, which is of no use afterwards.
         """
 
-    @abstractmethod
     def factors(self, changes: Changes) -> FloatArray:
-        """Return F, of shape (n, m): ``F F'`` are the second derivatives along n directions."""
+        """Return F, of shape (n, m): ``F F'`` are the second derivatives along n directions.
+
+        A loss that is not convex has no such F, and writes `curvature` in its place.
+        """
+        raise NotImplementedError
+
+    def curvature(self, changes: Changes) -> FloatArray:
+        """Return the second derivatives along n directions, of shape (n, n)."""
+        factors = self.factors(changes)
+        return factors @ factors.T
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
-        factors = self.factors(lambda *indices: rates[None][(slice(None), *indices)].copy())
-        return float(np.vdot(factors, factors))
+        return self.curvature(lambda *indices: rates[None][(slice(None), *indices)].copy()).item()
 
 
 class DistanceLoss(ABC):
@@ -90,6 +97,8 @@ class DistanceLoss(ABC):
         r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `cancelled`.
     sign : float
         -1.0 where no derivative is positive; `BlockLoss.coefficients` are then their magnitudes.
+    convex : bool
+        Whether f is convex.
     curved_everywhere : bool
         Whether nearly all pairs have second derivatives, so that some rows are a fair sample.
     is_exponential : bool
@@ -103,6 +112,7 @@ class DistanceLoss(ABC):
     value_roundings: float
     coefficient_roundings: float
     sign: float = 1.0
+    convex: bool = True
     curved_everywhere: bool = True
     is_exponential: bool = False
     shift: float = 0.0
@@ -211,8 +221,7 @@ class LossSum:
                 of_part = numbers[rows]
                 n_seen += of_part.size
                 at = loss.again(part, thinning(of_part) if thinning else of_part)
-                factors = at.factors(pairs.changes(part, values, means))
-                total += factors @ factors.T
+                total += at.curvature(pairs.changes(part, values, means))
         total *= pairs.n_pairs / n_seen
         return total
 

@@ -52,7 +52,7 @@ Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
 
 
 class PairObjective(Objective, Generic[LossT]):
-    """``Q(M) = f(δ(M))`` with a convex loss f of the squared distances of pairs of samples.
+    """``Q(M) = f(δ(M))`` with a loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
     methods. A subsample of an objective is one of this class itself.
@@ -85,6 +85,7 @@ class PairObjective(Objective, Generic[LossT]):
         self.loss = loss
         self.n_features = pairs.features.shape[1]
         self.log_convex = loss.is_exponential
+        self.convex = loss.convex
         self.n_represented = n_represented
         self._draw = draw
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit

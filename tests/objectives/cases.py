@@ -131,6 +131,20 @@ def mcml(D: Any, y: Any, weights: Any = None) -> Any:
     return total / weights.sum()
 
 
+def nca(D: Any, y: Any, weights: Any = None) -> Any:
+    """Return NCA of a matrix of distances."""
+    size = len(D)
+    weights = np.ones(size) if weights is None else weights
+    total = 0 * D[0, 0]
+    for i in range(size):
+        others = [k for k in range(size) if k != i]
+        nearest = min(D[i, k] for k in others)
+        terms = {k: np.exp(nearest - D[i, k]) for k in others}
+        own = [term for k, term in terms.items() if y[k] == y[i]]
+        total -= weights[i] * sum(own) / sum(terms.values())
+    return total / weights.sum()
+
+
 def lmnn(D: Any, y: Any, X: Any) -> Any:
     """Return LMNN with the default weight, margin and width."""
     size = len(D)
@@ -280,6 +294,12 @@ CASES: dict[str, Case] = GLR_CASES | {
     "MCML, weights": Case(
         lambda X, y, **options: gda.MCML(X, y, sample_weight=WEIGHTS, **options),
         lambda D, y, X: mcml(D, y, WEIGHTS),
+        is_ordered=True,
+    ),
+    "NCA": Case(gda.NCA, lambda D, y, _X: nca(D, y)),
+    "NCA, weights": Case(
+        lambda X, y, **options: gda.NCA(X, y, sample_weight=WEIGHTS, **options),
+        lambda D, y, X: nca(D, y, WEIGHTS),
         is_ordered=True,
     ),
     "LMNN": Case(

@@ -203,7 +203,12 @@ def test_a_killed_worker_is_survived() -> None:
 
 def test_every_loss_computes_there(client: Any) -> None:
     labels = np.arange(len(X)) % 3
-    for objective in (gda.MCML(X, labels), gda.LogisticPairs(X, labels), gda.LMNN(X, labels)):
+    for objective in (
+        gda.MCML(X, labels),
+        gda.NCA(X, labels),
+        gda.LogisticPairs(X, labels),
+        gda.LMNN(X, labels),
+    ):
         there, here = objective.distributed(client).at(M), objective.at(M)
         assert there.value == pytest.approx(here.value, rel=1e-10)
         scale = np.abs(here.gradient()).max()
