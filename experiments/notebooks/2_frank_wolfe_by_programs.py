@@ -80,8 +80,21 @@ print("entries:", entries)
 print("back:\n", gda.linalg.matrix_of(entries, K))
 
 # %% [markdown]
+# ## The program on paper
+#
+# `gda.programs.at` writes the program of a step at a metric down, in the matrix $M$ itself: $G$ and $v$ are its
+# parameters, and it is yours to print, to change and to solve by any solver.
+
+# %%
+on_paper = gda.programs.at(problem, start)
+print(on_paper)
+for solver in ("CLARABEL", "SCIPY"):
+    print(f"{solver:9} {on_paper.solve(solver):.3f}")
+
+# %% [markdown]
 # ## The program that the package solves
 #
+# A run solves hundreds of these, so it does not write each on paper.
 # `gda.programs` has this program, and two smaller ones: that of the diagonal alone, and that of one column
 # alone. The paper's method, `"alternating"`, takes turns between the small ones; the method `"joint"` moves all
 # entries. A *polytope* has the data, and a *program* has the CVXPY problem:

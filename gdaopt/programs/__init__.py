@@ -11,6 +11,7 @@ from gdaopt.programs.knapsacks import (
     DiagonalProgram,
 )
 from gdaopt.programs.linear import LinearPolytope, LinearProgram
+from gdaopt.programs.readable import at
 from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "ProgramSolution",
     "SemidefiniteProgram",
     "WholeSet",
+    "at",
 ]

@@ -1,0 +1,175 @@
+"""The LP subproblem of a step as a CVXPY problem: values and duals are those of the programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import matrix_of
+from gdaopt.support.validation import FloatArray
+from tests.certificate_cases import named_set
+from tests.helpers import random_symmetric
+from tests.programs.cases import need
+
+K = 4
+SOLVERS = ("CLARABEL", "HIGHS", "SCIPY")
+each_solver = pytest.mark.parametrize("solver", SOLVERS)
+ACCURACY = 1e-6  # of the largest cost
+
+
+def random_problem(rng: np.random.Generator) -> tuple[gda.MetricProblem, FloatArray]:
+    """Return a linear objective over graph metrics, and a metric in their interior."""
+    feasible_set = gda.GraphMetrics(4.0, float(rng.choice([0.0, 0.05])))
+    problem = gda.MetricProblem(gda.Linear(10 * random_symmetric(rng, K)), feasible_set)
+    far = feasible_set.minimize_linear(random_symmetric(rng, K)).vertex
+    return problem, 0.4 * far + 0.6 * feasible_set.start(K)
+
+
+def solved(step: cp.Problem, solver: str) -> tuple[float, FloatArray, dict[str, FloatArray]]:
+    """Return the value, the metric, and the duals by label."""
+    value: float = step.solve(solver)
+    duals = {constraint.label: constraint.dual_value for constraint in step.constraints}
+    return value, metric_of(step), duals
+
+
+def metric_of(step: cp.Problem) -> FloatArray:
+    found = step.variables()[0].value
+    assert found is not None
+    return np.asarray(found)
+
+
+@each_solver
+def test_the_joint_program(solver: str) -> None:
+    need(solver)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        problem, metric = random_problem(rng)
+        step = gda.programs.at(problem, metric)
+        assert step.is_dpp()
+        value, found, duals = solved(step, solver)
+        G, v = (step.param_dict[name].value for name in "Gv")
+        rho, edges = problem.feasible_set.min_eigenvalue, problem.feasible_set.edges_of(K)
+        polytope = gda.programs.JointPolytope(v, rho, 4.0, edges, floor=np.zeros(6))
+        cost = np.concatenate([G.diagonal(), -2 * G[edges]])
+        exact = gda.programs.JointProgram(K, edges, "analytic").solve(cost, polytope)
+        assert exact.duals is not None
+        accuracy = ACCURACY * np.abs(cost).max()
+        assert value == pytest.approx(exact.value, abs=accuracy)
+        np.testing.assert_allclose(found, matrix_of(exact.point, K), atol=accuracy)
+        assert duals["budget"] == pytest.approx(exact.duals["budget"], abs=accuracy)
+        np.testing.assert_allclose(duals["rows"] * v, exact.duals["rows"], atol=accuracy)
+        np.testing.assert_allclose(duals["signs"], exact.duals["floors"], atol=accuracy)
+
+
+@each_solver
+def test_the_diagonal_program(solver: str) -> None:
+    """Only one entry of the least cost has more than its left-end needs."""
+    need(solver)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        problem, metric = random_problem(rng)
+        step = gda.programs.at(problem, metric, "diagonal")
+        value, found, duals = solved(step, solver)
+        G, v = (step.param_dict[name].value for name in "Gv")
+        diagonal = metric.diagonal()
+        lower = problem.feasible_set.min_eigenvalue + diagonal - metric @ v / v
+        best = int(G.diagonal().argmin())
+        gain = max(-G[best, best], 0.0)
+        expected = np.array(lower)
+        expected[best] += (4.0 - lower.sum()) * (gain > 0)
+        accuracy = ACCURACY * np.abs(G).max()
+        np.testing.assert_allclose(found, metric + np.diag(expected - diagonal), atol=accuracy)
+        assert value == pytest.approx(np.vdot(G, found), abs=accuracy)
+        assert duals["budget"] == pytest.approx(gain, abs=accuracy)
+        np.testing.assert_allclose(duals["rows"] * v, G.diagonal() + gain, atol=accuracy)
+
+
+@each_solver
+def test_the_column_program(solver: str) -> None:
+    need(solver)
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        problem, metric = random_problem(rng)
+        column = int(rng.integers(K))
+        step = gda.programs.at(problem, metric, ("column", column))
+        value, found, duals = solved(step, solver)
+        G, v = (step.param_dict[name].value for name in "Gv")
+        others = np.delete(np.arange(K), column)
+        slack = metric @ v / v - problem.feasible_set.min_eigenvalue
+        polytope = gda.programs.ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
+        exact = gda.programs.ColumnProgram(3, "analytic").solve(-2 * G[others, column], polytope)
+        assert exact.duals is not None
+        accuracy = ACCURACY * np.abs(G).max()
+        np.testing.assert_allclose(-found[others, column], exact.point, atol=accuracy)
+        rest = np.where(np.eye(K)[column][:, None] + np.eye(K)[column] > 0, 0, metric)
+        rest[column, column] = metric[column, column]
+        assert value == pytest.approx(exact.value + np.vdot(G, rest), abs=accuracy)
+        assert duals["rows"][column] * v[column] == pytest.approx(
+            exact.duals["budget"], abs=accuracy
+        )
+        np.testing.assert_allclose(  # an edge takes v_c / v_j of the left-end of its neighbour
+            duals["rows"][others] * v[column], exact.duals["rows"], atol=accuracy
+        )
+        np.testing.assert_allclose(duals["signs"], exact.duals["floors"], atol=accuracy)
+
+
+@pytest.mark.parametrize("kind", ["joint", "diagonal", ("column", 2)])
+@pytest.mark.parametrize("set_name", ["signed", "sdd", "mask"])
+def test_other_sets(set_name: str, kind: Any) -> None:
+    """Vertices are members; a step from the centre is that over graph metrics, signs apart."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        G = random_symmetric(rng, K)
+        if set_name == "mask":
+            feasible_set: Any = gda.GraphMetrics(4.0, 0.01, edges=[(0, 1), (1, 2)])
+        else:
+            feasible_set = named_set(set_name, K, 4.0)
+        problem = gda.MetricProblem(gda.Linear(G), feasible_set)
+        step = gda.programs.at(problem, problem.central_metric(), kind)
+        value, found, _ = solved(step, "CLARABEL")
+        assert problem.violations(feasible_set.made_feasible(found)) == ()
+        as_of_graph = feasible_set.family.as_of_graph(G)
+        graph = gda.MetricProblem(
+            gda.Linear(np.asarray(as_of_graph)) if set_name != "mask" else gda.Linear(G),
+            gda.GraphMetrics(4.0, 0.01, edges=getattr(feasible_set, "edges", None)),
+        )
+        expected = gda.programs.at(graph, problem.central_metric(), kind).solve("CLARABEL")
+        assert value == pytest.approx(expected, abs=1e-6)
+
+
+def test_constraints_of_ones_own_follow() -> None:
+    problem = gda.MetricProblem(
+        gda.Linear(-np.eye(K)),
+        gda.GraphMetrics(4.0),
+        constraints=lambda M: [M[0, 0] + M[1, 1] <= 1, M[0, 1] == 0],
+    )
+    step = gda.programs.at(problem, problem.central_metric())
+    step.solve("CLARABEL")
+    assert [str(constraint) for constraint in step.constraints[-2:]] == [
+        "M[0, 0] + M[1, 1] <= 1.0",
+        "M[0, 1] == 0.0",
+    ]
+    assert problem.violation(metric_of(step)) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("feasible_set", "metric", "kind", "says"),
+    [
+        (gda.DiagonalMetrics(4.0), np.eye(K), "joint", "needs a set of GraphMetrics .*Diagonal"),
+        (gda.GraphMetrics(4.0, 0.1, 0.1), np.eye(K), "joint", "without path_weight"),
+        (gda.GraphMetrics(4.0), 2 * np.eye(K), "joint", "no member of the problem: trace 8"),
+        (gda.GraphMetrics(4.0), np.eye(3), "joint", "metric"),
+        (gda.GraphMetrics(4.0), np.eye(K), "row", r"'joint', 'diagonal' or \('column', j\)"),
+        (gda.GraphMetrics(4.0), np.eye(K), ("column", 4), "column 4 of a metric with 4"),
+        (gda.GraphMetrics(4.0), np.eye(K), ("column", 0.5), "column"),
+    ],
+)
+def test_bad_input(feasible_set: Any, metric: FloatArray, kind: Any, says: str) -> None:
+    problem = gda.MetricProblem(gda.Linear(np.eye(K)), feasible_set)
+    with pytest.raises(InvalidInputError, match=says):
+        gda.programs.at(problem, metric, kind)
