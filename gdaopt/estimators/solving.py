@@ -25,7 +25,7 @@ from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
-from gdaopt.sets import SETS, EdgeMask, FeasibleSet
+from gdaopt.sets import SETS, EdgeMask, FeasibleSet, SDDMetrics
 from gdaopt.support.deadline import Deadline, unlimited, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, number, read_only
@@ -42,9 +42,10 @@ Metrics = str | FeasibleSet | SetOfBounds | None
 """The parameter `metrics`: which metrics to choose from."""
 
 _NO_EDGES = (
-    "edges go with metrics='graph', 'signed' or 'sdd', edge_floor with the first two; leave them "
-    "out, or make a set with edges of its own"
+    "edges go with metrics='graph', 'signed', 'sdd' or 'balanced', edge_floor with the first two; "
+    "leave them out, or make a set with edges of its own"
 )
+_BALANCED = "balanced"  # metrics that are no convex set, of the method of this name
 _ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
 _ISOTROPIC = 1e-6  # of the mean of the diagonal: what differs by less is a multiple of the identity
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
@@ -116,27 +117,28 @@ class SolvingLearner(OptimalMetricLearner):
 
     Parameters
     ----------
-    metrics : {"graph", "diagonal", "definite", "sdd", "signed"}, FeasibleSet or callable, optional
-        The metrics to choose from: `gdaopt.GraphMetrics`, `gdaopt.DiagonalMetrics`,
-        `gdaopt.PositiveDefiniteMetrics`, `gdaopt.SDDMetrics`, of which ``method="balanced"`` takes
-        the best balanced signed graph, or for labelled samples of two classes
-        `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with the
-        label. None stands for the set of the class: ``"graph"``, but for the shorthands
+    metrics : str, FeasibleSet or callable, optional
+        The metrics to choose from: ``"graph"`` for `gdaopt.GraphMetrics`, ``"diagonal"`` for
+        `gdaopt.DiagonalMetrics`, ``"definite"`` for `gdaopt.PositiveDefiniteMetrics`, ``"sdd"`` for
+        `gdaopt.SDDMetrics`, ``"balanced"`` for the balanced signed graphs of all colours of the
+        features (`gdaopt.methods.Balanced`), or for labelled samples of two classes ``"signed"``
+        for `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with
+        the label. None stands for the set of the class: ``"graph"``, but for the shorthands
         `DiagonalMetricLearner` and `PositiveDefiniteMetricLearner`. Also taken are a set itself,
         whose bounds hold where `trace_bound` and `min_eigenvalue` are ``"auto"``; and a function of
         the trace bound and of the smallest eigenvalue allowed that returns a set.
     edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
-        For ``"graph"`` and ``"signed"``: the only pairs of features that may have an edge, such as
-        those of pixels side by side: a symmetric boolean K×K matrix, a sparse one, an array of
-        shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes are these. By
-        default all pairs may. Without any pair the metrics are diagonal.
+        For all names but ``"diagonal"`` and ``"definite"``: the only pairs of features that may
+        have an edge, such as those of pixels side by side: a symmetric boolean K×K matrix, a sparse
+        one, an array of shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes
+        are these. By default all pairs may. Without any pair the metrics are diagonal.
     edge_floor : float, optional
-        ε, for the same sets. If it is positive, edges of at least this weight connect all features.
-        The methods with this option, ``"alternating"`` and ``"joint"``, choose the edges
-        themselves. With any other method they are the edges of the path through the features in
-        their order, or of a spanning tree of `edges`.
+        ε, for ``"graph"`` and ``"signed"``. If it is positive, edges of at least this weight
+        connect all features. The methods with this option, ``"alternating"`` and ``"joint"``,
+        choose the edges themselves. With any other method they are the edges of the path through
+        the features in their order, or of a spanning tree of `edges`.
     method : str, optional
-        Name of a method of `gdaopt.solve`.
+        Name of a method of `gdaopt.solve`; ``metrics="balanced"`` has its own.
     solver : str, optional
         Name of a solver, for methods that solve programs, such as ``"alternating"``.
     trace_bound : {"auto", "K"} or float, optional
@@ -184,7 +186,7 @@ class SolvingLearner(OptimalMetricLearner):
     verbose: bool = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "metrics": [StrOptions(set(SETS)), FeasibleSet, callable, None],
+        "metrics": [StrOptions({*SETS, _BALANCED}), FeasibleSet, callable, None],
         "edges": "no_validation",
         "edge_floor": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions(set(METHODS))],
@@ -239,7 +241,12 @@ class SolvingLearner(OptimalMetricLearner):
 
     def _named_sets(self, name: str, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
         """Return a function that makes the set of a name, with the edges that are asked for."""
-        kind = SETS[name]
+        kind = SDDMetrics if name == _BALANCED else SETS[name]
+        if name == _BALANCED and self.method not in ("certified", _BALANCED):
+            raise InvalidInputError(
+                f"metrics='balanced' are found by the method of this name, got method="
+                f"{self.method!r}; leave the method out, or pass metrics='sdd'"
+            )
         options: dict[str, Any] = {}
         if self.edges is not None:
             options["edges"] = EdgeMask.of(self.edges, self._feature_names())
@@ -282,8 +289,9 @@ class SolvingLearner(OptimalMetricLearner):
                 self.trace_bound_ = self._trace_bound(objective, sets)
                 self.min_eigenvalue_ = self._min_eigenvalue(self.trace_bound_, objective.n_features)
                 feasible_set = sets(self.trace_bound_, self.min_eigenvalue_)
+            method = _BALANCED if self.metrics == _BALANCED else self.method
             self.result_ = solve(
-                MetricProblem(objective, feasible_set), self.method, **self._method_options()
+                MetricProblem(objective, feasible_set), method, **self._method_options()
             )
         self.n_iter_ = self.result_.iterations
         return self._in_units(self.result_.metric)

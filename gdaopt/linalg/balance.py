@@ -62,7 +62,7 @@ def rounded_colors(
     colors = np.where(known, known, 1.0)
     if not len(nodes):
         return colors
-    # One more node, of colour 1, is tied to all whose colour is known.
+    # One more node, of colour 1, is tied to all whose colour is known: these keep it.
     size, fixed = len(nodes), np.append(known[nodes], 1.0)
     weights = np.zeros((size + 1, size + 1))
     starts, stops = ends[: len(rows)], ends[len(rows) :]
@@ -72,7 +72,7 @@ def rounded_colors(
     rng = np.random.default_rng(0)
     tried = [_along_forest(weights), *(np.append(guess[nodes], 1.0) for guess in guesses)]
     tried += [rng.choice([-1.0, 1.0], size + 1) for _ in range(_STARTS)]
-    found = [_improved(weights, np.where(fixed, fixed, start), fixed == 0) for start in tried]
+    found = [_improved(weights, np.where(fixed, fixed, start)) for start in tried]
     best = max(found, key=lambda each: float(each @ weights @ each))  # the first of the best
     colors[nodes] = best[:size]
     return colors
@@ -95,14 +95,14 @@ def _along_forest(weights: FloatArray) -> FloatArray:
     return colors
 
 
-def _improved(weights: FloatArray, colors: FloatArray, is_free: np.ndarray) -> FloatArray:
+def _improved(weights: FloatArray, colors: FloatArray) -> FloatArray:
     """Change single colours, the worst first, as long as that lowers the weight in conflict."""
     colors = colors.copy()
     agreement = colors * (weights @ colors)  # of each node with its neighbours
     round_off = 1e-12 * float(np.abs(weights).sum(axis=1).max())
     while True:
-        worst = int(np.where(is_free, agreement, 0.0).argmin())
-        if not agreement[worst] < -round_off or not is_free[worst]:
+        worst = int(agreement.argmin())
+        if not agreement[worst] < -round_off:
             return colors
         change = 2 * weights[worst] * colors[worst] * colors
         colors[worst] = -colors[worst]

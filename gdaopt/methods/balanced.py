@@ -260,9 +260,7 @@ class _Run:
 
     def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
         """Return the state of the run after a step of a node."""
-        bound = min(
-            [self._closed, node.bound, *(other.bound for other in self._open), self.point.value]
-        )
+        bound = min([self._closed, node.bound, *(other.bound for other in self._open)])
         self._steps += 1
         return State(
             point=self.point,

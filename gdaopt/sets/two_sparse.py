@@ -112,8 +112,7 @@ class TwoSparseAtoms(AtomFamily):
     def allows(self, atoms: Atoms) -> npt.NDArray[np.bool_]:
         """Say which two-sparse atoms have the sign that the colours give their pair."""
         signs = self.signs_of((atoms.support[:, 0], atoms.support[:, 1]))
-        single = atoms.support[:, 0] == atoms.support[:, 1]
-        return np.asarray(single | (signs * atoms.values.prod(axis=1) <= 0))
+        return np.asarray(signs * atoms.values.prod(axis=1) <= 0)
 
     def _flips(self, beyond_base: FloatArray) -> FloatArray:
         """Return ±1 for each entry of N: what changes its signs to those of a graph metric."""

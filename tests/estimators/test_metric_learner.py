@@ -144,20 +144,27 @@ def test_signed_metrics_of_two_classes() -> None:
     assert learner.result_.status == "converged"
 
 
-@pytest.mark.parametrize("method", ["certified", "balanced"])
-def test_metrics_of_any_signs(method: str) -> None:
-    """Of three classes; by ``balanced`` each feature has a colour."""
+@pytest.mark.parametrize(
+    "options",
+    [{"metrics": "sdd"}, {"metrics": "sdd", "method": "balanced"}, {"metrics": "balanced"}],
+)
+def test_metrics_of_any_signs(options: dict[str, Any]) -> None:
+    """Of three classes; where they are balanced each feature has a colour."""
     X, codes = samples()
     X[:, 3] = 0.2 * X[:, 3] - X[:, 0]
-    learner = gda.MetricLearner(metrics="sdd", method=method, edges=[(0, 3), (1, 2)])
-    learner.fit(X, codes)
+    learner = gda.MetricLearner(edges=[(0, 3), (1, 2)], **options).fit(X, codes)
     assert learner.result_.status == "converged"
     assert learner.metric_[0, 3] > 0 == learner.metric_[0, 1]
     colors = learner.result_.colors
-    assert (colors is not None) == (method == "balanced")
+    assert (colors is not None) == ("balanced" in options.values())
     assert colors is None or colors[0] * colors[3] == -1
     with pytest.raises(gda.errors.InvalidInputError, match="edge_floor with the first two"):
-        gda.MetricLearner(metrics="sdd", edge_floor=0.1).fit(X, codes)
+        gda.MetricLearner(edge_floor=0.1, **options).fit(X, codes)
+
+
+def test_balanced_metrics_have_a_method_of_their_own() -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="got method='joint'; leave the method"):
+        gda.MetricLearner(metrics="balanced", method="joint").fit(*samples())
 
 
 def test_signs_need_two_classes() -> None:
@@ -184,7 +191,8 @@ def test_signs_need_two_classes() -> None:
 @pytest.mark.parametrize("option", [{"edges": [(0, 1)]}, {"edge_floor": 0.1}])
 def test_edges_are_those_of_graphs(metrics: Any, option: dict[str, Any]) -> None:
     with pytest.raises(
-        gda.errors.InvalidInputError, match="edges go with metrics='graph', 'signed' or 'sdd'"
+        gda.errors.InvalidInputError,
+        match="edges go with metrics='graph', 'signed', 'sdd' or 'balanced'",
     ):
         gda.MetricLearner(metrics=metrics, **option).fit(*samples())
 

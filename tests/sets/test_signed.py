@@ -45,6 +45,12 @@ class TestSigned:
         for flipped, plain in pairs:
             np.testing.assert_array_equal(flipped, flip * plain)
 
+    def test_colours_of_a_signal_do_not_depend_on_means(self) -> None:
+        X, signal = np.array([[1.0, 5.0], [3.0, 4.0], [3.5, 4.5]]), np.array([-1.0, 1.0, 1.0])
+        for shift in (0.0, 10.0, -10.0):
+            found = SignedGraphMetrics.for_signal(X + shift, signal, trace_bound=4.0)
+            assert found.colors == (1, -1)
+
 
 class TestScaledDiagonallyDominant:
     @PROPERTY
