@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import gdaopt as gda
+from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
@@ -197,6 +200,9 @@ def test_an_interrupt_leaves_a_balanced_metric_and_a_true_bound() -> None:
     found = gda.solve(frustrated(), "balanced", callback=interrupt, on_interrupt="return")
     assert found.status == "interrupted"
     assert_balanced(found)
+    assert found.lower_bound is not None
+    best = gda.solve(frustrated(), "balanced")
+    assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
 
 
 def test_the_same_problem_has_the_same_run() -> None:
@@ -204,6 +210,20 @@ def test_the_same_problem_has_the_same_run() -> None:
     np.testing.assert_array_equal(first.metric, second.metric)
     np.testing.assert_array_equal(first.colors, second.colors)
     assert first.iterations == second.iterations
+
+
+def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where products take all threads that there are, as those of many features do."""
+    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", 2)
+    wine = load("wine")
+    mcml = gda.MCML(scale_features(wine.features), wine.labels)
+    problem, runs = gda.MetricProblem(mcml, gda.SDDMetrics(13.0)), []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            runs.append(gda.solve(problem, "balanced"))
+    assert runs[0].trace[-1].round == runs[1].trace[-1].round > 1
+    np.testing.assert_array_equal(runs[0].colors, runs[1].colors)
+    assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-9)
 
 
 def test_colours_are_saved(tmp_path: Path) -> None:
