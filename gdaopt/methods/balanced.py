@@ -190,8 +190,7 @@ class _Run:
     ) -> Iterator[State]:
         """Look for the best metric of some colours, as long as it may be better than the best."""
         for state in self._solved(colors, self._allowed_atoms(hull, colors)):
-            if state.objective < self.point.value:
-                self._take(state, colors)
+            self._take(state, colors)
             yield self._state(node, number, state, "colours")
             bound = state.lower_bound
             if bound is not None and self.point.value - bound <= _SHARE * self._allowed:

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
+from gdaopt.methods.balanced import _Run
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
@@ -131,6 +132,7 @@ def assert_best(problem: gda.MetricProblem) -> gda.Result:
     bounds = found.trace.column("lower_bound")
     assert (bounds <= best + 1e-9 * unit).all()
     assert (np.diff(bounds) >= -1e-12 * unit).all()
+    assert (np.diff(found.trace.column("objective")) <= 0).all()
     assert problem.feasible_set.contains(found.metric)
     assert_balanced(found)
     known = np.array(problem.feasible_set.colors or [0.0])  # type: ignore[attr-defined]
@@ -170,6 +172,20 @@ def test_needs_many_nodes_where_the_hull_is_loose() -> None:
     assert hull.objective < found.objective - 1e-3
 
 
+def test_tries_no_colours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours and their negatives are the same."""
+    tried: list[bytes] = []
+    original = _Run._colouring
+
+    def noted(run: _Run, node: Any, number: int, hull: Any, colors: FloatArray) -> Any:
+        tried.append(min(colors.tobytes(), (-colors).tobytes()))
+        return original(run, node, number, hull, colors)
+
+    monkeypatch.setattr(_Run, "_colouring", noted)
+    gda.solve(frustrated(), "balanced")
+    assert len(tried) == len(set(tried)) > 1
+
+
 @pytest.mark.parametrize(
     ("limit", "status"),
     [
@@ -185,6 +201,7 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
     best = gda.solve(frustrated(), "balanced")
     found = gda.solve(frustrated(), "balanced", **limit)
     assert found.status == status
+    assert found.trace[-1].round <= limit.get("node_limit", 99)
     assert_balanced(found)
     assert found.lower_bound is not None
     assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
@@ -241,6 +258,15 @@ def test_starts_at_a_balanced_metric() -> None:
     assert found.status == "converged"
     stopped = gda.solve(frustrated(), "balanced", initial=best.metric, max_iterations=0)
     assert_balanced(stopped)
+
+
+def test_a_start_keeps_the_colours_that_are_known() -> None:
+    colors = [-1, 0, 1, 0, 0, 0, 0]
+    problem = replace(frustrated(), feasible_set=gda.SDDMetrics(21.0, colors=colors))
+    for initial in (None, np.eye(7)):
+        found = gda.solve(problem, "balanced", initial=initial, max_iterations=0)
+        assert found.colors is not None
+        assert (found.colors[0], found.colors[2]) == (-1, 1)
 
 
 def triangle(sign: float) -> FloatArray:
