@@ -3,7 +3,6 @@
 from gdaopt.backends.arrays import LinearArrays, Part, Residuals, RowPattern
 from gdaopt.backends.catalogue import CATALOGUE, SolverEntry
 from gdaopt.backends.cvxpy import SolverReport, solve_program
-from gdaopt.backends.highspy import write_mps
 from gdaopt.backends.protocol import (
     ANALYTIC,
     Answer,
@@ -44,5 +43,4 @@ __all__ = [
     "make_backend",
     "solve_program",
     "solvers",
-    "write_mps",
 ]

@@ -12,12 +12,12 @@ import time
 import warnings
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.isolated import Held, call_in_worker
@@ -32,7 +32,7 @@ from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFa
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, check_name
 
-__all__ = ["DEFAULTS", "HighsModel", "HighspyBackend", "highs_options", "load_highspy", "write_mps"]
+__all__ = ["DEFAULTS", "HighsModel", "HighspyBackend", "highs_options", "load_highspy"]
 
 DEFAULTS: dict[str, Any] = {
     "output_flag": False,
@@ -172,6 +172,15 @@ class HighsModel:
             highs.getRunTime() - before,
         )
 
+    def basis(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return which variables and rows are basic after a call, and which are at upper bounds."""
+        from highspy import HighsBasisStatus
+
+        basis = self._highs.getBasis()
+        statuses = [*basis.col_status, *basis.row_status]
+        is_basic = np.array([status == HighsBasisStatus.kBasic for status in statuses])
+        return is_basic, np.array([status == HighsBasisStatus.kUpper for status in statuses])
+
     def _change(self, name: str, value: Any) -> None:
         """Set an option where it has another value."""
         if self._set[name] != value:
@@ -219,13 +228,6 @@ class HighsModel:
             arrays.coefficients,
             np.zeros(pattern.size, dtype=np.int32),  # no integers
         )
-
-
-def write_mps(arrays: LinearArrays, path: Path) -> None:
-    """Write a program to a file whose name ends with ``.mps``."""
-    model = HighsModel({})
-    model._pass_whole(arrays)
-    model._highs.writeModel(str(path))
 
 
 def _same(a: FloatArray, b: FloatArray) -> bool:

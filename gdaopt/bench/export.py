@@ -6,17 +6,18 @@ costs and weights can span many decades, and absolute tolerances would have no m
 
 from __future__ import annotations
 
+import math
 import os
 import re
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from gdaopt.backends import LinearArrays, write_mps
+from gdaopt.backends import LinearArrays
 from gdaopt.bench.recorded import RecordedProgram
 from gdaopt.bench.replayed import in_units
 from gdaopt.support.files import write_atomically
 
-__all__ = ["EXPORTS", "export", "exported_arrays"]
+__all__ = ["EXPORTS", "export", "exported_arrays", "mps_text"]
 
 _PYTHON = '''"""A {kind} program with {size} variables of a run of gdaopt, as a CVXPY problem.
 
@@ -88,12 +89,78 @@ def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
     return write_atomically(path, lambda file: file.write(content))
 
 
+def mps_text(arrays: LinearArrays, name: str) -> str:
+    """Return a program as the text of an MPS file, whose numbers read back to the last bit.
+
+    The columns are called c0, c1, …, and the rows r0, r1, …. Of a row with two bounds the distance
+    of these is written, as the format has it, rounded. Coefficients of 0 are left out.
+
+    Examples
+    --------
+    >>> arrays = LinearArrays.of([-1.0, 0.1], [[1.0, 3.0]], row_upper=[5.0])
+    >>> print(mps_text(arrays, "small"))
+    NAME small
+    ROWS
+     N cost
+     L r0
+    COLUMNS
+     c0 cost -1.0
+     c0 r0 1.0
+     c1 cost 0.1
+     c1 r0 3.0
+    RHS
+     rhs r0 5.0
+    RANGES
+    BOUNDS
+     PL bounds c0
+     PL bounds c1
+    ENDATA
+    """
+    return "\n".join([f"NAME {name}", *_mps_lines(arrays), "ENDATA"])
+
+
+def _mps_lines(arrays: LinearArrays) -> Iterator[str]:
+    """Yield the sections of an MPS file, in free format."""
+    rows = [*zip(arrays.row_lower.tolist(), arrays.row_upper.tolist(), strict=True)]
+    kinds = [_row_kind(low, high) for low, high in rows]
+    yield from ("ROWS", " N cost")
+    yield from (f" {kind} r{i}" for i, kind in enumerate(kinds))
+    yield "COLUMNS"
+    columns = arrays.matrix.tocsc()
+    for j, cost in enumerate(arrays.cost.tolist()):
+        yield f" c{j} cost {cost!r}"
+        own = slice(columns.indptr[j], columns.indptr[j + 1])
+        for i, value in zip(columns.indices[own], columns.data[own].tolist(), strict=True):
+            if value:
+                yield f" c{j} r{i} {value!r}"
+    yield "RHS"
+    for i, (kind, (low, high)) in enumerate(zip(kinds, rows, strict=True)):
+        if kind != "N":
+            yield f" rhs r{i} {(high if kind == 'L' else low)!r}"
+    yield "RANGES"
+    for i, (kind, (low, high)) in enumerate(zip(kinds, rows, strict=True)):
+        if kind == "G" and math.isfinite(high):
+            yield f" ranges r{i} {high - low!r}"
+    yield "BOUNDS"
+    for j, (low, high) in enumerate(zip(arrays.lower.tolist(), arrays.upper.tolist(), strict=True)):
+        if low == high:
+            yield f" FX bounds c{j} {low!r}"
+            continue
+        if low:
+            yield f" LO bounds c{j} {low!r}" if math.isfinite(low) else f" MI bounds c{j}"
+        yield f" UP bounds c{j} {high!r}" if math.isfinite(high) else f" PL bounds c{j}"
+
+
+def _row_kind(low: float, high: float) -> str:
+    """Return the letter of a row: equal, at least, at most, or none of these."""
+    if low == high:
+        return "E"
+    return "G" if math.isfinite(low) else "L" if math.isfinite(high) else "N"
+
+
 def _mps(program: RecordedProgram) -> bytes:
     """Return a program as the content of an MPS file."""
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / "program.mps"
-        write_mps(exported_arrays(program), draft)
-        return draft.read_bytes()
+    return (mps_text(exported_arrays(program), f"gdaopt_{program.kind}") + "\n").encode()
 
 
 def _python(program: RecordedProgram) -> bytes:

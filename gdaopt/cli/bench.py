@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from gdaopt.bench.options import ALL, METHODS, STARTS, BenchOptions
+from gdaopt.bench.program_set import write_set
 from gdaopt.bench.sequences import GENERATED, KINDS, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.cli.options import DataDir, Label
@@ -17,6 +18,7 @@ from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
+from gdaopt.support.validation import integer
 
 __all__ = ["bench"]
 
@@ -72,6 +74,14 @@ def bench(
     label: Label = None,
     data_dir: DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
+    export_set: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="compare nothing, and write sequences of --most programs for others: MPS files "
+            "with their optima, proven without round-off",
+        ),
+    ] = None,
 ) -> None:
     """Solve recorded programs and whole runs by many solvers, timed and judged alike.
 
@@ -82,6 +92,9 @@ def bench(
     75: another command is writing to the directory.
     """
     output = Output()
+    if export_set is not None:
+        write_set(export_set, integer("--most", most, at_least=1), output.say)
+        return
     options = {
         "solvers": _words(solvers),
         "programs": _words(programs),

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays, Stopwatch, make_backend
 from gdaopt.bench import Sequence, load_programs, replay, save_programs
 from gdaopt.bench.foreign import read_folder, read_mps
 from gdaopt.programs import LinearProgram
+from tests.bench.cases import by_scipy
 from tests.cli.cases import run
 from tests.process_cases import posix_only, soon
 
@@ -66,19 +66,6 @@ def series(folder: Path, count: int) -> Path:
     for number in range(count):
         (folder / f"town{number:02d}.mps").write_text(transport(10 + 0.1 * number))
     return folder
-
-
-def by_scipy(arrays: LinearArrays) -> float:
-    """Solve the arrays by SciPy."""
-    upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
-    matrix = arrays.matrix.toarray()
-    found: Any = linprog(
-        arrays.cost,
-        np.vstack([matrix[upper], -matrix[lower]]),
-        np.concatenate([arrays.row_upper[upper], -arrays.row_lower[lower]]),
-        bounds=np.column_stack([arrays.lower, arrays.upper]),  # type: ignore[call-overload]
-    )
-    return float(found.fun)
 
 
 # --- Reading -------------------------------------------------------------------------------------

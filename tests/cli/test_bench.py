@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gdaopt.bench import study
+from gdaopt.bench import program_set, study
 from tests.cli.cases import run
 from tests.studies.cases import InProcess
 
@@ -27,6 +27,16 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "## random-5, diagonal programs, tolerance 1e-06" in page
     assert "## Whole runs" in page
     assert "written to" in run(*command)
+
+
+def test_a_set_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_set, "FAMILIES", {"joint": program_set.FAMILIES["joint"][:1]})
+    folder = tmp_path / "set"
+    shown = run("bench", "--export-set", folder, "--most", "3")
+    assert "joint-wine: 3 programs" in shown
+    assert len([*folder.glob("joint-wine/*.mps.gz")]) == 3
+    assert "must be at least 1" in run("bench", "--export-set", folder, "--most", "0", code=2)
+    assert "must be an empty directory" in run("bench", "--export-set", folder, code=2)
 
 
 def test_cells_that_died_are_failures_and_tried_again(

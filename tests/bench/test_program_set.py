@@ -1,0 +1,184 @@
+"""The set of sequences for others: the small one that is committed, and how sets are written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gdaopt.backends import LinearArrays
+from gdaopt.bench import Sequence, program_set
+from gdaopt.bench.foreign import read_mps
+from gdaopt.bench.program_set import FAMILIES, read_optima, write_set
+from gdaopt.errors import InvalidInputError
+from tests.bench.cases import by_scipy
+
+SMALL = Path(__file__).parents[2] / "experiments" / "sequences"
+NAMES = [recipe.name for recipes in FAMILIES.values() for recipe in recipes]
+ACCURATE = 1e-9
+
+
+def changed(folder: Path) -> list[str]:
+    """Return the files whose bytes have changed, by the script of the set."""
+    found: list[str] = runpy.run_path(str(folder / "replay.py"))["changed"]()
+    return found
+
+
+def test_the_small_set_is_small_and_complete() -> None:
+    files = [path for path in SMALL.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert sum(path.stat().st_size for path in files) <= 1e6
+    assert changed(SMALL) == []
+    manifest = json.loads((SMALL / "manifest.json").read_text(encoding="utf-8"))
+    names = {path.relative_to(SMALL).as_posix() for path in files}
+    assert names == {*manifest["files"], "manifest.json", "manifest.json.sha256"}
+    assert [sequence["name"] for sequence in manifest["sequences"]] == NAMES
+    assert len(NAMES) >= 20
+    assert len({sequence["family"] for sequence in manifest["sequences"]}) == 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_optima_are_proven_in_fractions(name: str) -> None:
+    entries = json.loads((SMALL / name / "manifest.json").read_text(encoding="utf-8"))["programs"]
+    optima = read_optima(SMALL / name)
+    assert [entry["file"] for entry in entries] == list(optima)
+    assert (SMALL / name / f"{name}.test").read_text(encoding="utf-8").split() == list(optima)
+    before: LinearArrays | None = None
+    for entry in entries:
+        arrays, _ = read_mps(SMALL / name / entry["file"])
+        optimum = optima[entry["file"]]
+        assert optimum.is_proven(arrays)
+        assert entry["optimum"] == float(optimum.value(arrays))
+        assert bool(entry["changes"]) == (before is not None)
+        if before is not None:
+            assert ("costs" in entry["changes"]) == (not np.array_equal(arrays.cost, before.cost))
+        before = arrays
+
+
+def by_scipy_too(path: Path) -> float:
+    """Return the least value of a program by SciPy."""
+    return by_scipy(read_mps(path)[0])
+
+
+def by_highspy(path: Path) -> float:
+    """Return the least value of a program by HiGHS."""
+    highspy = pytest.importorskip("highspy")
+    model: Any = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    model.readModel(str(path))
+    model.run()
+    return float(model.getObjectiveValue())
+
+
+def by_glpk(path: Path) -> float:
+    """Return the least value of a program by GLPK."""
+    glpk: Any = pytest.importorskip("swiglpk")
+    glpk.glp_term_out(glpk.GLP_OFF)
+    problem = glpk.glp_create_prob()
+    assert glpk.glp_read_mps(problem, glpk.GLP_MPS_FILE, None, str(path)) == 0
+    parameters = glpk.glp_smcp()
+    glpk.glp_init_smcp(parameters)
+    parameters.tol_bnd = parameters.tol_dj = ACCURATE
+    assert glpk.glp_simplex(problem, parameters) == 0
+    value = float(glpk.glp_get_obj_val(problem))
+    glpk.glp_delete_prob(problem)
+    return value
+
+
+def by_cbc(path: Path) -> float:
+    """Return the least value of a program by Clp, which CBC solves its relaxations with."""
+    clp: Any = pytest.importorskip("cylp.cy")
+    model = clp.CyClpSimplex()
+    model.logLevel = 0
+    with tempfile.TemporaryDirectory() as folder:  # it reads no other names
+        unpacked = Path(folder) / "program.mps"
+        unpacked.write_bytes(gzip.decompress(path.read_bytes()))
+        assert model.readMps(str(unpacked)) == 0
+    model.primalTolerance = model.dualTolerance = ACCURATE
+    model.dual()
+    return float(model.objectiveValue)
+
+
+@pytest.mark.parametrize("solve", [by_scipy_too, by_highspy, by_glpk, by_cbc])
+def test_other_solvers_read_the_files_and_agree(solve: Callable[[Path], float]) -> None:
+    for name in NAMES:
+        for entry in json.loads((SMALL / name / "manifest.json").read_bytes())["programs"]:
+            found, optimum = solve(SMALL / name / entry["file"]), entry["optimum"]
+            assert abs(found - optimum) <= ACCURATE * max(1, abs(optimum)), entry["file"]
+
+
+def test_sequences_of_the_set_can_be_benched_and_replayed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    sequence = Sequence.from_mps(SMALL / "rows-joint-wine")
+    assert len(sequence.programs) == 4
+    script = runpy.run_path(str(SMALL / "replay.py"))
+    found = script["replay"](SMALL / "rows-joint-wine")
+    assert all(error <= ACCURATE for error, _ in found.values())
+    # From the last basis it takes fewer iterations, where presolve leaves some.
+    assert found["hot"][1] > 0
+    capfd.readouterr()
+    text = (SMALL / "replay.py").read_text(encoding="utf-8")
+    assert "gdaopt" not in text
+    assert len([line for line in text.splitlines() if line]) <= 36
+
+
+def test_a_byte_that_changes_in_any_file_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    shutil.copytree(SMALL, folder)
+    names = [*json.loads((SMALL / "manifest.json").read_bytes())["files"]]
+    find = runpy.run_path(str(folder / "replay.py"))["changed"]
+    rng = np.random.default_rng(0)
+    for name in [*names[::9], "replay.py", "LICENSE"]:
+        assert find() == []
+        content = bytearray((SMALL / name).read_bytes())
+        content[int(rng.integers(len(content)))] ^= 1
+        (folder / name).write_bytes(content)
+        assert find() == [name]
+        shutil.copy(SMALL / name, folder / name)
+    for name in ("manifest.json", "manifest.json.sha256"):
+        for place in (0, 100, -1):
+            content = bytearray((SMALL / name).read_bytes())
+            content[place % len(content)] ^= 1
+            (folder / name).write_bytes(content)
+            assert find() == ["manifest.json"]
+        shutil.copy(SMALL / name, folder / name)
+
+
+def test_the_same_command_writes_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = {family: recipes[:1] for family, recipes in FAMILIES.items()}
+    some["rows"] = FAMILIES["rows"][1:2]
+    monkeypatch.setattr(program_set, "FAMILIES", some)
+    told: list[str] = []
+    for name in ("one", "two"):
+        write_set(tmp_path / name, 2, told.append)
+    assert told[0] == "diagonal-wine: 2 programs"
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*")]
+    for file in files:
+        if (tmp_path / "one" / file).is_file():
+            assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    assert changed(tmp_path / "one") == []
+    # Programs that repeat the one before are left out.
+    for folder in (tmp_path / "one").glob("*-*"):
+        texts = [
+            gzip.decompress(path.read_bytes()).partition(b"ROWS")[2]
+            for path in sorted(folder.glob("*.mps.gz"))
+        ]
+        assert len(texts) == 2
+        assert texts[0] != texts[1]
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="must be an empty directory"):
+        write_set(tmp_path, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
