@@ -1,0 +1,323 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 6. The half disc: two features, where everything can be seen
+#
+# **What you will learn**
+#
+# * what the set of graph metrics of two features looks like, and what its extreme points are;
+# * what a triangle of aligned discs leaves out of it, and why a run changes its triangle;
+# * what a projection costs that a linear program does not, written out by hand;
+# * the paths that six methods take through the same set, to the same point or not.
+#
+# You need notebook 1 (what $v$ is). Everything here is computed; nothing is a sketch.
+
+# %%
+from functools import cache
+
+import cvxpy as cp
+import numpy as np
+from matplotlib import pyplot as plt
+
+import gdaopt as gda
+from gdaopt.datasets import load, scale_features
+
+plt.rcParams["figure.dpi"] = 80
+np.set_printoptions(precision=4, suppress=True)
+
+# %% [markdown]
+# ## The set
+#
+# A metric of two features has three entries. The objective of these notebooks falls when the metric grows, so its
+# optimum spends the whole trace bound, $M_{11} + M_{22} = C$. Two numbers remain: half the difference of the
+# diagonal entries, $p = (M_{11} - M_{22}) / 2$, and the weight of the edge, $w = -M_{12} \ge 0$. The eigenvalues are
+#
+# $$ \lambda = \frac C2 \pm \sqrt{p^2 + w^2} , $$
+#
+# so that $\lambda_{\min} \ge \rho$ says $p^2 + w^2 \le (C/2 - \rho)^2$: a **half disc**.
+
+# %%
+C, rho = 2.0, 0.1
+radius = C / 2 - rho
+
+
+def metric_at(p, w, trace=C):
+    """Return the metric of a point of the half disc."""
+    return np.array([[trace / 2 + p, -w], [-w, trace / 2 - p]])
+
+
+def point_of(M):
+    """Return half the difference of the diagonal entries, and the weight of the edge."""
+    return (M[0, 0] - M[1, 1]) / 2, -M[0, 1]
+
+
+rng = np.random.default_rng(0)
+for p, w in rng.uniform((-1, 0), (1, 1), (1000, 2)):
+    in_the_set = np.linalg.eigvalsh(metric_at(p, w))[0] >= rho
+    assert in_the_set == (np.hypot(p, w) <= radius)
+print(f"radius C/2 − ρ = {radius}")
+
+# %% [markdown]
+# ## Extreme points
+#
+# An **extreme point** of a convex set is a point that is not in the middle of two others. Those of the half disc are the
+# points of the arc, with its two ends. The flat side has none but its ends, and nothing inside is one.
+#
+# A point of the arc has the eigenvalue $\rho$. Without $\rho I$ it is a matrix of rank one: $M = \rho I + \tau\, u u^\top$ with
+# $\tau = C - 2\rho$ and a unit vector $u = (a, -b)$, $a, b \ge 0$. (The whole set, with all traces up to $C$, has one
+# extreme point more: $\rho I$.) This is what an *atom* is in this package, and with $K$ features it is the same: the extreme
+# points are $\rho I$ and $\rho I + \tau u u^\top$, where $u$ has *two* entries at most that are not 0.
+
+# %%
+for angle in np.linspace(0, np.pi / 2, 5):
+    u = np.array([np.cos(angle), -np.sin(angle)])
+    M = rho * np.eye(2) + (C - 2 * rho) * np.outer(u, u)
+    p, w = point_of(M)
+    print(
+        f"u = ({u[0]:6.3f}, {u[1]:6.3f})   p = {p:6.3f}   w = {w:5.3f}   radius {np.hypot(p, w):.3f}"
+    )
+
+# %% [markdown]
+# A linear function has its least value over a convex set at an extreme point. So *minimise a linear function over the
+# set* means *find the best atom*: over the arc, a formula.
+#
+# **Exercise 1.** The best point of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
+# that is above the flat side. Write it as a formula, and compare it with `minimize_linear`.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 1: ⟨G, M⟩ is (G_11 + G_22) C/2 + (G_11 - G_22) p - 2 G_12 w. Where the edge should be negative, w
+# is 0 and p goes to the side that is cheaper.
+graphs = gda.GraphMetrics(trace_bound=C, min_eigenvalue=rho)
+for _ in range(100):
+    G = rng.standard_normal((2, 2))
+    G = (G + G.T) / 2 - 2 * np.eye(2)  # so that the whole trace is spent
+    down = -np.array([G[0, 0] - G[1, 1], -2 * G[0, 1]])
+    if down[1] < 0:
+        down = np.array([np.sign(down[0]), 0.0])
+    p, w = radius * down / np.linalg.norm(down)
+    assert np.allclose(metric_at(p, w), graphs.minimize_linear(G).vertex)
+
+# %% [markdown]
+# ## A problem
+#
+# The flowers of iris by two features, sepal width and petal length: *setosa* against the rest.
+
+# %%
+iris = load("iris")
+chosen = [1, 2]
+X = scale_features(iris.features[:, chosen])
+problem = gda.MetricProblem(gda.GLR(X, iris.signal("setosa")), graphs)
+optimum = gda.solve(problem, "certified", tolerance=1e-9)
+print(f"optimum {optimum.objective:.3f} at p = {point_of(optimum.metric)[0]:.3f}, ", end="")
+print(f"w = {point_of(optimum.metric)[1]:.3f}, trace {np.trace(optimum.metric):.3f}")
+
+
+# %%
+@cache
+def levels(radius, C):
+    """Return a grid of the half disc and the logarithm of the objective on it, NaN outside."""
+    p, w = np.meshgrid(np.linspace(-radius, radius, 61), np.linspace(0, radius, 31))
+    values = np.full(p.shape, np.nan)
+    for place in zip(*(np.hypot(p, w) <= radius).nonzero(), strict=True):
+        values[place] = problem.objective.log_value(metric_at(p[place], w[place], C))
+    return p, w, values
+
+
+def draw_set(ax, ratio=None, rho=rho, C=C):
+    """Draw the half disc with the levels of the objective, and the triangle of v with this ratio."""
+    radius = C / 2 - rho
+    ax.contour(*levels(radius, C), 18, colors="#BBBBBB", linewidths=0.7)
+    arc = np.linspace(0, np.pi, 181)
+    ax.plot(radius * np.cos(arc), radius * np.sin(arc), color="black", lw=1)
+    ax.plot([-radius, radius], [0, 0], color="black", lw=1)
+    if ratio is not None:
+        top = 2 * radius / (ratio + 1 / ratio)
+        corners = [[-radius, 0], [radius, 0], [top * (ratio - 1 / ratio) / 2, top]]
+        ax.add_patch(plt.Polygon(corners, color="#0072B2", alpha=0.15, lw=0))
+    ax.set(
+        xlabel="$p = (M_{11} - M_{22}) / 2$", ylabel="$w = -M_{12}$", ylim=(-0.03, radius + 0.04)
+    )
+    ax.set_aspect("equal")
+
+
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+draw_set(ax, ratio=1.0)
+_ = ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=14)
+
+# %% [markdown]
+# The grey lines are levels of the objective, and the star is the optimum: on the arc, with an edge. The blue triangle is
+# what $v = (1, 1)$ allows, $M v \ge \rho v$: the ends of the flat side, and the one point of the arc whose first eigenvector is
+# $v$. The optimum is outside of it. *No* step within this triangle reaches the star.
+#
+# In a live notebook the next cell moves the triangle: change $v_2 / v_1$ until it touches the star.
+
+# %% tags=["skip-execution"]
+from ipywidgets import FloatSlider, interact
+
+
+def picture(ratio, rho, C):
+    """Draw the set for these numbers."""
+    draw_set(plt.subplots(figsize=(7, 4), layout="constrained")[1], ratio, rho, C)
+
+
+_ = interact(
+    picture,
+    ratio=FloatSlider(min=0.3, max=3.0, step=0.05, value=1.0),
+    rho=FloatSlider(min=0.0, max=0.5, step=0.05, value=rho),
+    C=FloatSlider(min=1.5, max=4.0, step=0.25, value=C),
+)
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(13, 3), layout="constrained", sharey=True)
+for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
+    draw_set(ax, ratio)
+    ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=12)
+    ax.set_title(f"$v_2 / v_1$ = {ratio:g}")
+
+# %% [markdown]
+# **Exercise 2.** For which $v$ does the triangle touch the star? Compute it from the optimal metric, and check that the least
+# value of $\langle G, \cdot \rangle$ over that triangle is that over the whole half disc, for the gradient $G$ at the optimum.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 2: for the first eigenvector of the optimal metric.
+v = gda.linalg.align(optimum.metric).v
+assert np.allclose(optimum.metric @ v, rho * v)
+G = problem.objective.gradient(optimum.metric)
+over_triangle = gda.programs.at(problem, optimum.metric).solve("CLARABEL")
+assert np.isclose(over_triangle, graphs.minimize_linear(G).value, rtol=1e-6)
+p, w = point_of(optimum.metric)
+assert np.isclose(np.hypot(p, w), radius)
+ratio = v[1] / v[0]
+top = 2 * radius / (ratio + 1 / ratio)
+assert np.allclose([p, w], [top * (ratio - 1 / ratio) / 2, top], atol=1e-6)
+
+# %% [markdown]
+# ## What a projection is
+#
+# A projected gradient step goes down the gradient and leaves the set; then it takes the nearest point of the set. For this
+# small set the projection is a convex problem of its own. Here it is, for one step, in CVXPY:
+
+# %%
+start = problem.central_metric()
+G = problem.objective.gradient(start)
+outside = start - 1e-4 * G
+print(
+    "after the step: eigenvalues", np.linalg.eigvalsh(outside), "trace", np.trace(outside).round(4)
+)
+
+M = cp.Variable((2, 2), symmetric=True)
+nearest = cp.Problem(cp.Minimize(cp.norm(M - outside, "fro")), graphs.of(M))
+nearest.solve(solver="CLARABEL")
+print("projected:", np.linalg.eigvalsh(M.value), "trace", np.trace(M.value).round(4))
+
+# %% [markdown]
+# What many programs do in its place is to *clip*: compute the eigenvalues, raise those that are too small to $\rho$, set the
+# entries of the wrong sign to 0, and scale the trace back. Each of these is a projection on one condition; one after the other
+# they are not the projection on all.
+
+
+# %%
+def clipped(matrix):
+    """Return the matrix with eigenvalues raised to ρ, no positive off-diagonal, and trace at most C."""
+    values, vectors = np.linalg.eigh(matrix)
+    found = (vectors * np.maximum(values, rho)) @ vectors.T
+    found[0, 1] = found[1, 0] = min(found[0, 1], 0.0)
+    beyond = found - rho * np.eye(2)
+    return rho * np.eye(2) + beyond * min(1.0, (C - 2 * rho) / np.trace(beyond))
+
+
+print("distance of the projection:", np.linalg.norm(M.value - outside).round(4))
+print("distance of the clipped one:", np.linalg.norm(clipped(outside) - outside).round(4))
+assert problem.violations(graphs.made_feasible(clipped(outside))) == ()
+
+# %% [markdown]
+# **Exercise 3.** Descend by clipping: 400 steps of 1e-4 times the gradient, from `start`. Where does it end: at the
+# optimum, or above it? Do the same with projections (`method="gdaopt"` projects in closed form here). By how much
+# does each end above the optimum?
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 3: projections lead to the optimum, clipping does not.
+by_clipping, by_projection = [start], [start]
+for _ in range(400):
+    by_clipping.append(
+        clipped(by_clipping[-1] - 1e-4 * problem.objective.gradient(by_clipping[-1]))
+    )
+    moved = by_projection[-1] - 1e-4 * problem.objective.gradient(by_projection[-1])
+    by_projection.append(graphs.projected(moved).point)
+ends = {
+    "clipping": problem.objective.value(by_clipping[-1]) / optimum.objective - 1,
+    "projections": problem.objective.value(by_projection[-1]) / optimum.objective - 1,
+}
+print({name: f"{100 * max(above, 0):.1f} % above" for name, above in ends.items()})
+assert ends["clipping"] > 10 * ends["projections"]
+
+# %% [markdown]
+# ## Six paths
+#
+# The same problem by six methods, all from the start (the middle of the flat side). A point is a metric after a step.
+
+# %%
+METHODS = {
+    "conic solver (sdp)": ("sdp", {}),
+    "projected gradients": ("projected-gradient", {}),
+    "clipping": (None, {}),
+    "alternating": ("alternating", {"solver": "analytic"}),
+    "joint": ("joint", {"solver": "analytic"}),
+    "certified": ("certified", {}),
+}
+figure, axes = plt.subplots(2, 3, figsize=(13, 6), layout="constrained", sharex=True, sharey=True)
+above = {}
+for (name, (method, options)), ax in zip(METHODS.items(), axes.flat, strict=True):
+    if method is None:
+        metrics = by_clipping
+    else:
+        steps = gda.iterate(problem, method, initial=start, **options)
+        metrics = [state.metric for state in steps]
+    above[name] = max(problem.objective.value(metrics[-1]) / optimum.objective - 1, 0.0)
+    draw_set(ax)
+    ax.plot(*np.transpose([point_of(M) for M in metrics]), "o-", color="#0072B2", ms=3, lw=1)
+    ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=12)
+    ax.set_title(f"{name}: {100 * above[name]:.2f} % above, steps: {len(metrics) - 1}")
+    ax.label_outer()
+
+# %% [markdown]
+# * A *conic solver* answers at once: there is no path, and no step of it is a metric that one could use.
+# * *Projected gradients* walk through the half disc to the arc, and along it to the star.
+# * *Clipping* stops where clipping undoes the step, inside of the half disc: no projection would stop there.
+# * The *alternation* moves the diagonal (level in the picture) and the edge (upright) in turn, under a new $v$ each time. Near the
+#   arc neither of the two has room, and it creeps.
+# * *Joint* steps go towards a corner of the triangle. They stop where the best corner is the point itself.
+# * *Certified* adds atoms, which are points of the arc, and finds the best mixture of them.
+#
+# **Exercise 4.** Take the last metric of the joint run. Solve the linear program under its own first eigenvector, and compare
+# what it gains with what the exact oracle gains from there. Which points of the arc does the program know, and which the oracle?
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 4: the triangle has the point itself and the two ends of the flat side for corners. The program sees
+# next to nothing to gain there; the oracle knows the whole arc, and sees the way to the star.
+steps = list(gda.iterate(problem, "joint", solver="analytic", initial=start))
+last = steps[-1].metric
+G = problem.objective.gradient(last)
+here = np.vdot(G, last)
+by_program = here - gda.programs.at(problem, last).solve("CLARABEL")
+by_oracle = here - graphs.minimize_linear(G).value
+print(f"gain by the program {by_program:.2f}, by the oracle {by_oracle:.2f}")
+assert by_oracle > 0
+assert by_program < 0.1 * by_oracle
+
+# %% [markdown]
+# ## What to remember
+#
+# * The extreme points of the set are $\rho I$ and the arc, and each point of the arc is an atom of rank one beside $\rho I$.
+# * The discs under a fixed $v$ are a triangle in the half disc: linear, safe, and smaller.
+# * A projection is the nearest point under all conditions at once; clipping one after the other is another map, and
+#   leads elsewhere.
+# * The best vertex of the whole set is a formula, and so is the proof that a point is optimal.
