@@ -180,6 +180,24 @@ assert np.linalg.eigvalsh(2 * np.eye(3) - np.ones((3, 3)))[0] < 0
 #
 # That is the whole oracle: the best of $K$ features and $K(K-1)/2$ pairs. No eigenvalues of large matrices, no
 # linear program, no semidefinite program.
+#
+# In other words: every graph metric is a mixture of $\rho I$ and of the metrics $\rho I + \tau u u^\top$, and these are the
+# **extreme points** of the set, the points that are not in the middle of two others. A linear function has its least value at
+# one of them. For $K = 2$ and the whole trace, they are the arc of a half disc (notebook 6 stays with this picture):
+
+# %%
+radius = C / 2 - rho
+arc = np.linspace(0, np.pi, 181)
+figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax.fill(radius * np.cos(arc), radius * np.sin(arc), color="#DDDDDD")
+ax.plot(radius * np.cos(arc), radius * np.sin(arc), color="#0072B2", lw=3, label="extreme points")
+two = radius * np.array([[np.cos(2.4), np.sin(2.4)], [np.cos(0.9), np.sin(0.9)]])
+mixture = 0.4 * two[0] + 0.6 * two[1]
+ax.plot(*two.T, "o--", color="#D55E00", label="two atoms, with weights 0.4 τ and 0.6 τ")
+ax.plot(*mixture, "s", color="black", label="a metric inside: their mixture")
+ax.set(xlabel="$(M_{11} - M_{22}) / 2$", ylabel="weight of the edge, $-M_{12}$", ylim=(-0.05, 2.1))
+ax.set_aspect("equal")
+_ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=1, frameon=False)
 
 
 # %%
