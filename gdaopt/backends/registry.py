@@ -3,7 +3,9 @@
 Every solver is tried on a tiny linear program.
 
 An installed solver need not work: its licence may have run out, its libraries may be missing, or it
-may XX
+may even end or hang the process that calls it. So worker processes, with a time limit for each
+solver, make the list of all solvers. A solver that the user names is tried in this process, where
+it is going to run anyway.
 """
 
 from __future__ import annotations

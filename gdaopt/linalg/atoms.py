@@ -174,15 +174,10 @@ class Atoms:
             total: FloatArray = matrix + (root * np.sign(weights)) @ root.T
             return (total + total.T) / 2
         total = matrix.copy()
-        for i in range(self.values.shape[1]):
-            own = self.support[:, i]
-            np.add.at(total, (own, own), weights * self.values[:, i] ** 2)
-            for j in range(i):
-                entries = weights * (self.values[:, i] * self.values[:, j])
-                # The same order on both sides of the diagonal, for the same round-off.
-                low, high = np.minimum(own, self.support[:, j]), np.maximum(own, self.support[:, j])
-                np.add.at(total, (low, high), entries)
-                np.add.at(total, (high, low), entries)
+        places = self.support[:, :, None] * len(total) + self.support[:, None, :]
+        entries = self.values[:, :, None] * self.values[:, None, :] * weights[:, None, None]
+        # Atom by atom: the same order on both sides of the diagonal, for the same round-off.
+        np.add.at(total.reshape(-1), places.ravel(), entries.ravel())
         return total
 
 

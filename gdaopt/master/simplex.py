@@ -46,6 +46,8 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
     for _ in range(_MOST_ROUNDS):
         level = float(x @ slope) / float(x.sum())
         joining = np.flatnonzero((x == 0) & (slope < level))
+        if gained and not len(joining):
+            break  # x is the minimiser over its face
         steepest = joining[np.argsort(slope[joining])]
         # Where all of them together do not lower the value, the steepest alone still does.
         for joins in (steepest, steepest[:1]) if len(steepest) > 1 else (steepest,):

@@ -246,7 +246,7 @@ class PairPoint(Point):
         """The sums of one pass over all pairs, where these are too many."""
         return self.objective.sums(self.metric) if self._is_single_pass else None
 
-    @property
+    @cached_property
     def total(self) -> Total:
         """The value, of one pass or of the distances that are kept."""
         return (self._pass or self.sum).total

@@ -119,7 +119,9 @@ def check_time() -> None:
 
     Loops that can take long call it once in each pass, at a point where they may be left.
     """
-    _check(_limit(), 0.0)
+    deadline, is_completing = _current.get()
+    if deadline is not None and not is_completing:
+        _check(deadline, 0.0)
 
 
 def check_time_for(seconds: float) -> None:

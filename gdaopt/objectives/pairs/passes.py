@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gdaopt.objectives.pairs.blocks import slices
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = [
@@ -86,9 +86,7 @@ class PairValues:
             # The callable that computed them is let go: it often refers back to its owner, and such
             # a cycle would hold the arrays until the garbage collector comes by.
             self._blocks = list(_stored(self._blocks(), self._pool.lend()))
-        for block in self._blocks if isinstance(self._blocks, list) else self._blocks():
-            check_time()
-            yield block
+        yield from self._blocks if isinstance(self._blocks, list) else self._blocks()
 
 
 def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:
@@ -151,17 +149,17 @@ class Total:
     scaled: float
     magnitude: float
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """``exp(shift)``, infinite where that overflows."""
         return exponential(self.shift)
 
-    @property
+    @cached_property
     def value(self) -> float:
         """The sum in units of 1."""
         return self.scale * self.scaled
 
-    @property
+    @cached_property
     def log_value(self) -> float:
         """The logarithm of the sum, -inf where it is 0."""
         return self.shift + math.log(self.scaled) if self.scaled > 0 else -math.inf
