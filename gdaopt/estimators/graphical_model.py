@@ -104,6 +104,8 @@ class LaplacianGraphicalModel(_GraphicalModel):
     the samples. Without a penalty it exists for three samples and more, if no two features are
     perfectly correlated, and has zeros by itself. The fit comes with a certificate: ``result_.gap``
     is at most ``tol`` times the number of features.
+    The methods ``score``, ``mahalanobis`` and ``error_norm`` are those of scikit-learn's
+    ``EmpiricalCovariance``.
 
     Parameters
     ----------
