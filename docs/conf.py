@@ -17,11 +17,12 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # formulas without a network
+    "sphinx_design",  # folded proofs
 ]
 exclude_patterns = ["_templates", "_build"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 # Sphinx reads no pages outside of its folder. The notebooks are rendered with the outputs that are

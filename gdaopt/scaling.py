@@ -22,7 +22,7 @@ numbers: "Remark: the rule for the trace bound".
 **Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and the losses of single pairs pull samples of
 one class together, so that their optimum has a finite trace even without a bound. Their rule is the
 trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace
-bounds of isotropic metrics" in ``docs/theory.md``; the method `auto_trace_bound` of each).
+bounds of isotropic metrics" in ``docs/theory``; the method `auto_trace_bound` of each).
 """
 
 from __future__ import annotations

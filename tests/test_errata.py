@@ -1,4 +1,4 @@
-"""The paper's example and its four errata, as ``docs/theory.md`` states them."""
+"""The paper's example and its four errata, as ``docs/theory`` states them."""
 
 import math
 from typing import Any

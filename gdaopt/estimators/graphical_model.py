@@ -150,7 +150,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
     Notes
     -----
     The problem is split exactly into blocks, where the graph of ``S_ij > alpha weights_ij`` falls
-    apart or has bridges ("Proposition: bridges" in ``docs/theory.md``), and each block is solved by
+    apart or has bridges ("Proposition: bridges" in ``docs/theory``), and each block is solved by
     `gdaopt.methods.ProjectedNewton`.
 
     Examples

@@ -107,7 +107,7 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
     another objective of labelled samples (see "Definition: losses of distances" in
-    ``docs/theory.md``) over graph metrics ("Definition: graph metric") or another set. Samples of
+    ``docs/theory``) over graph metrics ("Definition: graph metric") or another set. Samples of
     one class move together, and those of different classes apart. The problem is convex, and
     ``result_`` holds a certificate of how far the learned metric can be from the optimum.
 

@@ -405,7 +405,7 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
 
     Notes
     -----
-    See "Theorem: factor width two" in ``docs/theory.md``. That a symmetric H-matrix is such a sum
+    See "Theorem: factor width two" in ``docs/theory``. That a symmetric H-matrix is such a sum
     is due to Boman, Chen, Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005.
 
     Examples

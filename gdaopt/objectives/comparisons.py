@@ -195,7 +195,7 @@ class TripletHinge(_TripletObjective):
     Notes
     -----
     Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
-    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory.md``.
+    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class LogisticTriplets(_TripletObjective):
     Notes
     -----
     The hinge of `TripletHinge`, made smooth in the way of `LogisticPairs`; "Definition: losses of
-    distances" in ``docs/theory.md``.
+    distances" in ``docs/theory``.
 
     Examples
     --------
@@ -346,7 +346,7 @@ class LSML(PairObjective[LSMLLoss]):
     Notes
     -----
     Source: Liu, Guo, Zhang, Jojic, Wang, *Metric learning from relative comparisons by minimizing
-    squared residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory.md``.
+    squared residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------

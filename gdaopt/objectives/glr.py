@@ -173,7 +173,7 @@ class GLR(PairObjective[Exponentials]):
     -----
     Evaluation takes O(pairs · K + N K²) operations; pairs of equal signal drop out. Source:
     equation 3 of Yang, Cheung, Hu (ICASSP 2020); "Definition: graph Laplacian regulariser" and
-    "Lemma: log-convexity of the regulariser" in ``docs/theory.md``.
+    "Lemma: log-convexity of the regulariser" in ``docs/theory``.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class GLR(PairObjective[Exponentials]):
         """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
 
         L is a Lipschitz constant of the gradient over all ``M ⪰ ρI`` (see "Lemma: Lipschitz
-        constant of the regulariser" in ``docs/theory.md``).
+        constant of the regulariser" in ``docs/theory``).
 
         Examples
         --------

@@ -157,7 +157,7 @@ class LMNN(PairObjective[LMNNLoss]):
     -----
     Evaluation takes O(N² K + N K²) operations, and a few for each triplet within the margin.
     Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
-    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory.md``.
+    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------

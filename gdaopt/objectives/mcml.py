@@ -100,7 +100,7 @@ class MCML(SoftmaxObjective[MCMLLoss]):
 
     Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
     collapsing classes*, NIPS 2005; "Definition: losses of distances" and "Lemma: second derivatives
-    of losses of distances" in ``docs/theory.md``.
+    of losses of distances" in ``docs/theory``.
 
     Examples
     --------

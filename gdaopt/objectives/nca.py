@@ -74,7 +74,7 @@ class NCA(SoftmaxObjective[_NCALoss]):
     of a classifier by one neighbour that is drawn in this way.
 
     Q is *not convex*: runs end at a stationary point, and no lower bound is certified
-    ("Definition: neighbourhood components" in ``docs/theory.md``). Classes may consist of several
+    ("Definition: neighbourhood components" in ``docs/theory``). Classes may consist of several
     clouds, which `MCML` would pull into one point. The trace bound of the set keeps the metric from
     fitting single samples.
 

@@ -227,7 +227,7 @@ class PairHinge(_Thresholds):
     Notes
     -----
     Source: Davis, Kulis, Jain, Sra, Dhillon, *Information-theoretic metric learning*, ICML 2007;
-    "Definition: losses of distances" in ``docs/theory.md``.
+    "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------
@@ -278,7 +278,7 @@ class LogisticPairs(_Thresholds):
     Notes
     -----
     Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
-    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory.md``.
+    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class DEML(SeparablePairs):
     ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
     class and the n_D pairs of two classes. Q is convex. Over a cone the minimisers are multiples of
     the minimisers of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma:
-    roots of distances" in ``docs/theory.md``). With c = 0 the trace bound alone holds the metric.
+    roots of distances" in ``docs/theory``). With c = 0 the trace bound alone holds the metric.
 
     At a metric under which two samples of two classes coincide, though they differ, the gradient is
     infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that
@@ -329,7 +329,7 @@ class DEML(SeparablePairs):
     Notes
     -----
     Source: Xing, Ng, Jordan, Russell, *Distance metric learning, with application to clustering
-    with side-information*, NIPS 2002; "Definition: losses of distances" in ``docs/theory.md``.
+    with side-information*, NIPS 2002; "Definition: losses of distances" in ``docs/theory``.
 
     Examples
     --------

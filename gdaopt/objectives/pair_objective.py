@@ -2,7 +2,7 @@
 
 An objective of pairs is its pairs, its loss and a docstring: value, gradient, lines, derivatives
 along atoms, round-off, memory, passes over many pairs and clusters are here, for every loss
-("Definition: losses of distances" in ``docs/theory.md``).
+("Definition: losses of distances" in ``docs/theory``).
 """
 
 from __future__ import annotations

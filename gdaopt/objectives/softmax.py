@@ -163,7 +163,7 @@ class SoftmaxObjective(PairObjective[LossT]):
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.
 
-        See "Lemma: second derivatives of losses of distances" in ``docs/theory.md``.
+        See "Lemma: second derivatives of losses of distances" in ``docs/theory``.
         """
         blocks = zip(self.pairs.blocks(), self.squares(), strict=True)
         return sum(

@@ -2,7 +2,7 @@
 
 Newton's method needs second derivatives only as a model: a subsample of the pairs gives them.
 Value, gradient and certificate are always computed from all pairs ("Algorithm: nested samples" in
-``docs/theory.md``).
+``docs/theory``).
 """
 
 from __future__ import annotations

@@ -75,6 +75,11 @@ def test_the_readme_is_one_screen_and_links() -> None:
         assert (TOP / target).exists(), target
 
 
+def test_the_theory_links_its_pages() -> None:
+    for page in (TOP / "docs" / "theory").glob("*.md"):
+        assert f"(theory/{page.name})" in text("docs/theory.md"), page
+
+
 def test_the_index_links_every_page() -> None:
     index = text("docs/index.md")
     for page in PAGES:

@@ -1,4 +1,4 @@
-"""The results of docs/theory.md, and those who cite them by name.
+"""The results of docs/theory, and those who cite them by name.
 
 A citation is the full name in double quotes; it may be wrapped, in comments too.
 """
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-THEORY = ROOT / "docs" / "theory.md"
+THEORY = sorted((ROOT / "docs" / "theory").glob("*.md"))
+MOST_WORDS = 4000  # of the core
 CITING = ("gdaopt", "tests", "experiments", "docs", "README.md", "CONTRIBUTING.md")
 WRITTEN = {".cff", ".css", ".md", ".py", ".rst", ".toml", ".yaml", ".yml"}
 
@@ -32,6 +33,10 @@ def written_files() -> Iterator[Path]:
 
 def names(text: str) -> list[str]:
     return HEADING.findall(text)
+
+
+def all_names() -> list[str]:
+    return [name for page in THEORY for name in names(page.read_text("utf-8"))]
 
 
 def citations(text: str) -> set[str]:
@@ -65,20 +70,32 @@ def test_an_erratum_has_a_number() -> None:
 
 
 def test_names_are_unique() -> None:
-    found = names(THEORY.read_text("utf-8"))
+    found = all_names()
     assert found
     assert sorted(found) == sorted(set(found))
 
 
+def test_the_core_is_read_in_half_an_hour() -> None:
+    core = ROOT / "docs" / "theory" / "core.md"
+    assert len(core.read_text("utf-8").split()) <= MOST_WORDS
+
+
+def test_proofs_are_folded_and_end() -> None:
+    for page in THEORY:
+        text = page.read_text("utf-8")
+        assert "*Proof.*" not in text, page
+        assert text.count(":::{dropdown} Proof") == text.count("∎"), page
+
+
 def test_cited_results_exist() -> None:
-    known = set(names(THEORY.read_text("utf-8")))
+    known = set(all_names())
     found = cited()
     assert found, "nothing cites the theory"
     unknown = {name: files for name, files in found.items() if name not in known}
-    assert not unknown, f"docs/theory.md has no such results: {unknown}"
+    assert not unknown, f"docs/theory has no such results: {unknown}"
 
 
 def test_no_file_names_a_page_that_is_not_here() -> None:
     word = "DES" + "IGN"
     naming = [path for path in written_files() if word in path.read_text("utf-8")]
-    assert not naming, f"cite a result of docs/theory.md instead: {naming}"
+    assert not naming, f"cite a result of docs/theory instead: {naming}"

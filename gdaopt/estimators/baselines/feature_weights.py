@@ -108,7 +108,7 @@ def minimize_over_weights(point: MasterPoint, trace_bound: float, tolerance: flo
     of Barzilai and Borwein (1988), and shortened until log Q is below the largest of its last ten
     values. The point with the least value is returned (spectral projected gradients: Birgin,
     Martínez, Raydan 2000). Since log Q is convex (see "Lemma: log-convexity of the regulariser" in
-    ``docs/theory.md``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
+    ``docs/theory``), ``∇'c - C min(∇, 0)`` bounds how far log Q is above its minimum.
 
     It starts at `point`, whose weights meet the constraints, and stops at a gap of `tolerance`.
     """
