@@ -235,9 +235,11 @@ class FunctionObjective(DenseObjective):
         When it is no function; and at its first call, which is at the identity matrix when the
         objective is made, when it does not return a number and a K×K array without NaN.
 
-    Notes ----- Runs compare the gradient with differences of values, at the start and at the end,
-    and raise `gdaopt.errors.InvalidInputError` where it is wrong. Set the attribute `tested` to
-    True to leave that out.
+    Notes
+    -----
+    Runs compare the gradient with differences of values, at the start and at the end, and raise
+    `gdaopt.errors.InvalidInputError` where it is wrong. Set the attribute `tested` to True to leave
+    that out.
 
     Examples
     --------

@@ -413,15 +413,13 @@ class FeasibleSet(ABC):
         start: FloatArray = self.base(n_features) + rest * np.eye(n_features)
         return start
 
-    def minimize_linear(self, gradient: FloatArray, guess: Atoms | None = None) -> LinearMinimum:
+    def minimize_linear(self, gradient: FloatArray) -> LinearMinimum:
         """Minimise ``⟨G, M⟩`` over the set, exactly.
 
         Parameters
         ----------
         gradient : array-like of shape (K, K)
             G, symmetric, with entries of any sign.
-        guess : Atoms, optional
-            Good atoms for a gradient nearby (see `best_atoms`).
 
         Returns
         -------
@@ -437,7 +435,7 @@ class FeasibleSet(ABC):
         self.check_size(size)
         base, budget = self.base(size), self.budget(size)
         value = float(np.vdot(gradient, base))
-        best = self.best_atoms(gradient, 1, guess)
+        best = self.best_atoms(gradient)
         if not best.prices[0] < 0:
             return LinearMinimum(value, base, None)
         vertex = best.atoms.added_to(base, np.array([budget]))

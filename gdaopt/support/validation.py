@@ -245,7 +245,6 @@ def number(
     above: float = -math.inf,
     at_least: float = -math.inf,
     at_most: float = math.inf,
-    allow_infinite: bool = False,
 ) -> float:
     """Return a value as a float within its bounds; refuse NaN, text and booleans."""
     if isinstance(value, _NO_NUMBERS) or not isinstance(value, Real | Decimal):
@@ -254,7 +253,7 @@ def number(
         result = float(value)
     except OverflowError:  # a whole number or a fraction of more than 308 digits
         raise InvalidInputError(f"{name} is too large for a float of 64 bits") from None
-    if math.isnan(result) or (math.isinf(result) and not allow_infinite):
+    if not math.isfinite(result):
         raise InvalidInputError(f"{name} must be finite, got {shortened(value)}")
     if not result > above and above > -math.inf:
         raise InvalidInputError(f"{name} must be above {above:g}, got {shortened(value)}")

@@ -361,12 +361,12 @@ class TestWarmStarts:
 
     def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
         gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
-        cold = feasible_set.minimize_linear(gradient)
-        assert cold.atom is not None
-        nearby = Atoms.of_vectors(cold.atom[None] + 1e-3)
-        warm = feasible_set.minimize_linear(gradient, nearby)
-        assert warm.value == pytest.approx(cold.value, rel=1e-11)
-        np.testing.assert_allclose(warm.vertex, cold.vertex, rtol=0, atol=1e-6)
+        cold = feasible_set.best_atoms(gradient)
+        nearby = Atoms.of_vectors(cold.atoms.dense(300) + 1e-3)
+        warm = feasible_set.best_atoms(gradient, 1, nearby)
+        assert warm.prices[0] == pytest.approx(cold.prices[0], rel=1e-11)
+        found, expected = (np.outer(u, u) for u in (warm.atoms.dense(300), cold.atoms.dense(300)))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2.5e-8)
 
     def test_a_good_guess_saves_the_dense_solver(
         self, matrix: str, monkeypatch: pytest.MonkeyPatch
