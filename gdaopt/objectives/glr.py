@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
@@ -53,7 +52,9 @@ class Exponentials(DistanceLoss):
     is_exponential = True
     coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
-    def __init__(self, n_pairs: int) -> None:
+    def __init__(self, n_pairs: int, shift: float = 0.0) -> None:
+        self.n_pairs = n_pairs
+        self.shift = shift
         self.value_roundings = 4 * math.log(n_pairs)
 
     def at(self, _block: Block, distances: FloatArray) -> _Terms:
@@ -65,9 +66,7 @@ class Exponentials(DistanceLoss):
         return _Terms(numbers)
 
     def shifted(self, distances: Iterable[FloatArray], /) -> Self:
-        found = copy(self)
-        found.shift = max(-float(block.min()) for block in distances)
-        return found
+        return type(self)(self.n_pairs, max(-float(block.min()) for block in distances))
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
         return ExponentialLine(direction, start, rates)

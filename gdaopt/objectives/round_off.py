@@ -130,8 +130,9 @@ class DistanceRoundOff:
 
     def moved(self, direction: Direction, gamma: float, n_factors: int) -> DistanceRoundOff:
         """Return the round-off after a step along a direction of `n_factors` factors."""
-        count = _factor_roundings(self.n_features, n_factors)
-        forms = self.forms.moved(direction.magnitude(), count * abs(gamma))
+        length = _factor_roundings(self.n_features, n_factors) * abs(gamma)
+        # Of most points, trial steps, nobody asks.
+        forms = DeferredMatrix(lambda: direction.magnitude().added_to(self.forms.dense(), length))
         return DistanceRoundOff(self.n_features, forms, self.additions + n_factors + 2)
 
     def form(self, sizes: FloatArray) -> float:
