@@ -50,7 +50,8 @@ class Balanced(Method):
     Raises
     ------
     InvalidInputError
-        For a bad option, a set of another kind, and an `initial` that is not balanced.
+        For a bad option, a set of another kind, an `initial` that is not balanced, and linear
+        constraints: no balanced metric that keeps them may be known to begin with.
 
     Examples
     --------

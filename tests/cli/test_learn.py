@@ -489,6 +489,16 @@ class TestOptions:
         assert result.feasible_set == gda.GraphMetrics(4.0, 1e-6, edges=[(2, 3), (0, 2)])
         assert result.status == "converged"
 
+    def test_signed_graphs_of_the_best_colours(self, tmp_path: Path) -> None:
+        options = ("--set", "sdd", "--method", "balanced", "--positive", "versicolor")
+        assert "set sdd, trace bound" in learn("iris", *options, "--verbose", "--out", tmp_path)
+        result = gda.Result.load(tmp_path / "versicolor.npz")
+        assert result.feasible_set == gda.SDDMetrics(4.0)
+        assert result.colors is not None
+        signs = np.triu(result.metric * np.outer(result.colors, result.colors), 1)
+        assert signs.min() < 0 == signs.max()
+        assert np.triu(result.metric, 1).max() > 0
+
     @pytest.mark.parametrize(
         ("text", "arguments", "message"),
         [

@@ -47,6 +47,23 @@ def test_entries_are_inverse_to_the_matrix(rng: np.random.Generator, size: int) 
 
 @PROPERTY
 @given(generators, sizes)
+def test_entries_of_either_sign_are_two(rng: np.random.Generator, size: int) -> None:
+    """The part of each sign of a pair, of which one is 0; in a matrix the two add up."""
+    rows, columns = some_edges(rng, size)
+    twice = np.tile(rows, 2), np.tile(columns, 2)
+    signs = np.repeat([1.0, -1.0], len(rows))
+    entries = rng.uniform(1.0, 2.0, size + 2 * len(rows))
+    metric = matrix_of(entries, size, twice, signs)
+    positive, negative = np.split(entries[size:], 2)
+    np.testing.assert_allclose(metric[rows, columns], positive - negative)
+    found = entries_of(metric, twice, signs)
+    np.testing.assert_array_equal(matrix_of(found, size, twice, signs), metric)
+    assert found[size:].min(initial=0.0) >= 0
+    assert (np.minimum(*np.split(found[size:], 2)) == 0).all()
+
+
+@PROPERTY
+@given(generators, sizes)
 def test_neighbors_are_the_columns_of_the_matrix(rng: np.random.Generator, size: int) -> None:
     edges = some_edges(rng, size)
     metric = matrix_of(np.ones(size + len(edges[0])), size, edges)

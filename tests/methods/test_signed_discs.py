@@ -144,6 +144,9 @@ def test_a_column_takes_either_sign(column: int) -> None:
     others = np.delete(np.arange(SIZE), column)
     index, signs = run.family.with_signs((np.full(SIZE - 1, column), others))
     block = method._column(run, ColumnProgram(len(index), "analytic"), column, others[index], signs)
+    x = rng.random(len(index))
+    added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]
+    np.testing.assert_allclose(added, [x[index == n] @ signs[index == n] for n in range(SIZE - 1)])
     cost_now = block.cost(run.state.point)
     gap = cost_now @ (block.values - block.vertex(cost_now, None).point)
     assert gap == pytest.approx(-expected, abs=1e-6 * np.abs(gradient).max() * C)
