@@ -183,11 +183,9 @@ class Result:
         return "\n".join([self._title(), *lines])
 
     def _repr_html_(self) -> str:
-        """Return the summary as a table for notebooks."""
         return html_table(self._summary().items(), caption=self._title())
 
     def _title(self) -> str:
-        """Return the first line of the summary."""
         return f"{self.method}: {len(self.metric)}×{len(self.metric)} metric"
 
     def _summary(self) -> dict[str, str]:

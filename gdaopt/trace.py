@@ -217,11 +217,9 @@ class Trace:
         return f"{self._title()}\n{text_table(self._printed(), _PRINTED)}"
 
     def _repr_html_(self) -> str:
-        """Return the first and last rows as a table for notebooks."""
         return html_table(self._printed(), caption=self._title(), header=_PRINTED)
 
     def _title(self) -> str:
-        """Return the line above the printed rows."""
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
 
     def _printed(self) -> list[tuple[str, ...]]:

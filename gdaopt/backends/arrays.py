@@ -427,5 +427,4 @@ def _times(bounds: FloatArray, scale: FloatArray, nothing: float) -> FloatArray:
 
 
 def _shaped(part: Part, values: FloatArray) -> FloatArray:
-    """Return the values of a part in its shape."""
     return values.reshape(()) if part.is_single else values

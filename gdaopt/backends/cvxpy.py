@@ -342,5 +342,4 @@ def _unpickled(pickled: bytes) -> cp.Problem:
 
 
 def _dual_variables(problem: cp.Problem) -> list[Any]:
-    """Return the dual variables of all constraints, in order."""
     return [dual for constraint in problem.constraints for dual in constraint.dual_variables]

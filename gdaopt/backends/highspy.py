@@ -207,7 +207,6 @@ class HighsModel:
         self._sent = arrays
 
     def _pass_whole(self, arrays: LinearArrays) -> None:
-        """Pass a new model."""
         import highspy
 
         pattern = arrays.pattern
@@ -231,7 +230,6 @@ class HighsModel:
 
 
 def _same(a: FloatArray, b: FloatArray) -> bool:
-    """Say whether two arrays are equal."""
     return a is b or np.array_equal(a, b)
 
 

@@ -72,7 +72,6 @@ def add_module(path: str | os.PathLike[str]) -> None:
 
 
 def _add_file(path: Path) -> None:
-    """Add the solvers of a file."""
     name = f"gdaopt_backends_{path.stem}"
     loader = SourceFileLoader(name, str(path))
     sys.modules[name] = module = ModuleType(name)  # where dataclasses look for it

@@ -208,11 +208,9 @@ class _TinyProgram:
     name = "probe"
 
     def closed_form(self) -> Answer:
-        """Return the least x."""
         return Answer(point=np.array([2.0]), is_exact=True)
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        """Return a new problem."""
         import cvxpy as cp
 
         x = cp.Variable(1, name="x")

@@ -303,7 +303,6 @@ def value_below(value: float, lower_bound: float) -> GdaoptError:
 
 
 def _contradiction(what: str) -> GdaoptError:
-    """Return the error for a contradiction to convexity."""
     return GdaoptError(
         f"{what}: the gradient is wrong, or the objective is not convex; gda.check_objective looks "
         "for the fault, and an objective that is not convex says so by convex=False"

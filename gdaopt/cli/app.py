@@ -37,7 +37,6 @@ class _Group(TyperGroup):
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
         with errors_shown(), last_words(lambda: _KEPT):
             return super().invoke(ctx)
 
@@ -52,7 +51,6 @@ app = typer.Typer(
 
 
 def _show_version(is_asked: bool) -> None:
-    """Print the version and end."""
     if is_asked:
         typer.echo(f"gdaopt {gdaopt.__version__}")
         raise typer.Exit

@@ -266,7 +266,6 @@ def _judged(
 
 
 def _table(results: dict[str, Result]) -> Table:
-    """Return the closing table, one row a class."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
     table.add_column("class", min_width=8, overflow="fold")
     for heading in ("objective", "gap", "λ_min", "comp", "oracle\ncalls"):

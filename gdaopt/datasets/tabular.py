@@ -285,7 +285,6 @@ def _separator(path: Path, encoding: str) -> str:
 
 
 def _parts(lines: Sequence[str], separator: str) -> list[int]:
-    """Return the number of parts of each line."""
     try:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         return [len(row) for row in rows if row]

@@ -181,12 +181,10 @@ class _Quadratic:
         return own
 
     def _slopes(self, step: FloatArray, prices: FloatArray) -> FloatArray:
-        """Return the slopes of the Lagrangian after a step."""
         slopes: FloatArray = self.slope + self.hessian @ step + prices @ self.left
         return slopes
 
     def _residuals(self, step: FloatArray) -> FloatArray:
-        """Return how far the rows are broken after a step."""
         residuals: FloatArray = (self.left @ self.x - self.right) + self.left @ step
         return residuals
 

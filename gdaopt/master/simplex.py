@@ -66,7 +66,6 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
 
 
 def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:
-    """Return the change of the value in a step."""
     return float(slope @ step) + float(step @ (hessian @ step)) / 2
 
 

@@ -212,7 +212,6 @@ class Alternating(AlignedMethod):
                 return
 
     def _diagonal(self, run: AlignedRun, program: Program[Any]) -> DiagonalBlock:
-        """Return the diagonal with the polytope that the alignment gives it."""
         metric = run.state.metric
         polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
         entries = np.arange(len(metric))

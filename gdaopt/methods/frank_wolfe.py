@@ -75,15 +75,12 @@ class FrankWolfe(Method):
 
 
 class _Run(HullRun):
-    """One run."""
-
     def __init__(self, method: FrankWolfe, problem: MetricProblem, clock: Clock) -> None:
         super().__init__(method, problem, clock)
         self._method = method
         self._step = find_step(method.step).prepared(problem)
 
     def rounds(self) -> Iterator[State]:
-        """Yield the state after each step."""
         size = self.problem.n_features
         stall = StallRule(
             self.problem, self.point, self._method.tolerance, rounds=_ROUNDS, rises_count=True
@@ -94,7 +91,6 @@ class _Run(HullRun):
             stall.check(self.point)
 
     def _advance(self, iteration: int, round_: int) -> State:
-        """Take a step and return the state there."""
         start = time.perf_counter()
         gap = self.level * self.budget - self.budget * min(float(self.best.prices[0]), 0.0)
         target, change, phase = self._change()

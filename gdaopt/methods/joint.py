@@ -103,7 +103,6 @@ class Joint(AlignedMethod):
             stall.check(run.state.point)
 
     def _polytope(self, run: AlignedRun, edges: Edges, signs: FloatArray) -> Polytope:
-        """Return the polytope that the alignment gives all entries."""
         metric, feasible_set = run.state.metric, run.feasible_set
         assert run.state.v is not None
         polytope = JointPolytope(

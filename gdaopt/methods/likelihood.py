@@ -167,7 +167,6 @@ def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
 
 
 def _n_components(metric: FloatArray) -> int:
-    """Return the number of components of the graph of a metric."""
     rows, columns = np.nonzero(np.triu(metric, 1))
     return int(component_labels(len(metric), (rows, columns)).max()) + 1
 
@@ -228,7 +227,6 @@ def _row(
     diagonal: FloatArray,
     seconds: float,
 ) -> TraceRow:
-    """Return a row of the trace."""
     known = lower_bound > -math.inf
     return TraceRow(
         iteration=iteration,

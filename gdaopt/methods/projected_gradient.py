@@ -94,7 +94,6 @@ class _Run:
         self._unit = 1.0
 
     def states(self, start: Point) -> Iterator[State]:
-        """Yield the start, then the states of the steps."""
         x = start
         ahead: FloatArray | None = None  # where y is, unless it is x
         # Values of any size are compared, and logarithms, whose round-off is absolute.
@@ -175,7 +174,6 @@ class _Run:
     # --- projections -------------------------------------------------------------------------
 
     def _nearest(self, target: FloatArray) -> FloatArray:
-        """Return the nearest member of the set."""
         bound = self._feasible_set.trace_bound
         accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
         found = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
@@ -204,7 +202,6 @@ class _Run:
 
     @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:
-        """Return the state at a point."""
         start, decompositions = time.perf_counter(), self._decompositions
         state = State(
             point=point, objective=point.value, eigen_decompositions=decompositions, **columns

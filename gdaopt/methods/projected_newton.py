@@ -207,7 +207,6 @@ class _Run:
     # --- the direction ------------------------------------------------------------------------
 
     def _direction(self, point: Point) -> FloatArray:
-        """Return the direction of a step."""
         units = np.sqrt(np.diagonal(point.metric))
         products = np.outer(units, units)
         model = cast(BarrierPoint, point).newton_model(units, self._dtype)

@@ -197,7 +197,6 @@ def _method(method: str | Method, options: dict[str, Any]) -> Method:
 
 
 def _run(method: Method, problem: MetricProblem) -> Result:
-    """Run a method until it ends."""
     method.check(problem)
     clock = Clock(method.time_limit)
     tracer = Tracer(problem, clock, method.trace_every, method.keep_iterates)

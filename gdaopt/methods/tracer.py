@@ -118,7 +118,6 @@ class Tracer:
         self._largest, self._by = self.lower_bound, found[1]
 
     def _add(self, state: State, seconds: float) -> None:
-        """Measure a state and add its row."""
         spectrum = None
         with suppress(TimeLimitError):
             spectrum = _spectrum(state)

@@ -73,7 +73,6 @@ class Cluster:
         ) from reason
 
     def _computed(self, metric: FloatArray) -> list[PairSums]:
-        """Return the sums of each chunk."""
         if self._sent is None:
             self._sent = self._loss, self._chunks
             if self._client is not None:
@@ -102,6 +101,5 @@ class Cluster:
 
 
 def _task(sent: tuple[DistanceLoss, Sequence[Pairs]], place: int, metric: FloatArray) -> PairSums:
-    """Return the sums of one chunk."""
     loss, chunks = sent
     return loss_sums(loss, chunks[place], chunks[place].transformed(metric))

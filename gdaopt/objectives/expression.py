@@ -157,7 +157,6 @@ class ExpressionPoint(DensePoint):
 
 
 def _check(expression: cp.Expression, variable: cp.Variable) -> None:
-    """Refuse what is no objective."""
     shown = shortened(str(expression))[1:-1]
     if not expression.is_scalar():
         raise InvalidInputError(

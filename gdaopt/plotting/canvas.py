@@ -83,7 +83,6 @@ def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) 
 
 
 def _new_figure(shape: tuple[int, int], width: float, height: float) -> AxesArray:
-    """Return the axes of a new figure of pyplot."""
     from matplotlib import pyplot
 
     size = (width, height)

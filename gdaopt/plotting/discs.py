@@ -163,7 +163,6 @@ def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequenc
 
 
 def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:
-    """Draw the discs as circles in the complex plane."""
     from matplotlib.patches import Circle
 
     size = scale(ax)
@@ -195,7 +194,6 @@ def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequ
 
 
 def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
-    """Draw the eigenvalues on the real axis."""
     found = np.linalg.eigvalsh(M)
     look: dict[str, Any] = {"color": ORANGE, "markersize": 6 * scale(ax), "zorder": 5}
     ax.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **look)

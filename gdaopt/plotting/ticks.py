@@ -134,7 +134,6 @@ class _Apart(_Measured):
         self._ticks.set_axis(axis)
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """Return the ticks between two limits."""
         values = np.asarray(self._ticks.tick_values(vmin, vmax), dtype=np.float64)
         values = values[(values >= vmin) & (values <= vmax)]
         transform = self.axis.get_transform().transform
@@ -158,7 +157,6 @@ class _SymmetricDecades(_Measured):
         self._threshold = threshold
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """Return the ticks between two limits."""
         ends = self._places(np.array([vmin, vmax]))
         wide = LETTER_WIDTH * len(f"{vmax:.0f}") + _BETWEEN
         apart = wide if isinstance(self.axis, XAxis) else _HEIGHT
@@ -191,7 +189,6 @@ class _Rows(_Measured):
         self._count = count
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """Return the rows between two limits."""
         rows_in_font_size = (vmax - vmin) / max(_length(self.axis), 1.0)
         step = max(1, int(np.ceil(_ROW_HEIGHT * rows_in_font_size)))
         return [float(row) for row in range(0, self._count, step) if vmin <= row <= vmax]

@@ -125,6 +125,5 @@ def time_split(
 
 
 def _split(result: Result) -> dict[str, float]:
-    """Return the seconds of each part of a run."""
     parts = {part: float(np.nansum(result.trace.column(name))) for part, name in _PARTS.items()}
     return parts | {"rest": max(result.seconds - sum(parts.values()), 0.0)}

@@ -389,7 +389,6 @@ class Program(ABC, Generic[PolytopeT]):
     def _advised(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
-        """Return the error with advice."""
         given = self.options.solver_opts
         other = "CLARABEL" if self.options.cone else ANALYTIC
         return type(failure)(
@@ -483,7 +482,6 @@ class _Prepared(Generic[PolytopeT]):
         return bool(np.count_nonzero(self._cost_in_units))
 
     def closed_form(self) -> Answer:
-        """Return the polytope's own answer."""
         return Answer(point=self.polytope.minimize(self.cost), is_exact=True)
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
@@ -494,7 +492,6 @@ class _Prepared(Generic[PolytopeT]):
         return program._built
 
     def arrays(self) -> LinearArrays:
-        """Return the arrays, in units."""
         return self.program._in_units(self._costs, self.polytope)
 
     @cached_property

@@ -98,7 +98,6 @@ class ConstrainedPolytope:
         return feasible
 
     def _excesses(self, point: FloatArray, bounds: FloatArray) -> FloatArray:
-        """Return the violation of each row at a point."""
         residuals = self.coefficients @ point - bounds
         return np.where(self.rows.is_equality, residuals, np.maximum(residuals, 0.0))
 

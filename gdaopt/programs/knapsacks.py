@@ -55,7 +55,6 @@ class _Knapsack(Program[PolytopeT]):
         weights: FloatArray,
         budget: float,
     ) -> LinearArrays:
-        """Return the program as arrays."""
         lower_bounds, upper_bounds = np.empty((2, self.size + 1))
         lower_bounds[:-1], lower_bounds[-1] = lower, -np.inf
         upper_bounds[:-1], upper_bounds[-1] = upper, budget

@@ -175,5 +175,4 @@ class LinearProgram(Program[LinearPolytope]):
         return self.arrays(cost, polytope)
 
     def _row_scales(self, polytope: LinearPolytope) -> dict[str, float | FloatArray]:  # noqa: ARG002
-        """Return nothing: rows have no names."""
         return {}

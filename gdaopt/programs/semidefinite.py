@@ -141,5 +141,4 @@ class SemidefiniteProgram(Program[WholeSet]):
         raise InvalidInputError(f"the {self.name} is not linear, so that there are no arrays of it")
 
     def _row_scales(self, polytope: WholeSet) -> dict[str, float | FloatArray]:  # noqa: ARG002 (no rows)
-        """Return nothing: the program has no rows."""
         return {}

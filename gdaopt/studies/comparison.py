@@ -193,7 +193,6 @@ class Comparison(Study):
         return whole
 
     def _load(self, key: str) -> Result:
-        """Return a task's saved result."""
         path = f"{self._directory.stem(key)}.npz"
         try:
             return Result.load(path)
@@ -204,7 +203,6 @@ class Comparison(Study):
 
     @property
     def _is_alone(self) -> bool:
-        """Whether a single class is learned."""
         return len({task.about["class"] for task in self.tasks.values()}) == 1
 
     def _name(self, row: Mapping[str, Any]) -> str:
@@ -275,7 +273,6 @@ def _about(name: str, pair: Combination) -> dict[str, Any]:
 
 
 def _rows_hash(rows: ConstraintsOf) -> str:
-    """Return a SHA-256 of linear constraints."""
     assert isinstance(rows, LinearConstraints)
     digest = hashlib.sha256(json.dumps(rows.labels).encode())
     for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):

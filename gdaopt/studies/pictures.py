@@ -242,7 +242,6 @@ def _by_name(runs: Sequence[Run], *, in_group: bool = False) -> dict[str, Result
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
-    """Return a figure with a title."""
     figure = new_figure(width, min(height, _TALLEST))
     figure.suptitle(written(title), parse_math=False)
     return figure
@@ -259,7 +258,6 @@ def _set_title(ax: Axes, title: str, **options: Any) -> None:
 
 
 def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
-    """Return the rows of a figure."""
     return list(figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
 
 

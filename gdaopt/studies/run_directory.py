@@ -154,7 +154,6 @@ class RunDirectory:
                 self.results[name] = result
 
     def _files(self) -> list[str]:
-        """Return the names of the files of this run."""
         stems = [self._stems[name] for name in self.results]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
         return [*files, *picture_names(PICTURES), SAMPLES, RECORD]
@@ -185,7 +184,6 @@ class RunDirectory:
         return {"means": means.tolist(), "spreads": spread}
 
     def _record(self) -> dict[str, Any]:
-        """Return what ``result.json`` holds."""
         files = self._files()
         stems = self._stems
         return {

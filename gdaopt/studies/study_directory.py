@@ -216,5 +216,4 @@ def _digest(row: Mapping[str, Any], files: list[str]) -> str:
 
 
 def _shown(options: Mapping[str, Any], name: str) -> str:
-    """Return an option's value as JSON text."""
     return json.dumps(options[name], ensure_ascii=False) if name in options else "absent"

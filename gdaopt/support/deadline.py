@@ -136,6 +136,5 @@ def check_time_for(seconds: float) -> None:
 
 
 def _check(deadline: Deadline | None, seconds: float) -> None:
-    """Raise the error when less time is left."""
     if deadline is not None and deadline.left <= seconds:
         raise TimeLimitError(f"time_limit = {deadline.time_limit:g} s reached")

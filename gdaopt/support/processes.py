@@ -246,7 +246,6 @@ def _end_with(parent: int) -> None:
 
 
 def _how(exit_code: int) -> str:
-    """Return how a process ended."""
     if exit_code >= 0:
         return f"its process ended with exit code {exit_code}"
     try:
