@@ -102,7 +102,7 @@ print("solver    start     a program  of which the solver  of a cold program")
 for (solver, start), answers in replayed.items():
     total, inside = mean_ms(answers), mean_ms(answers, "solve")
     share = total / mean_ms(replayed[solver, "cold"])
-    print(f"{solver:9} {start:9} {total:6.2f} ms {inside:17.2f} ms {share:14.2f} ×")
+    print(f"{solver:9} {start:9} {total:6.2f} ms {inside:17.2f} ms {share:10.2f} times")
 
 # %% [markdown]
 # The times are those of the machine that made this page, so read their sizes and not their digits. Of a warm

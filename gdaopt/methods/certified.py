@@ -155,7 +155,12 @@ class Certified(Method):
         is_warm = known is not None
         start = newton_answer(self, problem, clock) if self.initial is None else None
         if start is not None:
-            known, is_warm = ActiveSet(*problem.feasible_set.decomposed(start)), False
+            found = ActiveSet(*problem.feasible_set.decomposed(start))
+            base = problem.feasible_set.base(problem.n_features)
+            # A metric that is nearly singular may not survive the round-off of its atoms' sum.
+            sum_of_atoms = found.atoms.added_to(base, found.weights)
+            if problem.objective.at(sum_of_atoms).vanished() is None:
+                known, is_warm = found, False
         yield from CertifiedRun(self, problem, clock, known, is_warm=is_warm).states()
 
 

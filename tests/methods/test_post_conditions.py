@@ -147,6 +147,8 @@ def case(
         set_name = "sdd"
     if method == "socp" and set_name == "positive definite":
         set_name = "signed"
+    if method == "projected-newton" and set_name == "sdd":  # whose members keep more than signs
+        set_name = "signed"
     if with_row and set_name == "fixed path":  # whose members have larger diagonals
         set_name = "graph"
     options: dict[str, Any] = {"tolerance": 0.0, "max_iterations": 3}

@@ -6,6 +6,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.methods import certified
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
@@ -171,3 +172,13 @@ def test_certified_starts_at_its_answer() -> None:
     base = problem.feasible_set.base(60)
     summed = base + (result.atoms.T * result.weights) @ result.atoms
     np.testing.assert_allclose(summed, result.metric, atol=1e-9)
+
+
+def test_certified_starts_elsewhere_where_its_answer_is_singular_to_round_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.PositiveDefiniteMetrics(4.0, 0.0))
+    monkeypatch.setattr(certified, "newton_answer", lambda *_: np.diag([1.0, 1.0, 0.0]))
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged"
+    assert result.objective == pytest.approx(3.0)

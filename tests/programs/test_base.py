@@ -61,7 +61,7 @@ kinds = st.sampled_from(["", *KINDS])
 def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, solver: str) -> None:
     """For costs of every magnitude, compiled once."""
     need(solver)
-    grid = cases(block, size, kind, 200 if block != "joint" else 20)
+    grid = cases(block, size, kind, 200 if block != "joint" else 40)
     program = program_for(grid[0][1], solver)
     answer(program, *grid[0])
     compiled = program.problem._cache.param_prog
