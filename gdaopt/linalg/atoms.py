@@ -97,7 +97,7 @@ class Atoms:
         """Return the unit vectors ``e_i`` of the given features, as two-sparse atoms."""
         values = np.zeros((len(features), 2))
         values[:, 0] = 1.0
-        return cls(np.column_stack([features, features]), values)
+        return cls(features[:, None].repeat(2, axis=1), values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -339,8 +339,8 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     first = np.where(half >= 0, off, radius - half)
     second = np.where(half >= 0, half + radius, off)
     norm = np.hypot(first, second)
-    values = [first / norm, -np.copysign(second, entries) / norm]
-    return Atoms(np.column_stack([rows, columns]), np.column_stack(values))
+    values = np.array([first / norm, -np.copysign(second, entries) / norm])
+    return Atoms(np.array([rows, columns]).T, values.T)
 
 
 def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArray:

@@ -115,7 +115,8 @@ class Iterate:
     @classmethod
     def at(cls, point: MasterPoint, x: FloatArray) -> Iterate:
         """Evaluate the gradient at a point whose weights are x without its last entry."""
-        gradient = np.append(point.gradient(), 0.0)
+        gradient = np.zeros(len(x))
+        gradient[:-1] = point.gradient()
         with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
             return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
 

@@ -251,7 +251,7 @@ class PairPoint(Point):
         """The value, of one pass or of the distances that are kept."""
         return (self._pass or self.sum).total
 
-    @property
+    @cached_property
     def value(self) -> float:
         return self.total.value
 

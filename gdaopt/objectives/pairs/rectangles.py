@@ -266,12 +266,12 @@ class RectanglePairs(Pairs):
                 continue
             squares = p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
             products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
-            cancel = np.flatnonzero(_cancel(squares, products))
-            if len(cancel):
+            cancel = _cancel(squares, products)
+            if np.count_nonzero(cancel):
                 row, column = np.nonzero(p)
-                counts = p[row, column]
-            for k in cancel:
-                squares[k], products[k] = counts @ (rows[row, k] - columns[column, k]) ** 2, 0.0
+                for k in np.flatnonzero(cancel):
+                    differences = rows[row, k] - columns[column, k]
+                    squares[k], products[k] = p[row, column] @ differences**2, 0.0
             diagonal += squares
             diagonal -= products
         return diagonal
