@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +34,9 @@ class MasterPoint:
         The second derivatives at other weights of the same atoms, where they are estimated.
     point : Point, optional
         The objective at the metric, where it has been evaluated already.
+    convex : bool, optional
+        Whether F is convex. Otherwise Newton's method takes the magnitudes of the eigenvalues of
+        the second derivatives, and goes down where it would go to a saddle point.
 
     Examples
     --------
@@ -52,7 +56,9 @@ class MasterPoint:
         log: bool = False,
         model: UpdatedHessian | None = None,
         point: Point | None = None,
+        convex: bool = True,
     ) -> None:
+        self.convex = convex
         self.weights = weights
         self._base = base
         # The samples' coordinates along the atoms are the same at all weights.
@@ -81,14 +87,33 @@ class MasterPoint:
         return self._gradient
 
     def hessian(self) -> FloatArray:
-        """Return the second derivatives of F, shape (n, n); of many samples a model of them."""
+        """Return the second derivatives of F, shape (n, n), or a positive semidefinite model.
+
+        A model are those of a subsample of many samples, and those of an F that is not convex.
+        """
         if not getattr(self.point, "estimates_curvature", False):
-            return self._derivatives.curvature(self._atoms)
-        return self._model.at(self.weights, self.gradient(), self._derivatives, self._atoms)
+            return self._curvature()
+        return self._model.at(self.weights, self.gradient(), self._curvature)
+
+    def _curvature(self) -> FloatArray:
+        curvature = self._derivatives.curvature(self._atoms)
+        return curvature if self.convex else _with_magnitudes(curvature)
 
     def at(self, weights: FloatArray) -> MasterPoint:
         """Return F at other weights of the same atoms."""
-        return MasterPoint(self._base, self._atoms, weights, self._log, self._model)
+        return MasterPoint(
+            self._base, self._atoms, weights, self._log, self._model, convex=self.convex
+        )
+
+
+def _with_magnitudes(matrix: FloatArray) -> FloatArray:
+    """Return a matrix with the magnitudes of its eigenvalues, in units of its diagonal."""
+    units = np.sqrt(np.abs(np.diagonal(matrix)))
+    units[units == 0] = 1.0
+    values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
+    scaled = units[:, None] * vectors
+    found: FloatArray = (scaled * np.abs(values)) @ scaled.T
+    return found
 
 
 class UpdatedHessian:
@@ -102,12 +127,12 @@ class UpdatedHessian:
         self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     def at(
-        self, weights: FloatArray, gradient: FloatArray, derivatives: Derivatives, atoms: Atoms
+        self, weights: FloatArray, gradient: FloatArray, curvature: Callable[[], FloatArray]
     ) -> FloatArray:
         """Return the matrix at weights where the gradient is known."""
         hessian = None if self._known is None else _updated(*self._known, weights, gradient)
         if hessian is None:
-            hessian = derivatives.curvature(atoms)
+            hessian = curvature()
         self._known = weights, gradient, hessian
         return hessian
 

@@ -177,6 +177,8 @@ def descended(iterate: Iterate, target: FloatArray) -> Iterate:
     length, reached = 1.0, iterate.moved(target)
     for _ in range(_LINE_STEPS):
         slope = float(reached.slope @ step)
+        if not reached.point.convex and reached.point.value > most:
+            slope = np.inf  # beyond a hump, whatever the slope is there
         if slope <= 0:
             good = length == 1 or slope >= _FLAT * first
         else:  # beyond the minimum along the line the value may have risen

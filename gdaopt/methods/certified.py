@@ -26,7 +26,7 @@ from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.methods.stopping import Patience
+from gdaopt.methods.stopping import Patience, StallRule
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
@@ -49,6 +49,8 @@ _MANY_ACCURACY = 0.4
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
 _SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of fewer samples
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
+_GROWTH = 2.0  # of the weights in a round, where a longer step may end at a worse point
+_SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
@@ -66,6 +68,12 @@ class Certified(Method):
     *converged* when the certificate says that the objective is within the tolerance of the optimum,
     and has *stalled* when 8 rounds did not lower the certified gap: the remaining gap
     is round-off.
+
+    For an objective that is not convex there is no lower bound, and the run ends at a stationary
+    point, as its Frank–Wolfe gap proves. Newton's method then takes the magnitudes of the
+    eigenvalues of the Hessian. An objective with a convex surrogate, such as `gdaopt.NCA`, is
+    minimised from two starts, the middle of the set and the optimum of the surrogate, and the
+    better end is kept; with `initial` or `warm_start` from that start alone.
 
     Parameters
     ----------
@@ -100,7 +108,6 @@ class Certified(Method):
 
     name: ClassVar[str] = "certified"
     keeps_constraints: ClassVar[bool] = True
-    needs_convexity: ClassVar[bool] = True
 
     memory_limit: int = 2**30
     warm_start: Result | None = None
@@ -161,7 +168,34 @@ class Certified(Method):
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).vanished() is None:
                 known, is_warm = found, False
-        yield from CertifiedRun(self, problem, clock, known, is_warm=is_warm).states()
+        run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
+        if hasattr(problem.objective, "surrogate") and known is None and self.initial is None:
+            yield from self._from_two_starts(run)
+        else:
+            yield from run.states()
+
+    def _from_two_starts(self, run: CertifiedRun) -> Iterator[State]:
+        """Yield the states of a run, and at its end that of a run from another start, if lower."""
+        ended: RunEnded | None = None
+        try:
+            for state in run.states():
+                if self.is_converged(state):
+                    break
+                yield state
+        except RunEnded as end:
+            ended = end
+        objective: Any = run.problem.objective
+        surrogate = run.problem.with_objective(objective.surrogate())
+        rough = replace(self, tolerance=_SURROGATE_TOLERANCE, absolute_tolerance=0.0)
+        other = _finished(rough, surrogate, run.clock)
+        if other is not None:
+            other = _finished(self, run.problem, run.clock, other.active_set)
+        if other is not None and other.point.value < state.objective:
+            yield run.taken_over(other, state)
+        elif ended is None:
+            yield state
+        if ended is not None:
+            raise ended
 
 
 class CertifiedRun(HullRun):
@@ -189,6 +223,18 @@ class CertifiedRun(HullRun):
         self._newton_steps = 0
         self._sample = problem.subsample()
 
+    def taken_over(self, other: CertifiedRun, last: State) -> State:
+        """Move to the end of another run, and return the state there."""
+        self.multipliers = other.multipliers
+        self.move_to(other.active_set, other.point)
+        self._newton_steps += other._newton_steps
+        return self.certified_state(
+            iteration=last.iteration + 1,
+            round=last.round + 1,
+            phase="surrogate",
+            newton_steps=self._newton_steps,
+        )
+
     def begin_at(self, start: ActiveSet) -> None:
         """Move to the start; of a warm run to the best weights of its atoms, before any pricing."""
         if not self._is_warm:
@@ -205,8 +251,13 @@ class CertifiedRun(HullRun):
         check_start(self.problem, self.point)
 
     def rounds(self) -> Iterator[State]:
-        """Yield the state after each round; end when the certified gap no longer shrinks."""
+        """Yield the state after each round; end when the certified gap no longer shrinks.
+
+        Where the objective is not convex, the gap may grow on the way; the run ends when the
+        objective no longer falls.
+        """
         patience = Patience(self.gap, _PATIENCE, "rounds")
+        stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
         sample = self._sample
         gained = True  # by the last round with the sample
         for round_ in count(1):
@@ -219,7 +270,10 @@ class CertifiedRun(HullRun):
             else:
                 yield self._sample_round(round_, self._corrected(sample))
                 gained = self.gap <= _SAMPLE_GAIN * before
-            patience.check(self.gap, self.lower_bound.round_off, self.point.value)
+            if self.problem.is_convex:
+                patience.check(self.gap, self.lower_bound.round_off, self.point.value)
+            else:
+                stall.check(self.point)
 
     def _weights_round(self, round_: int) -> State:
         """Let the best atoms join, and solve the master problem."""
@@ -252,18 +306,12 @@ class CertifiedRun(HullRun):
         # What is found has to be evaluated with all samples before the time is up.
         left = self.clock.left
         clock = Clock(None if left is None else left - self.evaluation_seconds)
-        run = CertifiedRun(
-            method, sample, clock, self.active_set if self._start or round_ > 1 else None
-        )
-        with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
-            for state in run.states():
-                if method.is_converged(state):
-                    break
-        self._newton_steps += run._newton_steps
-        found = getattr(run, "active_set", None)  # it has none if the time was up at its start
-        if found is not None:
+        known = self.active_set if self._start or round_ > 1 else None
+        run = _finished(method, sample, clock, known)
+        if run is not None:
+            self._newton_steps += run._newton_steps
             with unlimited():
-                self.move_to(found)
+                self.move_to(run.active_set)
                 self.multipliers = run.multipliers
                 if not self.point.value <= before[1].value:
                     self.active_set, self.point, self.multipliers = before
@@ -310,7 +358,14 @@ class CertifiedRun(HullRun):
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
-        start = MasterPoint(self.base, active_set.atoms, active_set.weights, self._log, point=point)
+        start = MasterPoint(
+            self.base,
+            active_set.atoms,
+            active_set.weights,
+            self._log,
+            point=point,
+            convex=self.problem.is_convex,
+        )
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = self.lower_bound.value == -math.inf
         of_f = 1 / self.point.value if self._log and self.point.value else 1.0
@@ -318,9 +373,11 @@ class CertifiedRun(HullRun):
         if self.problem.presolved is not None:
             self._optimise_with_rows(active_set, start, self.problem.presolved, reduction, enough)
             return
-        solution = solve_master_problem(
-            start, self.budget, reduction, self._method.memory_limit, enough
-        )
+        budget = self.budget
+        if not self.problem.is_convex and active_set.total > 0:
+            budget = min(budget, _GROWTH * active_set.total)
+        enough *= budget / self.budget  # gaps are in proportion to it
+        solution = solve_master_problem(start, budget, reduction, self._method.memory_limit, enough)
         self._newton_steps += solution.newton_steps
         found = ActiveSet(active_set.atoms, solution.point.weights)
         self.move_to(found.without_zeros(), solution.point.point)
@@ -374,6 +431,18 @@ class CertifiedRun(HullRun):
             is_worse = self.point.value > most
         if is_worse:
             self.active_set, self.point = before
+
+
+def _finished(
+    method: Certified, problem: MetricProblem, clock: Clock, start: ActiveSet | None = None
+) -> CertifiedRun | None:
+    """Return a run within a run at its end; None where the time was up before its start."""
+    run = CertifiedRun(method, problem, clock, start)
+    with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
+        for state in run.states():
+            if method.is_converged(state):
+                break
+    return run if hasattr(run, "point") else None
 
 
 def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:

@@ -68,8 +68,8 @@ class HullRun(ABC):
 
     @property
     def gap(self) -> float:
-        """The objective minus the largest lower bound so far."""
-        return self.point.value - self.lower_bound.value
+        """What the run wants to close: see `LowerBound.gap`."""
+        return self.lower_bound.gap(self.point.value)
 
     @property
     def level(self) -> float:
@@ -176,7 +176,8 @@ class HullRun(ABC):
         """Return the certificate by the master problem's multipliers, or by better ones.
 
         Better multipliers are looked for where the multipliers of the master problem do not raise
-        the lower bound. The atoms that this search finds are offered to the method.
+        the lower bound, or where there is none. The atoms that this search finds are offered to the
+        method.
         """
         certificate, self.offered = self._certificate(), None
         if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:
@@ -185,7 +186,7 @@ class HullRun(ABC):
         self.multipliers = self._tight_multipliers.at(self.point)
         self.offered = self._tight_multipliers.atoms
         other = self._certificate()
-        if other.lower_bound > certificate.lower_bound:
+        if _proven(other) > _proven(certificate):
             return other
         self.multipliers, self.best, self.prices = own
         return certificate
@@ -194,3 +195,8 @@ class HullRun(ABC):
         """Raise `TimeLimitError` when there was no time to price the atoms of a state."""
         if self._unpriced is not None:
             raise self._unpriced
+
+
+def _proven(certificate: Certificate) -> tuple[float, float]:
+    """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
+    return certificate.lower_bound, -(certificate.frank_wolfe_gap or 0.0)

@@ -329,7 +329,11 @@ def _check_limits(method: Method, state: State, clock: Clock) -> None:
     """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
     if method.is_converged(state):
         if state.frank_wolfe_gap is not None:
-            raise RunEnded("stationary", "the Frank–Wolfe gap is within the tolerances")
+            raise RunEnded(
+                "stationary",
+                f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "
+                "the tolerances; the objective is not convex, and has no lower bound",
+            )
         raise RunEnded("converged", "the certified gap is within the tolerances")
     if method.max_iterations is not None and state.iteration >= method.max_iterations:
         raise RunEnded("iteration_limit", f"max_iterations = {method.max_iterations} reached")

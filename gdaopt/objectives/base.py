@@ -43,7 +43,9 @@ class Objective(ABC):
     convex there is a rule without it. An objective of many samples can have a method
     ``subsample()``, which returns the objective of a subsample that represents them, or None where
     they are few. Methods may begin with the metric that is best for the subsample; values,
-    gradients and certificates are always computed from all samples.
+    gradients and certificates are always computed from all samples. An objective that is not convex
+    can have a method ``surrogate()``, which returns a convex objective whose optimum is a second
+    start for method ``"certified"``.
 
     Attributes
     ----------

@@ -37,7 +37,8 @@ class _Rows(SoftmaxRows):
 
     def _mean_pull(self) -> FloatArray:
         """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
-        exponents, pull = self.exponents, -self.nearest
+        exponents = self.exponents
+        pull: FloatArray = -self.nearest
         exponents[self.rows, self.own] = 0.0
         for rows, members in own_classes(self.block, self._loss.classes):
             if n_others := members.stop - members.start - 1:

@@ -92,9 +92,10 @@ class SoftmaxRows(BlockLoss):
         self.own = block.rows.start + self.rows  # the columns of the samples themselves
         exponents = np.negative(distances, out=distances if distances.flags.writeable else None)
         exponents[self.rows, self.own] = -math.inf
-        shift = exponents.max(axis=1)
+        shift: FloatArray = exponents.max(axis=1)
         exponents -= shift[:, None]
-        self.exponents, self.nearest = exponents, -shift
+        self.exponents = exponents
+        self.nearest: FloatArray = -shift
 
     @cached_property
     def terms(self) -> FloatArray:

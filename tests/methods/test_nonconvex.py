@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
 from gdaopt import plotting
@@ -17,7 +19,7 @@ from tests.certificate_cases import named_set
 
 K = 4
 D = np.random.default_rng(0).standard_normal((30, K))
-REFUSING = ("balanced", "certified", "projected-newton", "sdp", "socp")
+REFUSING = ("balanced", "projected-newton", "sdp", "socp")
 
 
 def saturated(metric: FloatArray) -> tuple[float, FloatArray]:
@@ -69,10 +71,13 @@ def test_methods_run(set_name: str, method: str) -> None:
     assert objectives[-1] < objectives[0]
 
 
+@pytest.mark.parametrize("method", ["certified", "projected-gradient"])
 @pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
-def test_projected_gradients_get_there(set_name: str) -> None:
-    result = gda.solve(problem(set_name), "projected-gradient", tolerance=1e-7)
+def test_some_get_there(set_name: str, method: str) -> None:
+    result = gda.solve(problem(set_name), method, tolerance=1e-7)
     assert result.status == "stationary"
+    assert "a stationary point: its Frank–Wolfe gap is" in result.message
+    assert "the objective is not convex, and has no lower bound" in result.message
     assert frank_wolfe_gap(result) <= 1.01e-7 * abs(result.objective)
 
 
@@ -81,7 +86,7 @@ def test_methods_that_need_convexity_refuse(method: str) -> None:
     with pytest.raises(
         gda.errors.InvalidInputError,
         match=rf"method '{method}' needs a convex objective, and FunctionObjective\(saturated\) "
-        "says that it is not convex; methods .*: alternating, frank-wolfe, joint, proj",
+        "says that it is not convex; methods .*: alternating, certified, frank-wolfe, joint, proj",
     ):
         gda.solve(problem(), method)
 
@@ -106,7 +111,7 @@ def test_a_sum_with_it_is_not_convex() -> None:
         gda.certify(whole, np.eye(K))
 
 
-@pytest.mark.parametrize("method", ["joint", "sdp-frank-wolfe"])
+@pytest.mark.parametrize("method", ["certified", "joint", "sdp-frank-wolfe"])
 def test_linear_constraints_are_kept(method: str) -> None:
     constrained = problem(constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= 0.8])
     result = gda.solve(constrained, method, max_iterations=20)
@@ -142,3 +147,65 @@ def test_states_tell_the_gap() -> None:
     assert all(gap is not None and gap >= 0 for gap in gaps)
     convex = gda.MetricProblem(gda.Ridge(K), gda.GraphMetrics(4.0))
     assert next(gda.iterate(convex, "frank-wolfe")).frank_wolfe_gap is None
+
+
+def components(set_name: str, data: Any = load_wine, trace_bound: float = 4.0) -> gda.MetricProblem:
+    """Return neighbourhood components of standardised features."""
+    X, y = data(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    size = X.shape[1]
+    feasible_set = named_set(set_name, size, trace_bound, 1e-8 if trace_bound > size else 0.01)
+    return gda.MetricProblem(gda.NCA(X, y), feasible_set)
+
+
+@pytest.mark.parametrize("data", [load_iris, load_wine])
+@pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
+def test_the_better_of_two_starts_is_kept(set_name: str, data: Any) -> None:
+    problem = components(set_name, data)
+    found = gda.solve(problem, "certified", tolerance=1e-5)
+    assert isinstance(problem.objective, gda.NCA)
+    surrogate = gda.solve(problem.with_objective(problem.objective.surrogate()), tolerance=1e-2)
+    starts = [problem.central_metric(), surrogate.metric]
+    ends = [gda.solve(problem, "certified", tolerance=1e-5, initial=start) for start in starts]
+    assert all(end.status == found.status == "stationary" for end in ends)
+    assert found.objective == pytest.approx(min(end.objective for end in ends), abs=1e-4)
+    assert found.objective <= ends[0].objective + 1e-9
+    gradient = problem.objective.gradient(found.metric)
+    vertex = problem.feasible_set.minimize_linear(gradient).vertex
+    assert np.vdot(gradient, found.metric - vertex) <= 1.01e-5 * abs(found.objective)
+    again = gda.solve(problem, "certified", tolerance=1e-5)
+    np.testing.assert_array_equal(again.metric, found.metric)
+
+
+@pytest.mark.parametrize("data", [load_iris, load_wine])
+def test_as_low_as_scikit_learn(data: Any) -> None:
+    """From the same start, and with no trace bound that counts."""
+    problem = components("positive definite", data, 1e6)
+    size = problem.n_features
+    X, y = data(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    transform = NeighborhoodComponentsAnalysis(init="identity").fit(X, y).components_
+    found = gda.solve(problem, "certified", initial=np.eye(size))
+    assert found.status == "stationary"
+    assert found.objective <= problem.objective.value(transform.T @ transform) + 1e-6
+
+
+def test_limits_with_two_starts() -> None:
+    """The first run counts its steps, and the second one is not begun beyond a limit."""
+    problem = components("graph")
+    found = gda.solve(problem, "certified", max_iterations=1, tolerance=1e-8)
+    assert (found.status, found.trace[-1].phase) == ("iteration_limit", "weights")
+    timed = gda.solve(problem, "certified", time_limit=1e-3)
+    assert timed.status in ("time_limit", "stationary")
+    assert timed.objective <= timed.trace[0].objective
+
+
+def test_many_samples_with_nested_samples() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 3))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    problem = gda.MetricProblem(gda.NCA(X, y), gda.GraphMetrics(30.0, 0.1))
+    found = gda.solve(problem, "certified", tolerance=1e-3, initial=np.diag([5.0, 4.0, 6.0]))
+    assert found.status == "stationary"
+    assert "sample" in [row.phase for row in found.trace]
+    assert found.metric[2, 2] < 0.5 * min(found.metric[0, 0], found.metric[1, 1])
