@@ -20,6 +20,7 @@ from gdaopt.backends import LinearArrays
 from gdaopt.bench.exact import Optimum, exact_optimum
 from gdaopt.bench.export import exported_arrays, mps_text
 from gdaopt.bench.recorded import load_programs, recording
+from gdaopt.bench.sequences import KINDS
 from gdaopt.bench.sequences import Sequence as Source
 from gdaopt.bench.set_texts import LICENCE, README, REPLAY
 from gdaopt.datasets import load
@@ -30,11 +31,10 @@ from gdaopt.sets import GraphMetrics, SDDMetrics
 from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_atomically
 
-__all__ = ["FAMILIES", "read_optima", "write_set"]
+__all__ = ["RECIPES", "read_optima", "write_set"]
 
 _RHO = 1e-6
 _SEED = 0
-_METHODS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Recipe:
             with recording(file):
                 solve(
                     problem,
-                    _METHODS[self.kind],
+                    KINDS[self.kind],
                     solver="highspy" if rows else "analytic",
                     max_iterations=round(self.steps * most) + self.block,
                     tolerance=0.0,
@@ -89,33 +89,22 @@ def _rows(M: Any) -> list[Any]:
     return [cp.sum(cp.multiply(A, M)) <= np.trace(A) + 0.1 for A in matrices]
 
 
-FAMILIES: dict[str, Sequence[_Recipe]] = {
-    "diagonal": (
-        *(_Recipe("diagonal", "diagonal", data, steps=16) for data in ("wine", "breast_cancer")),
-        _Recipe("diagonal", "diagonal", "synthetic-10", steps=9, block=100),
-        _Recipe("diagonal", "diagonal", "synthetic-100", block=100),
-        _Recipe("diagonal", "diagonal", "synthetic-500", block=100),
-    ),
-    "column": tuple(
-        _Recipe("column", "column", data)
-        for data in ("wine", "breast_cancer", "synthetic-10", "synthetic-100", "synthetic-500")
-    ),
-    "joint": tuple(
-        _Recipe("joint", "joint", data)
-        for data in ("wine", "breast_cancer", "synthetic-10", "synthetic-20", "synthetic-50")
-    ),
-    "rows": (
-        _Recipe("rows", "diagonal", "breast_cancer", steps=50),
-        *(_Recipe("rows", "column", data) for data in ("wine", "synthetic-100")),
-        *(_Recipe("rows", "joint", data) for data in ("wine", "synthetic-20")),
-    ),
-    "signed": (
-        *(_Recipe("signed", "column", data) for data in ("wine", "synthetic-50", "synthetic-200")),
-        *(_Recipe("signed", "joint", data) for data in ("wine", "synthetic-20")),
-    ),
-}
-"""The sequences, in families: programs of the paper's three kinds, with edges of negative sign
-alone; with linear constraints of a user's; and with edges of either sign."""
+RECIPES = (
+    *(_Recipe("diagonal", "diagonal", data, steps=16) for data in ("wine", "breast_cancer")),
+    _Recipe("diagonal", "diagonal", "synthetic-10", steps=9, block=100),
+    *(_Recipe("diagonal", "diagonal", f"synthetic-{size}", block=100) for size in (100, 500)),
+    *(_Recipe("column", "column", data) for data in ("wine", "breast_cancer")),
+    *(_Recipe("column", "column", f"synthetic-{size}") for size in (10, 100, 500)),
+    *(_Recipe("joint", "joint", data) for data in ("wine", "breast_cancer")),
+    *(_Recipe("joint", "joint", f"synthetic-{size}") for size in (10, 20, 50)),
+    _Recipe("rows", "diagonal", "wine", steps=16),
+    *(_Recipe("rows", "column", data) for data in ("wine", "synthetic-100")),
+    *(_Recipe("rows", "joint", data) for data in ("wine", "synthetic-20")),
+    *(_Recipe("signed", "column", data) for data in ("wine", "synthetic-50", "synthetic-200")),
+    *(_Recipe("signed", "joint", data) for data in ("wine", "synthetic-20")),
+)
+"""The sequences, in five families: programs of the paper's three kinds; with linear constraints of
+a user's (`_rows`); and with edges of either sign."""
 
 
 def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda _: None) -> None:
@@ -143,7 +132,7 @@ def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda 
     contents = {"README.md": README, "LICENSE": LICENCE, "replay.py": REPLAY}
     files = {name: text.encode() for name, text in contents.items()}
     sequences = []
-    for recipe in (recipe for recipes in FAMILIES.values() for recipe in recipes):
+    for recipe in RECIPES:
         programs = recipe.arrays(most)
         files |= {
             f"{recipe.name}/{name}": content for name, content in _files_of(recipe.name, programs)
