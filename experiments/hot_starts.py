@@ -251,7 +251,8 @@ def main() -> None:
                 f"is broken, or the value is off, by more than {ALLOWED} times that in units in "
                 "which points are about 1. *slower than cold*: of single programs, measured once; "
                 "*failed*: any other end. The machine had other work: only rows of one version and "
-                "way, whose starts take turns, can be compared by time. All programs have optima, which are proven in rational arithmetic. Written by "
+                "way, whose starts take turns, can be compared by time. All programs have optima, "
+                "which are proven in rational arithmetic. Written by "
                 "`python experiments/hot_starts.py --highspy …`.",
                 100,
             ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ _OF_RUN = (
 def replay_task(
     path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again, in all repeats; return how many answers there are.
+    """Solve a recorded sequence again; return how many answers there are.
 
     A line for each of them is in the parquet file at `path`.
     """
@@ -50,10 +49,8 @@ def replay_task(
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
         list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
         begun = time.perf_counter()
-        passes = (replayed(programs, start) for _ in range(limits.repeats))
-        for place, found in enumerate(chain.from_iterable(passes)):
-            repeat, number = divmod(place, len(programs))
-            about = {"repeat": repeat, "index": number, "is_first": number in firsts}
+        for number, found in enumerate(replayed(programs, start)):
+            about = {"index": number, "is_first": number in firsts}
             lines.append({**about, **_line(programs[number], found, tolerance, limits.cap)})
             if time.perf_counter() - begun > limits.budget:
                 break

@@ -49,7 +49,7 @@ class BenchOptions:
     cap : float
         Seconds for a program, and what one that is not verified counts.
     budget : float
-        Seconds for all programs of one cell, and for a whole run.
+        Seconds for all programs of one cell, in each repeat, and for a whole run.
     jobs : int
         Cells at a time; more than one blurs the times.
 

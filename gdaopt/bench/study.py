@@ -97,10 +97,10 @@ class Bench(Study):
                 key = task_key(name, method, solver, version, tolerance)
                 run = (sequence, method, solver, tolerance, options)
                 found[key] = Task(run_task, run, {**about, "method": method})
-            for start in starts_of(solver, options.starts):
-                key = task_key(name, solver, version, start, tolerance)
+            for start, repeat in product(starts_of(solver, options.starts), range(options.repeats)):
+                key = task_key(name, solver, version, start, tolerance, repeat)
                 cell = (recorded, solver, start, tolerance, options)
-                found[key] = Task(replay_task, cell, {**about, "start": start})
+                found[key] = Task(replay_task, cell, {**about, "start": start, "repeat": repeat})
         return found
 
     def estimate(self) -> tuple[float, float]:
@@ -110,8 +110,8 @@ class Bench(Study):
         """
         options = self._options
         missing = [task for key, task in self.tasks.items() if self._directory.row(key) is None]
-        solves = options.repeats * options.most * len(options.programs)
-        seconds = _OF_A_WORKER * len({task.about["solver"] for task in missing})
+        solves = options.most * len(options.programs)
+        seconds = _OF_A_WORKER * len({_worker(task) for task in missing})
         for task in missing:
             of_one = _OF_A_SOLVE.get(task.about.get("start", ""), 0.0)
             seconds += min(_OF_A_CELL + solves * of_one, options.budget)
@@ -122,7 +122,7 @@ class Bench(Study):
         if key in self.recordings:
             return f"recording {self.recordings[key].about['data']}"
         about = self.tasks[key].about
-        what = about.get("method") or about["start"]
+        what = about.get("method") or f"{about['start']}, repeat {about['repeat'] + 1}"
         return f"{about['data']}: {about['solver']}, {what}, tolerance {about['tolerance']:g}"
 
     def run(self, progress: Progress | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -149,10 +149,10 @@ class Bench(Study):
                         f"{row['data']} could not be recorded: {row['status']}: {row['message']}"
                     )
             rows: dict[str, dict[str, Any]] = {}
-            for solver in options.solvers:  # each has workers of its own, which last
-                own = {
-                    key: task for key, task in self.tasks.items() if task.about["solver"] == solver
-                }
+            # Repeats lie apart: what else the machine does for a while slows one of them. Each
+            # solver has workers of its own, which last for a repeat.
+            for worker in product(range(options.repeats), options.solvers):
+                own = {key: task for key, task in self.tasks.items() if _worker(task) == worker}
                 workers = TaskWorkers(options.jobs, "pool", deadline=options.budget + _GRACE)
                 rows |= run_tasks(
                     self._directory, own, workers, progress=_after(progress, len(rows), self.tasks)
@@ -184,13 +184,18 @@ class Bench(Study):
         return Path(f"{self._directory.stem(key)}.npz").absolute()
 
 
+def _worker(task: Task) -> tuple[int, str]:
+    """Return the repeat and the solver of a task; whole runs are in the first repeat."""
+    return task.about.get("repeat", 0), task.about["solver"]
+
+
 def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) -> Progress | None:
-    """Return what counts the tasks of one solver after those of the solvers before it."""
+    """Return what counts the tasks of one worker after those of the workers before it."""
     if progress is None:
         return None
 
     def shown(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-        del total  # of this solver
+        del total  # of this worker
         progress(key, before + done, len(tasks), row)
 
     return shown

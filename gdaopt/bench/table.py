@@ -50,14 +50,19 @@ def programs_frame(
     import pandas as pd
 
     frames = []
+    repeats: dict[tuple[Any, ...], list[str]] = {}
     for key, row in rows.items():
-        if "start" not in row:
-            continue
+        if "start" in row:
+            repeats.setdefault(tuple(row[name] for name in _OF_CELL), []).append(key)
+    for keys in repeats.values():
+        # The repeat that did not end, where there is one
+        row = next((rows[key] for key in keys if rows[key]["status"] != "finished"), rows[keys[0]])
         kinds = recorded[row["data"]]["kinds"]
         verdict, message = _FAILED.get(row["status"], "failed"), row["message"]
         found = pd.DataFrame()
         if row["status"] == "finished":
-            found, verdict, message = _quickest(pd.read_parquet(lines[key])), "unreached", ""
+            found = _quickest(pd.concat([pd.read_parquet(lines[key]) for key in keys]))
+            verdict, message = "unreached", ""
         left = [i for i in range(len(kinds)) if not len(found) or i not in set(found["index"])]
         rest = pd.DataFrame(
             {
@@ -83,7 +88,7 @@ def _quickest(answers: pd.DataFrame) -> pd.DataFrame:
     ordered = answers.assign(is_verified=answers["verdict"] == "verified")
     ordered = ordered.sort_values(["index", "is_verified", "seconds"])
     seconds = answers.groupby("index")["seconds"]
-    found = ordered.drop_duplicates("index").drop(columns=["is_verified", "repeat"])
+    found = ordered.drop_duplicates("index").drop(columns="is_verified")
     return found.assign(spread=(seconds.max() / seconds.min()).to_numpy())
 
 

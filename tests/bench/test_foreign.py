@@ -217,7 +217,7 @@ def test_a_program_of_bounds_alone() -> None:
 
 
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
-    few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--out", out)
+    few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--repeats", "1", "--out", out)
     return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
 
 

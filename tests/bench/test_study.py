@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def test_a_bench_goes_on_with_what_is_missing(
         tolerances=[1e-6],
         runs=[],
         most=3,
+        repeats=1,
     )
     sequence = Sequence("random", size=5)
 
@@ -75,7 +77,7 @@ def test_a_bench_goes_on_with_what_is_missing(
     added, computed = run()
     assert list(added["solver"]) == ["analytic", "HIGHS"]
     assert len(computed) == 1  # what is there of analytic stays, and highspy is left out
-    others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4)
+    others = BenchOptions(solvers=["highspy"], programs=["diagonal"], most=4, repeats=1)
     with pytest.raises(gda.errors.InvalidInputError, match="most is 3 there and 4 now"):
         Bench(tmp_path / "out", [sequence], others)
 
@@ -121,16 +123,16 @@ def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> No
 def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     path, row = recorded
     rows, lines = {}, {}
-    for solver in SOLVERS:
-        stem = tmp_path / solver
+    for solver, repeat in product(SOLVERS, range(2)):
+        stem = tmp_path / f"{solver}{repeat}"
         found = replay_task(stem, path, solver, "re-solve", 1e-6, LIMITS)
-        assert found["answers"] == 3 * len(row["kinds"])
+        assert found["answers"] == len(row["kinds"])
         about = {"data": "iris", "solver": solver, "start": "re-solve", "tolerance": 1e-6}
-        rows[solver] = {**about, "status": "finished", "message": "", **found}
-        lines[solver] = stem.with_suffix(".parquet")
+        rows[stem.name] = {**about, "status": "finished", "message": "", **found}
+        lines[stem.name] = stem.with_suffix(".parquet")
     # Beside those, a cell whose process was killed, and one that ended with an error
     for status in ("time_limit", "failed"):
-        rows[status] = {**rows["HIGHS"], "solver": "SCIPY", "status": status, "message": "gone"}
+        rows[status] = {**rows["HIGHS0"], "solver": "SCIPY", "status": status, "message": "gone"}
         rows[status]["tolerance"] = 1e-6 if status == "failed" else 1e-4
         lines[status] = tmp_path / "none.parquet"
     frame = programs_frame(rows, lines, {"iris": row}, 10.0)
@@ -152,7 +154,8 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
         own = frame[
             (frame["solver"] == line["solver"]) & (frame["program"] == line["program"])
         ].set_index("index")
-        answers = pd.read_parquet(lines[line["solver"]]).groupby("index")["seconds"]
+        both = [pd.read_parquet(lines[f"{line['solver']}{repeat}"]) for repeat in range(2)]
+        answers = pd.concat(both).groupby("index")["seconds"]
         least, most = answers.min()[own.index], answers.max()[own.index]
         np.testing.assert_allclose(own["seconds"], least, rtol=1e-12)
         np.testing.assert_allclose(own["spread"], most / least, rtol=1e-9)
@@ -173,23 +176,23 @@ def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_p
 
 def test_a_repeat_that_is_not_verified_counts(tmp_path: Path) -> None:
     """However quick the others were: a solver that is right at times is not right."""
-    answers = pd.DataFrame(
-        {
-            "repeat": [0, 1, 0, 1],
-            "index": [0, 0, 1, 1],
-            "is_first": False,
-            "verdict": ["verified", "wrong", "verified", "verified"],
-            "seconds": [1.0, 3.0, 4.0, 2.0],
-        }
-    )
-    answers.to_parquet(tmp_path / "a.parquet")
     about = {"data": "a", "solver": "HIGHS", "start": "hot", "tolerance": 1e-6}
-    rows = {"a": {**about, "status": "finished", "message": ""}}
+    rows: dict[str, dict[str, Any]] = {}
+    lines = {}
+    repeats = {"one": (["verified"] * 2, [1.0, 4.0]), "two": (["wrong", "verified"], [3.0, 2.0])}
+    for key, (verdicts, seconds) in repeats.items():
+        answers = {"index": [0, 1], "is_first": False, "verdict": verdicts, "seconds": seconds}
+        lines[key] = tmp_path / f"{key}.parquet"
+        pd.DataFrame(answers).to_parquet(lines[key])
+        rows[key] = {**about, "status": "finished", "message": ""}
     recorded = {"a": {"kinds": ["joint", "joint"]}}
-    frame = programs_frame(rows, {"a": tmp_path / "a.parquet"}, recorded, 10.0)
+    frame = programs_frame(rows, lines, recorded, 10.0)
     assert list(frame["verdict"]) == ["wrong", "verified"]
     assert list(frame["seconds"]) == [3.0, 2.0]
     assert list(frame["spread"]) == [3.0, 2.0]
+    # Of a repeat that did not end no program counts as solved.
+    rows["two"] |= {"status": "time_limit", "message": "late"}
+    assert list(programs_frame(rows, lines, recorded, 10.0)["verdict"]) == ["timed_out"] * 2
 
 
 def test_what_the_budget_does_not_reach(

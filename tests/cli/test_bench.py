@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,9 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = run(*command)
     assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
     assert "iris: HIGHS, alternating, tolerance 1e-06: " in shown
+    # Repeats lie apart: the solvers take turns.
+    turns = re.findall(r"random-5: (\w+), [\w-]+, repeat (\d)", shown)
+    assert turns == [(solver, n) for n in "123" for solver in ("analytic", "highspy", "HIGHS")]
     page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
     assert "## random-5, diagonal programs, tolerance 1e-06" in page
     assert "## Whole runs" in page
