@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -120,7 +121,7 @@ class Iterate:
         with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
             return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())

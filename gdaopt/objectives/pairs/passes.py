@@ -82,11 +82,13 @@ class PairValues:
         self._pool = pool
 
     def __iter__(self) -> Iterator[FloatArray]:
-        if self._pool is not None and not isinstance(self._blocks, list):
+        if not isinstance(self._blocks, list):
+            if self._pool is None:
+                return self._blocks()
             # The callable that computed them is let go: it often refers back to its owner, and such
             # a cycle would hold the arrays until the garbage collector comes by.
             self._blocks = list(_stored(self._blocks(), self._pool.lend()))
-        yield from self._blocks if isinstance(self._blocks, list) else self._blocks()
+        return iter(self._blocks)
 
 
 def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:
