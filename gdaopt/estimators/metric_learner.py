@@ -70,10 +70,10 @@ class WeightedMetricLearner(SupervisedMetricLearner):
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Positive weights, for the objectives ``"mcml"`` and ``"glr"``: with ``"mcml"`` how much
-            the neighbourhood of each sample counts, and with ``"glr"`` the weight of a pair is the
-            product of two of them. Those of `class_weight` multiply them. Standard deviations are
-            those of the samples without weights.
+            Positive weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
+            two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
+            pair is the product of two of them. Those of `class_weight` multiply them.
+            Standard deviations are those of the samples without weights.
 
         Returns
         -------
@@ -108,8 +108,9 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
     another objective of labelled samples (see "Definition: losses of distances" in
     ``docs/theory``) over graph metrics ("Definition: graph metric") or another set. Samples of
-    one class move together, and those of different classes apart. The problem is convex, and
-    ``result_`` holds a certificate of how far the learned metric can be from the optimum.
+    one class move together, and those of different classes apart. The problem is convex but for
+    ``"nca"``, and ``result_`` holds a certificate of how far the learned metric can be from the
+    optimum.
 
     By default the problem is that of the features divided by their standard deviations, so that
     features of any units may be passed as they are (`scale`). The metric M acts on the features
@@ -118,18 +119,21 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 
     Parameters
     ----------
-    objective : {"mcml", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
-        What to minimise: `gdaopt.MCML`, by default; the graph Laplacian regulariser `gdaopt.GLR`,
-        `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`, each with its
-        defaults; or a function that returns another `gdaopt.objectives.Objective`. The function is
-        called with the samples, of shape (N, K), and the 0/1 signals of the classes, of shape
-        (N, m): one column for two classes, else one for each class. ``"glr"`` pushes samples of
+    objective : {"mcml", "nca", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
+        What to minimise: `gdaopt.MCML`, by default; neighbourhood components, `gdaopt.NCA`, which
+        is not convex, so that ``result_`` is a stationary point without a certificate; the graph
+        Laplacian regulariser `gdaopt.GLR`, `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or
+        `gdaopt.PairHinge`, each with its defaults; or a function that returns another
+        `gdaopt.objectives.Objective`. The function is called with the samples, of shape (N, K), and
+        the 0/1 signals of the classes, of shape (N, m): one column for two classes, else one for
+        each class. ``"glr"`` pushes samples of
         different classes apart and does not pull those of one class together; where most features
         are noise its metrics have far more errors (``figures/learner_defaults.md``).
     class_weight : {"balanced"} or dict, optional
         Positive weights of the classes, as scikit-learn's classifiers take them: each sample has
-        that of its class, see `fit`. They are for ``"mcml"``, and with three classes or more for
-        ``"glr"``: of two classes all of its pairs would have the same weight.
+        that of its class, see `fit`. They are for ``"mcml"`` and ``"nca"``, and
+        with three classes or more for ``"glr"``: of two classes all of its pairs would have the
+        same weight.
     n_neighbors : int, optional
         For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
         nearest samples of other classes to pair each sample with, by the distance in the given
@@ -313,7 +317,7 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 
 def helpful_objectives(objective: ObjectiveName) -> list[str]:
     """Return the objectives that may find something where another one finds nothing."""
-    return [f"{name!r}" for name in ("lmnn", "glr") if name != objective]
+    return [f"{name!r}" for name in ("lmnn", "nca") if name != objective]
 
 
 class GraphMetricLearner(MetricLearner):

@@ -379,9 +379,11 @@ def warn_of_result(
     names other objectives.
     """
     gap, name, metric = result.relative_gap, type(estimator).__name__, result.metric
-    mean = np.trace(metric) / len(metric)
+    mean, kind = np.trace(metric) / len(metric), "certified"
+    if result.frank_wolfe_gap is not None:  # not convex
+        gap, kind = result.frank_wolfe_gap / (abs(result.objective) or 1.0), "Frank–Wolfe"
     if gap is None or gap > tolerance:
-        certified = "no gap is certified" if gap is None else f"the certified gap is {gap:.2g}"
+        certified = "no gap is certified" if gap is None else f"the {kind} gap is {gap:.2g}"
         warnings.warn(
             f"{name} did not converge: {certified}, tolerance is {tolerance:g} "
             f"({result.status}: {result.message})",

@@ -25,6 +25,7 @@ from gdaopt.objectives.scalar_functions import ScalarFunction
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "glr": GLR,
     "mcml": MCML,
+    "nca": NCA,
     "lmnn": LMNN,
     "deml": DEML,
     "logistic-pairs": LogisticPairs,

@@ -66,9 +66,13 @@ def weights_of(X: FloatArray, metric: FloatArray) -> FloatArray:
 def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
     """Say whether the result's own certificate holds, and its metric is in the set."""
     feasible_set = SETS[type(learner)](learner.trace_bound_, learner.min_eigenvalue_)
+    result = learner.result_
+    if result.frank_wolfe_gap is None:
+        ends = result.status == "converged" and result.relative_gap <= learner.tolerance
+    else:  # the objective is not convex
+        ends = result.frank_wolfe_gap <= learner.tolerance * abs(result.objective)
     return (
-        learner.result_.status == "converged"
-        and learner.result_.relative_gap <= learner.tolerance
+        ends
         and feasible_set.contains(learner.result_.metric)
         and bool(np.isfinite(learner.transform(X)).all())
     )

@@ -210,6 +210,18 @@ def test_a_function_that_makes_no_set() -> None:
 # --- Objectives by name --------------------------------------------------------------------------
 
 
+def test_neighbourhood_components_keep_the_clouds_of_a_class_apart() -> None:
+    """Each class is two clouds across from each other; four features are noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    X[:, :2] += np.sign(X[:, :2])
+    importances = gda.GraphMetricLearner("nca").fit(X, y).feature_importances_
+    assert importances[:2].sum() > 0.8
+    with pytest.warns(ConvergenceWarning, match="Frank–Wolfe gap is .*, tolerance is 1e-09"):
+        gda.GraphMetricLearner("nca", tolerance=1e-9, max_iterations=1).fit(X, y)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 20])
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_it_is_the_objective_with_its_rule(name: str, classes: int) -> None:
@@ -236,7 +248,7 @@ def test_options_go_to_the_objectives_that_have_them() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("lmnn", {"class_weight": "balanced"}, "goes with the objectives glr, mcml, and not"),
+        ("lmnn", {"class_weight": "balanced"}, "goes with the objectives glr, mcml, nca, and not"),
         ("mcml", {"n_neighbors": 3}, "goes with the objectives glr, lmnn, and not with mcml"),
         ("lmnn", {"n_neighbors": 500}, "each class needs more samples"),
         ("mcml", {"max_pairs": 10}, "max_pairs goes with the objectives glr, deml"),
@@ -313,7 +325,7 @@ def test_weights_of_samples_go_to_the_objective() -> None:
 @pytest.mark.parametrize(
     ("objective", "weight", "message"),
     [
-        ("lmnn", 1.0, "sample_weight goes with the objectives glr, mcml, and not with lmnn"),
+        ("lmnn", 1.0, "sample_weight goes with the objectives glr, mcml, nca, and not with lmnn"),
         (gda.GLR, 1.0, "sample_weight, class_weight, n_neighbors and max_pairs are for"),
         ("mcml", 0.0, "sample_weight holds 0 at index 59; weights must"),
         ("mcml", np.nan, "Input sample_weight contains NaN"),

@@ -286,7 +286,7 @@ def test_a_learner_that_finds_nothing_says_so() -> None:
         gda.PositiveDefiniteMetricLearner(),
         gda.MetricLearnerCV(trace_bounds=2, cv=2),
     ):
-        words = f"{type(learner).__name__} learned nothing: .* such as 'lmnn' or 'glr'"
+        words = f"{type(learner).__name__} learned nothing: .* such as 'lmnn' or 'nca'"
         with pytest.warns(gda.errors.NothingLearnedWarning, match=words) as caught:
             learner.fit(X, y)
         assert caught[0].filename == __file__
