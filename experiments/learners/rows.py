@@ -57,7 +57,7 @@ def _ours(metrics: str, objective: str, *, cv: bool) -> Learner:
     parameters = {"metrics": metrics, "objective": objective}
     if not cv:
         return Learner(name, "gdaopt", "MetricLearner", parameters)
-    within = {"learner": {"class": "MetricLearner", **parameters}}
+    within = {"learner": {"class": "MetricLearner", **parameters}, "trace_bounds": 10}
     return Learner(name, "gdaopt", "MetricLearnerCV", within)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
@@ -42,6 +43,8 @@ __all__ = ["MetricLearnerCV", "auto_path", "path_results"]
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
+_OBJECTIVES = ("mcml", "nca", "lmnn", "glr", "none")
+_LARGE_CLASS = 8  # samples: LMNN wants four of each class, also without those of a fold
 _ROUND_OFF = 1e-12  # of scores that are to count as equal
 _SMALLEST, _LARGEST = 1 / 16, 3.0  # of the learner's trace bound
 _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
@@ -53,12 +56,14 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
     the one before, and scored by how well neighbours classify the held-out samples. The metric is
-    then learned from all samples with the bound that was chosen. It stands to `MetricLearner`
+    then learned from all samples with the bound that was chosen. Without a learner, the objective
+    is chosen, too, and no learning is one of the choices. It stands to `MetricLearner`
     as `sklearn.linear_model.LassoCV` to `Lasso`.
 
     By default the choice is not the bound of the best mean score, which is noisy on few samples,
     but the smallest one whose mean score is within one standard error of the best. With a smaller
-    bound the distances are smaller, more pairs count alike, and fewer of them decide alone.
+    bound the distances are smaller, more pairs count alike, and fewer of them decide alone. No
+    learning, ``"none"``, stands before all bounds: it is chosen where it is near enough.
 
     Parameters
     ----------
@@ -68,11 +73,13 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         limit that of the whole search: three quarters of it are for the paths, in equal shares.
         Where one is over, the path's last metric stands for the missing metrics.
     trace_bounds : int or array-like of shape (n_bounds,), optional
-        How many bounds the path has, 10 by default, evenly spaced in the logarithm from a sixteenth
+        How many bounds the path has, 5 by default, evenly spaced in the logarithm from a sixteenth
         to three times the learner's own, which by default follows the rule "auto" (see
         `gdaopt.scaling`); or the bounds themselves.
     objectives : list of str or callable, optional
-        Objectives to choose from, see `MetricLearner`; that of the learner by default. As trace
+        Objectives to choose from, see `MetricLearner`. By default that of the learner; without a
+        learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``, as far as they take
+        `sample_weight` where that is given and the classes are large enough. As trace
         bounds of different objectives cannot be compared, places on their paths are: the
         one-standard-error rule takes the first place at which an objective is near enough to the
         best score of all.
@@ -95,8 +102,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
 
     Attributes
     ----------
-    trace_bound_, objective_ : float and str or callable
-        The choice.
+    trace_bound_, best_objective_ : float and str or callable
+        The choice; also as ``objective_``.
     cv_results_ : dict
         Scores and seconds, as in `sklearn.model_selection.GridSearchCV`; one entry for each
         objective and bound.
@@ -138,7 +145,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     }
 
     learner: MetricLearner | None = field(default=None, kw_only=False)
-    trace_bounds: Any = 10
+    trace_bounds: Any = 5
     objectives: Sequence[ObjectiveName] | None = None
     cv: Any = None
     scoring: Any = None
@@ -155,7 +162,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         deadline = Deadline.after(seconds)
         searched = [
             self._copy(given, objective=objective, tolerance=self.path_tolerance, verbose=False)
-            for objective in self._objectives(given)
+            for objective in self._objectives(given, codes, weights)
         ]
         paths = [self._path(learner, X, codes, weights) for learner in searched]
         self._search(searched, paths, X, codes, weights, seconds)
@@ -163,7 +170,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
             self.cv_results_[f"param_{name}"][self.best_index_]
             for name in ("objective", "trace_bound")
         )
-        self.objective_ = objective
+        self.objective_ = self.best_objective_ = objective
         left = None if deadline is None else max(deadline.left, 1e-9)
         self.learner_ = self._copy(
             given, objective=objective, trace_bound=trace_bound, time_limit=left
@@ -187,10 +194,20 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
                 setattr(made, name, getattr(self, name))
         return made
 
-    def _objectives(self, learner: MetricLearner) -> list[ObjectiveName]:
+    def _objectives(
+        self, learner: MetricLearner, codes: Codes, weights: Weights
+    ) -> list[ObjectiveName]:
         """Return the objectives to choose from."""
-        if self.objectives is None:
+        if self.objectives is None and self.learner is not None:
             return [learner.objective]
+        if self.objectives is None:
+            is_large = np.bincount(codes).min() >= _LARGE_CLASS
+            return [
+                name
+                for name in _OBJECTIVES
+                if (name != "lmnn" or is_large)
+                and (weights is None or "sample_weight" in signature(OBJECTIVES[name]).parameters)
+            ]
         for objective in self.objectives:
             is_name = isinstance(objective, str) and objective in OBJECTIVES
             if not is_name and not callable(objective):
@@ -205,7 +222,9 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     def _path(
         self, learner: MetricLearner, X: FloatArray, codes: Codes, weights: Weights
     ) -> FloatArray:
-        """Return the trace bounds for an objective, ascending."""
+        """Return the trace bounds for an objective, ascending; one where nothing is learned."""
+        if learner.objective == "none":
+            return np.array([learner._trace_bound(*learner._prepared(X, (codes, weights)))])
         if isinstance(self.trace_bounds, Integral):
             return auto_path(learner, X, codes, int(self.trace_bounds), weights)
         bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
@@ -240,16 +259,23 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
             )
             for n, train, test in tasks
         )
-        shape = (len(learners), len(folds), len(paths[0]))
-        scores, times = (np.reshape([answer[k] for answer in answers], shape) for k in (0, 1))
+        scores, times = (
+            np.array(
+                [
+                    np.concatenate([a[k] for a in answers[n :: len(folds)]])
+                    for n in range(len(folds))
+                ]
+            )
+            for k in (0, 1)
+        )
         self.cv_results_ = _results(
             [learner.objective for learner in learners], paths, scores, times
         )
-        means = scores.mean(axis=1)
-        errors = np.zeros_like(means)
-        if len(folds) > 1:
-            errors = scores.std(axis=1, ddof=1) / np.sqrt(len(folds))
-        self.best_index_ = _choice(means, errors, self.rule)
+        places = np.concatenate([np.arange(len(path)) for path in paths])
+        learns = np.array(
+            [objective != "none" for objective in self.cv_results_["param_objective"]]
+        )
+        self.best_index_ = _choice(scores, np.where(learns, places, -1), self.rule)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
     def _folds(self, X: FloatArray, y: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
@@ -344,13 +370,11 @@ def _results(
 ) -> dict[str, Any]:
     """Return the scores in the form of `sklearn.model_selection.GridSearchCV`.
 
-    Scores and times have the shape (n_objectives, n_folds, n_bounds).
+    Scores and times have the shape (n_folds, n_bounds), with the bounds of all objectives.
     """
     bounds = np.concatenate(paths)
     named = [objective for objective, path in zip(objectives, paths, strict=True) for _ in path]
-    by_fold = scores.swapaxes(0, 1).reshape(scores.shape[1], -1)
-    seconds = times.swapaxes(0, 1).reshape(scores.shape[1], -1)
-    mean = by_fold.mean(axis=0)
+    mean = scores.mean(axis=0)
     return {
         "param_objective": named,
         "param_trace_bound": bounds,
@@ -358,27 +382,31 @@ def _results(
             {"objective": objective, "trace_bound": bound}
             for objective, bound in zip(named, bounds.tolist(), strict=True)
         ],
-        **{f"split{n}_test_score": row for n, row in enumerate(by_fold)},
+        **{f"split{n}_test_score": row for n, row in enumerate(scores)},
         "mean_test_score": mean,
-        "std_test_score": by_fold.std(axis=0),
+        "std_test_score": scores.std(axis=0),
         "rank_test_score": (mean[None] > mean[:, None] + _ROUND_OFF).sum(axis=1) + 1,
-        "mean_fit_time": seconds.mean(axis=0),
-        "std_fit_time": seconds.std(axis=0),
+        "mean_fit_time": times.mean(axis=0),
+        "std_fit_time": times.std(axis=0),
     }
 
 
-def _choice(means: FloatArray, errors: FloatArray, rule: str) -> int:
-    """Return the index of the choice in rows of objectives, one after the other.
+def _choice(scores: FloatArray, places: npt.NDArray[np.intp], rule: str) -> int:
+    """Return the index of the choice, for scores of shape (n_folds, n), and places on the paths.
+
+    The place -1 is that of no learning.
 
     Examples
     --------
-    >>> means, errors = np.array([[0.8, 0.93, 0.95]]), np.array([[0.01, 0.01, 0.03]])
-    >>> _choice(means, errors, "one-standard-error"), _choice(means, errors, "best")
+    >>> scores = np.array([[0.8, 0.93, 0.92], [0.8, 0.93, 0.98]])
+    >>> places = np.arange(3)
+    >>> _choice(scores, places, "one-standard-error"), _choice(scores, places, "best")
     (1, 2)
     """
-    best = means.argmax()
-    slack = errors.flat[best] if rule == "one-standard-error" else 0.0
-    near = means >= means.flat[best] - slack - _ROUND_OFF
-    first = near.any(axis=0).argmax()
-    row = np.where(near[:, first], means[:, first], -np.inf).argmax()
-    return int(row * means.shape[1] + first)
+    means = scores.mean(axis=0)
+    best, slack = means.argmax(), 0.0
+    if rule == "one-standard-error" and len(scores) > 1:
+        slack = scores[:, best].std(ddof=1) / np.sqrt(len(scores))
+    near = means >= means[best] - slack - _ROUND_OFF
+    first = near & (places == places[near].min())
+    return int(np.where(first, means, -np.inf).argmax())

@@ -119,14 +119,15 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 
     Parameters
     ----------
-    objective : {"mcml", "nca", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge"} or callable
+    objective : {"mcml", "nca", "glr", "lmnn", "deml", "logistic-pairs", "pair-hinge", "none"} or \
+callable
         What to minimise: `gdaopt.MCML`, by default; neighbourhood components, `gdaopt.NCA`, which
         is not convex, so that ``result_`` is a stationary point without a certificate; the graph
         Laplacian regulariser `gdaopt.GLR`, `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or
         `gdaopt.PairHinge`, each with its defaults; or a function that returns another
         `gdaopt.objectives.Objective`. The function is called with the samples, of shape (N, K), and
         the 0/1 signals of the classes, of shape (N, m): one column for two classes, else one for
-        each class. ``"glr"`` pushes samples of
+        each class. ``"none"`` stands for no learning. ``"glr"`` pushes samples of
         different classes apart and does not pull those of one class together; where most features
         are noise its metrics have far more errors (``figures/learner_defaults.md``).
     class_weight : {"balanced"} or dict, optional
@@ -316,7 +317,12 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 
 
 def helpful_objectives(objective: ObjectiveName) -> list[str]:
-    """Return the objectives that may find something where another one finds nothing."""
+    """Return the objectives that may find something where another one finds nothing.
+
+    Nothing is what the objective "none" is to find.
+    """
+    if objective == "none":
+        return []
     return [f"{name!r}" for name in ("lmnn", "nca") if name != objective]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
@@ -371,7 +371,7 @@ def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) 
 
 
 def warn_of_result(
-    estimator: Any, result: Result, tolerance: float, objectives: Iterable[str]
+    estimator: Any, result: Result, tolerance: float, objectives: Sequence[str]
 ) -> None:
     """Warn the caller of `fit`, which calls ``_learn``, where this is called.
 
@@ -379,7 +379,7 @@ def warn_of_result(
     names other objectives.
     """
     gap, name, metric = result.relative_gap, type(estimator).__name__, result.metric
-    mean, kind = np.trace(metric) / len(metric), "certified"
+    kind = "certified"
     if result.frank_wolfe_gap is not None:  # not convex
         gap, kind = result.frank_wolfe_gap / (abs(result.objective) or 1.0), "Frank–Wolfe"
     if gap is None or gap > tolerance:
@@ -390,10 +390,15 @@ def warn_of_result(
             ConvergenceWarning,
             stacklevel=5,  # through _learn, fit and scikit-learn's decorator
         )
-    elif len(metric) > 1 and np.abs(metric - mean * np.eye(len(metric))).max() <= _ISOTROPIC * mean:
+    elif objectives and len(metric) > 1 and _is_isotropic(metric):
         warnings.warn(
             f"{name} learned nothing: its metric is a multiple of the identity, as without "
             f"learning; another objective may find more, such as {' or '.join(objectives)}",
             NothingLearnedWarning,
             stacklevel=5,
         )
+
+
+def _is_isotropic(metric: FloatArray) -> bool:
+    mean = np.trace(metric) / len(metric)
+    return bool(np.abs(metric - mean * np.eye(len(metric))).max() <= _ISOTROPIC * mean)

@@ -18,7 +18,7 @@ from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
 from gdaopt.objectives.protocol import Derivatives, Line, Point
-from gdaopt.objectives.quadratic import Linear, Quadratic, Ridge
+from gdaopt.objectives.quadratic import Linear, NoLearning, Quadratic, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.objectives.scalar_functions import ScalarFunction
 
@@ -30,6 +30,7 @@ OBJECTIVES: dict[str, Callable[..., Objective]] = {
     "deml": DEML,
     "logistic-pairs": LogisticPairs,
     "pair-hinge": PairHinge,
+    "none": NoLearning,
 }
 """Objectives of samples and labels by the names that options give them.
 

@@ -15,7 +15,7 @@ from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
-__all__ = ["Linear", "Quadratic", "Ridge"]
+__all__ = ["Linear", "NoLearning", "Quadratic", "Ridge"]
 
 
 class QuadraticPoint(MatrixPoint):
@@ -123,6 +123,21 @@ class Ridge(Quadratic):
     def __init__(self, n_features: int) -> None:
         size = integer("n_features", n_features, at_least=1)
         super().__init__(np.zeros((size, size)), 1.0)
+
+
+class NoLearning(Quadratic):
+    """``½ ‖M - I‖² + K/2``: its optimum is the Euclidean metric, or the multiple of it in the set.
+
+    Learners choose between it and other objectives of samples and labels, which it ignores.
+    """
+
+    def __init__(self, X: Any, _y: Any, *, sample_weight: Any = None) -> None:  # noqa: ARG002 (see above)
+        size = np.shape(X)[1]
+        super().__init__(-np.eye(size), 1.0, size)
+
+    def auto_trace_bound(self) -> float:
+        """Return K, the trace of the identity."""
+        return float(self.n_features)
 
 
 class Linear(Quadratic):

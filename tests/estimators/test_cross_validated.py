@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import gdaopt as gda
 from gdaopt.estimators.cross_validated import _choice, path_results
+from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
@@ -86,7 +87,7 @@ def test_as_many_jobs_as_one_likes(kind: Any) -> None:
 
 def test_the_path_goes_around_the_trace_bound_of_the_learner() -> None:
     X, y = samples()
-    found = gda.MetricLearnerCV(trace_bounds=5, cv=2).fit(100 * X, y)
+    found = gda.MetricLearnerCV(gda.MetricLearner(), trace_bounds=5, cv=2).fit(100 * X, y)
     auto = gda.GraphMetricLearner().fit(100 * X, y).trace_bound_
     bounds = found.cv_results_["param_trace_bound"]
     assert bounds[[0, -1]] == pytest.approx([auto / 16, 3 * auto])
@@ -109,13 +110,56 @@ def test_the_rule_of_one_standard_error() -> None:
 
 
 def test_of_several_objectives_the_first_near_place_counts() -> None:
-    means = np.array([[0.5, 0.8, 0.9], [0.7, 0.85, 0.85], [0.85, 0.86, 0.80]])
-    errors = np.full((3, 3), 0.06)
-    assert _choice(means, errors, "best") == 2
-    assert _choice(means, errors, "one-standard-error") == 6
-    assert _choice(means, errors / 10, "one-standard-error") == 2
-    tie = np.array([[0.9, 0.9], [0.9, 0.9]])
-    assert _choice(tie, errors[:2, :2], "best") == 0
+    means = np.array([0.5, 0.8, 0.9, 0.7, 0.85, 0.85, 0.85, 0.86, 0.80])
+    places = np.tile(np.arange(3), 3)
+    wide, narrow = ([means - error, means + error] for error in (0.06, 0.006))
+    assert _choice(np.array(wide), places, "best") == 2
+    assert _choice(np.array(wide), places, "one-standard-error") == 6
+    assert _choice(np.array(narrow), places, "one-standard-error") == 2
+    assert _choice(np.full((2, 4), 0.9), np.array([0, 1, 0, 1]), "best") == 0
+
+
+def test_no_learning_comes_before_all_places() -> None:
+    folds = np.array([0.5, 0.6, 0.7, 0.8])  # a standard error of 0.065
+    near, far = (np.stack([folds + gain, folds + gain, folds], axis=1) for gain in (0.06, 0.07))
+    places = np.array([0, 1, -1])
+    assert _choice(near, places, "one-standard-error") == 2
+    assert _choice(far, places, "one-standard-error") == 0
+    assert _choice(near, places, "best") == 0
+
+
+def clouds(n: int) -> tuple[FloatArray, Any]:
+    """Return classes of two clouds each, across from each other, in two of six features."""
+    X = np.random.default_rng(0).standard_normal((n, 6))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    X[:, :2] += np.sign(X[:, :2])
+    return X, y
+
+
+def test_the_objective_is_chosen_without_a_learner() -> None:
+    X, y = clouds(150)
+    found = gda.MetricLearnerCV(trace_bounds=2).fit(X, y)
+    assert found.best_objective_ == found.objective_ == "nca"
+    named = found.cv_results_["param_objective"]
+    assert named == ["mcml"] * 2 + ["nca"] * 2 + ["lmnn"] * 2 + ["glr"] * 2 + ["none"]
+    assert found.best_score_ > found.cv_results_["mean_test_score"][named.index("none")]
+    assert found.result_.status == "stationary"
+    weighted = gda.MetricLearnerCV(trace_bounds=1, cv=2).fit(X, y, np.ones(150))
+    assert weighted.cv_results_["param_objective"] == ["mcml", "nca", "glr", "none"]
+    few = np.r_[np.flatnonzero(y)[:7], np.flatnonzero(~y)[:9]]
+    small = gda.MetricLearnerCV(trace_bounds=1, cv=2).fit(X[few], y[few])
+    assert "lmnn" not in small.cv_results_["param_objective"]
+
+
+@pytest.mark.filterwarnings("error::gdaopt.errors.NothingLearnedWarning")
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_no_learning_is_a_choice_without_a_path(kind: Any) -> None:
+    X = np.random.default_rng(0).standard_normal((60, 3)) * [1.0, 10.0, 0.1] + 5.0
+    found = gda.MetricLearnerCV(kind(), objectives=["none"]).fit(X, np.arange(60) % 2)
+    assert (found.best_objective_, found.trace_bound_) == ("none", 3.0)
+    assert len(found.cv_results_["mean_test_score"]) == 1
+    np.testing.assert_allclose(found.metric_, np.diag(1 / X.var(axis=0)), atol=1e-6)
+    assert found.result_.status == "converged"
 
 
 def test_what_is_fitted_is_the_learner_of_the_choice() -> None:

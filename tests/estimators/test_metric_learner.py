@@ -248,7 +248,11 @@ def test_options_go_to_the_objectives_that_have_them() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("lmnn", {"class_weight": "balanced"}, "goes with the objectives glr, mcml, nca, and not"),
+        (
+            "lmnn",
+            {"class_weight": "balanced"},
+            "goes with the objectives glr, mcml, nca, none, and not",
+        ),
         ("mcml", {"n_neighbors": 3}, "goes with the objectives glr, lmnn, and not with mcml"),
         ("lmnn", {"n_neighbors": 500}, "each class needs more samples"),
         ("mcml", {"max_pairs": 10}, "max_pairs goes with the objectives glr, deml"),
@@ -325,7 +329,11 @@ def test_weights_of_samples_go_to_the_objective() -> None:
 @pytest.mark.parametrize(
     ("objective", "weight", "message"),
     [
-        ("lmnn", 1.0, "sample_weight goes with the objectives glr, mcml, nca, and not with lmnn"),
+        (
+            "lmnn",
+            1.0,
+            "sample_weight goes with the objectives glr, mcml, nca, none, and not with lmnn",
+        ),
         (gda.GLR, 1.0, "sample_weight, class_weight, n_neighbors and max_pairs are for"),
         ("mcml", 0.0, "sample_weight holds 0 at index 59; weights must"),
         ("mcml", np.nan, "Input sample_weight contains NaN"),
