@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.balance import conflicts, rounded_colors
-from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.entries import Edges
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified, CertifiedRun
@@ -26,6 +26,7 @@ from gdaopt.support.validation import FloatArray, store_integer
 
 __all__ = ["Balanced"]
 
+_FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
 _SHARE = 0.5  # of the allowed gap that the runs of single nodes and colourings may leave
 
 
@@ -165,12 +166,13 @@ class _Run:
             elif number == 1:  # until the hull is solved, there is nothing else
                 self._take_rounded(node, hull)
             yield self._state(node, number, hull, "hull")
-            if self._is_closed(node):
+            # What is below the best metric by far will be branched on, if it has conflicts.
+            is_far = hull.objective - node.bound <= _FAR * (self.point.value - hull.objective)
+            if self._is_closed(node) or (is_far and len(self._rounded(node, hull)[1][0])):
                 break
         assert hull is not None
         if not self._is_closed(node):
-            colors = rounded_colors(hull.metric, node.colors, [self.colors])
-            pairs = conflicts(hull.metric, colors)
+            colors, pairs = self._rounded(node, hull)
             if not len(pairs[0]):
                 self._take(hull, colors)
             elif colors.tobytes() not in self._tried:
@@ -186,6 +188,11 @@ class _Run:
         """Say whether no completion of a node's colours is better by more than the tolerance."""
         return self.point.value - node.bound <= self._allowed
 
+    def _rounded(self, node: _Node, hull: State) -> tuple[FloatArray, Edges]:
+        """Return colours for a metric of a node, and the pairs that are in conflict under them."""
+        colors = rounded_colors(hull.metric, node.colors, [self.colors])
+        return colors, conflicts(hull.metric, colors)
+
     def _colouring(
         self, node: _Node, number: int, hull: State, colors: FloatArray
     ) -> Iterator[State]:
@@ -197,7 +204,7 @@ class _Run:
             if bound is not None and self.point.value - bound <= _SHARE * self._allowed:
                 return
 
-    def _branch(self, node: _Node, hull: State, pairs: tuple[IndexArray, IndexArray]) -> None:
+    def _branch(self, node: _Node, hull: State, pairs: Edges) -> None:
         """Open two nodes, in which one more feature has a colour."""
         weights, known = np.abs(hull.metric[pairs]), node.colors.copy()
         if known.any():
@@ -249,7 +256,7 @@ class _Run:
 
     def _take_rounded(self, node: _Node, hull: State) -> None:
         """Take what the colours of a metric leave of its atoms, if that is the best."""
-        colors = rounded_colors(hull.metric, node.colors, [self.colors])
+        colors, _ = self._rounded(node, hull)
         kept = self._allowed_atoms(hull, colors)
         base = self._hull.base(self._problem.n_features)
         point = self._problem.objective.at(kept.atoms.added_to(base, kept.weights))
