@@ -151,11 +151,14 @@ class Polytope(Protocol):
     def unit(self) -> float | FloatArray:
         """The size of its points or of each entry, ≥ 0: solvers see them divided by it."""
 
-    def minimize(self, cost: FloatArray) -> FloatArray:
+    def minimize(self, cost: FloatArray, /) -> FloatArray:
         """Return a point of smallest ``cost · x``, in closed form."""
 
-    def row_multipliers(self, cost: FloatArray) -> Mapping[str, FloatArray]:
-        """Return the multipliers of the program's rows there by name, in closed form."""
+    def row_multipliers(self, cost: FloatArray, /) -> Mapping[str, FloatArray]:
+        """Return the multipliers of the program's rows there by name, in closed form.
+
+        A row that is not named has the multiplier 0, as all have where no entry of a cost can move.
+        """
 
     def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return a point inside, moved from `point` in proportion to how far it is outside."""

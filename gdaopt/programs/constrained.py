@@ -69,15 +69,14 @@ class ConstrainedPolytope:
         bounds: FloatArray = self.coefficients @ self.current + room
         return bounds
 
-    def minimize(self, cost: FloatArray) -> FloatArray:  # noqa: ARG002 (there is no closed form)
+    def minimize(self, _cost: FloatArray, /) -> FloatArray:
         """Raise InvalidInputError: with rows there is no closed form."""
         raise InvalidInputError(
             "with linear constraints a program has no closed form; name a solver, such as 'HIGHS'"
         )
 
-    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Raise InvalidInputError: with rows there is no closed form."""
-        self.minimize(cost)
+    def row_multipliers(self, _cost: FloatArray, /) -> dict[str, FloatArray]:
+        """Return nothing: without a solver, programs are answered where no entry can move only."""
         return {}
 
     def made_feasible(self, point: FloatArray) -> FloatArray:

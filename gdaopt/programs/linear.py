@@ -66,16 +66,15 @@ class LinearPolytope:
         lower, upper = np.isfinite(self.lower_bounds), np.isfinite(self.upper_bounds)
         return fixed, lower & ~fixed, upper & ~fixed
 
-    def minimize(self, cost: FloatArray) -> FloatArray:  # noqa: ARG002 (there is no closed form)
+    def minimize(self, _cost: FloatArray, /) -> FloatArray:
         """Raise InvalidInputError: there is no closed form."""
         raise InvalidInputError(
             "a linear program that is given by its arrays has no closed form; name a solver, such "
             "as 'HIGHS'"
         )
 
-    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Raise InvalidInputError: there is no closed form."""
-        self.minimize(cost)
+    def row_multipliers(self, _cost: FloatArray, /) -> dict[str, FloatArray]:
+        """Return nothing: rows have no names."""
         return {}
 
     def made_feasible(self, point: FloatArray) -> FloatArray:

@@ -68,7 +68,7 @@ class WholeSet:
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
-    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:  # noqa: ARG002 (there are no rows)
+    def row_multipliers(self, _cost: FloatArray, /) -> dict[str, FloatArray]:
         """Return nothing: the program has no rows."""
         return {}
 

@@ -14,6 +14,8 @@ from gdaopt.constraints import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import (
+    ColumnPolytope,
+    ColumnProgram,
     ConstrainedProgram,
     DiagonalPolytope,
     DiagonalProgram,
@@ -103,6 +105,23 @@ def test_there_is_no_closed_form() -> None:
     program = ConstrainedProgram(DiagonalProgram(2, "analytic"), rows)
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         program.solve(np.array([-1.0, 0.0]), polytope)
+
+
+def test_duals_where_no_entry_of_a_cost_can_move() -> None:
+    """The rows hold nothing up there, and the bounds have the whole cost."""
+    rows = read_constraints(lambda M: [(M[0, 1] >= -1.0).set_label("least")], 3)
+    column = ColumnPolytope(np.array([0.0, 5.0]), np.ones(2), np.zeros(2), budget=3.0)
+    pairs = (np.array([2, 2]), np.array([0, 1]))
+    polytope: Any = keeping_rows(column, rows, np.eye(3), pairs)
+    solution = ConstrainedProgram(ColumnProgram(2), rows).solve(np.array([-2.0, 0.0]), polytope)
+    np.testing.assert_array_equal(solution.point, [0.0, 0.0])
+    assert solution.duals is not None
+    assert {name: dual.tolist() for name, dual in solution.duals.items()} == {
+        "floors": [0.0, 0.0],
+        "rows": [2.0, 0.0],
+        "budget": 0.0,
+        "least": [0.0],
+    }
 
 
 def test_without_rows_nothing_changes() -> None:
