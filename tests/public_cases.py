@@ -529,6 +529,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             programs.SemidefiniteProgram,
             {"feasible_set": graphs, "n_features": 3, "solver": "CLARABEL"},
         ),
+        "programs.at": (
+            lambda **options: [each.value for each in programs.at(**options).parameters()],
+            {"problem": problem, "metric": M / 2, "kind": "joint"},
+        ),
         "programs.WholeSet": (
             programs.WholeSet,
             {"feasible_set": graphs, "n_features": 3, "current": np.zeros(6)},

@@ -222,7 +222,7 @@ class Backend(Protocol):
         """What messages and traces call it."""
 
     def minimize(
-        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
+        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None, /
     ) -> Answer:
         """Return a point of least cost.
 
@@ -262,10 +262,7 @@ class AnalyticBackend:
             )
 
     def minimize(
-        self,
-        program: PreparedProgram,
-        watch: Stopwatch,
-        time_limit: float | None,  # noqa: ARG002 (it takes microseconds)
+        self, program: PreparedProgram, watch: Stopwatch, _time_limit: float | None, /
     ) -> Answer:
         """Return the program's exact answer; see `gdaopt.backends.Backend`."""
         answer = program.closed_form()

@@ -205,7 +205,7 @@ class GMML(Objective):
     def at(self, metric: FloatArray) -> GMMLPoint:
         return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
-    def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 (diagonal)
+    def first_metric(self, _feasible: Callable[[FloatArray], FloatArray], /) -> FloatArray:
         """Return the optimum over diagonal metrics, or the identity matrix where it has none."""
         of_similar, of_dissimilar = np.diagonal(self.similar), np.diagonal(self.dissimilar)
         if not (of_similar.min() > 0 and of_dissimilar.min() > 0):

@@ -281,7 +281,7 @@ class Program(ABC, Generic[PolytopeT]):
         """
 
     @abstractmethod
-    def _row_scales(self, polytope: PolytopeT) -> dict[str, float | FloatArray]:
+    def _row_scales(self, polytope: PolytopeT, /) -> dict[str, float | FloatArray]:
         """Return the factors of the rows by name, for solvers."""
 
     def _scaled(self, costs: FloatArray) -> tuple[FloatArray, float]:
@@ -459,8 +459,9 @@ class Program(ABC, Generic[PolytopeT]):
     def _mended(
         self,
         rows: Mapping[str, FloatArray],
-        arrays: LinearArrays,  # noqa: ARG002 (of programs that solvers see in another form)
-        polytope: PolytopeT,  # noqa: ARG002 (as above)
+        _arrays: LinearArrays,
+        _polytope: PolytopeT,
+        /,
     ) -> Mapping[str, FloatArray]:
         """Return multipliers of the rows of `arrays`, from multipliers of the rows of solvers."""
         return rows

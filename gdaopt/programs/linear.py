@@ -173,5 +173,5 @@ class LinearProgram(Program[LinearPolytope]):
     def _in_units(self, cost: FloatArray, polytope: LinearPolytope) -> LinearArrays:
         return self.arrays(cost, polytope)
 
-    def _row_scales(self, polytope: LinearPolytope) -> dict[str, float | FloatArray]:  # noqa: ARG002
+    def _row_scales(self, _polytope: LinearPolytope, /) -> dict[str, float | FloatArray]:
         return {}

@@ -140,5 +140,5 @@ class SemidefiniteProgram(Program[WholeSet]):
         """Raise InvalidInputError: the program is not linear."""
         raise InvalidInputError(f"the {self.name} is not linear, so that there are no arrays of it")
 
-    def _row_scales(self, polytope: WholeSet) -> dict[str, float | FloatArray]:  # noqa: ARG002 (no rows)
+    def _row_scales(self, _polytope: WholeSet, /) -> dict[str, float | FloatArray]:
         return {}

@@ -74,8 +74,9 @@ class AllUnitVectors(AtomFamily):
         self,
         beyond_base: FloatArray,
         budget: float,
-        accuracy: float,  # noqa: ARG002 (closed form)
-        correction: FloatArray | None,  # noqa: ARG002 (closed form)
+        _accuracy: float,
+        _correction: FloatArray | None,
+        /,
     ) -> Projection:
         """Project the eigenvalues on the values ≥ 0 whose sum is at most τ."""
         nearest = project_spectrum(

@@ -34,19 +34,15 @@ class FeatureAtoms(AtomFamily):
         self,
         gradient: Symmetric,
         count: int = 1,
-        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+        _guess: Atoms | None = None,
+        /,
     ) -> PricedAtoms:
         """Return the unit vectors of the smallest diagonal entries."""
         prices = gradient.diagonal()
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(Atoms.of_features(best), prices[best])
 
-    def least_price(
-        self,
-        price: float,
-        gradient: Symmetric,  # noqa: ARG002 (prices are entries of the gradient)
-        errors: FloatArray,
-    ) -> float:
+    def least_price(self, price: float, _gradient: Symmetric, errors: FloatArray, /) -> float:
         """Return the price less the largest round-off of a diagonal entry."""
         return price - float(errors.max() ** 2)
 
@@ -54,7 +50,7 @@ class FeatureAtoms(AtomFamily):
         """Return all unit vectors, with the diagonal as weights."""
         return self.basis(len(beyond_base)), np.maximum(np.diagonal(beyond_base), 0.0)
 
-    def edges_of(self, n_features: int) -> Edges:  # noqa: ARG002 (no edges)
+    def edges_of(self, _n_features: int, /) -> Edges:
         """Return no pairs."""
         return no_edges()
 
@@ -75,8 +71,9 @@ class FeatureAtoms(AtomFamily):
         self,
         beyond_base: FloatArray,
         budget: float,
-        accuracy: float,  # noqa: ARG002 (closed form)
-        correction: FloatArray | None,  # noqa: ARG002 (closed form)
+        _accuracy: float,
+        _correction: FloatArray | None,
+        /,
     ) -> Projection:
         """Project the diagonal on the entries ≥ 0 whose sum is at most τ."""
         return Projection(np.diag(project_on_bounded_sum(np.diagonal(beyond_base), budget)))

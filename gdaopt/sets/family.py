@@ -87,7 +87,7 @@ class AtomFamily(ABC):
 
     @abstractmethod
     def best_atoms(
-        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None, /
     ) -> PricedAtoms:
         """Return the atoms of the least prices ``u'Gu``, best first.
 
@@ -101,7 +101,7 @@ class AtomFamily(ABC):
             Good atoms for a gradient nearby, where an iterative search starts.
         """
 
-    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray, /) -> float:
         """Return a number that no price of the exact gradient is below.
 
         It is the computed price of the best atom, less its round-off ("Proposition:
@@ -136,7 +136,7 @@ class AtomFamily(ABC):
 
     # --- the matrices of the cone -------------------------------------------------------------
 
-    def edges_of(self, n_features: int) -> Edges:
+    def edges_of(self, n_features: int, /) -> Edges:
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
@@ -156,7 +156,12 @@ class AtomFamily(ABC):
         return nearest
 
     def projected(
-        self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+        self,
+        beyond_base: FloatArray,
+        budget: float,
+        accuracy: float,
+        correction: FloatArray | None,
+        /,
     ) -> Projection:
         """Return the nearest matrix of the cone of trace ≤ τ.
 

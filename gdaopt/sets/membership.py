@@ -73,10 +73,7 @@ class Membership(AffAtom):
         return values[0]
 
     def graph_implementation(
-        self,
-        arg_objs: list[Any],
-        shape: tuple[int, ...],  # noqa: ARG002 (it is that of the expression)
-        data: Any = None,  # noqa: ARG002 (it belongs to CVXPY's interface)
+        self, arg_objs: list[Any], _shape: tuple[int, ...], _data: Any = None, /
     ) -> tuple[Any, list[Any]]:
         return arg_objs[0], []
 
