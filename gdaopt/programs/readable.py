@@ -123,11 +123,11 @@ def _entries_that_move(kind: object, size: int) -> npt.NDArray[np.bool_]:
     """Return which entries of the metric a step of this kind may change, K×K."""
     moves = np.zeros((size, size), dtype=bool)
     match kind:
-        case "joint":
+        case str("joint"):
             moves[:] = True
-        case "diagonal":
+        case str("diagonal"):
             np.fill_diagonal(moves, val=True)
-        case ("column", column):
+        case (str("column"), column):  # an array is equal to a text entry by entry
             j = integer("the column", column, at_least=0)
             if j >= size:
                 raise InvalidInputError(f"column {j} of a metric with {size} columns, from 0 on")
