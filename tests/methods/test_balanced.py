@@ -172,6 +172,12 @@ def test_needs_many_nodes_where_the_hull_is_loose() -> None:
     assert hull.objective < found.objective - 1e-3
 
 
+@pytest.mark.parametrize(("name", "seed"), [("GLR", 12), ("LogDet", 11), ("DEML", 23)])
+def test_a_node_without_conflicts_is_solved_to_its_end(name: str, seed: int) -> None:
+    """Also where the best metric known is so far away that a node with conflicts is not."""
+    assert_best(drawn(seed, name, 4))
+
+
 def test_tries_no_colours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours and their negatives are the same."""
     tried: list[bytes] = []
