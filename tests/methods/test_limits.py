@@ -107,17 +107,6 @@ def test_iterate_takes_no_step_before_it_is_asked_to(
         assert next(states).iteration == steps == count[0]
 
 
-def test_limits_hold_in_iterate(method: str, fake: FakeTime) -> None:
-    def last(**limits: Any) -> gda.methods.State:
-        fake.now = 0.0
-        *_, state = iterate(method, **limits)
-        return state
-
-    assert last(max_iterations=0).iteration == 0
-    assert last(max_iterations=5).iteration == 5
-    assert 0 < last(time_limit=50).iteration < last(time_limit=100).iteration < last().iteration
-
-
 # --- Time ----------------------------------------------------------------------------------------
 
 
@@ -381,12 +370,3 @@ def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor:
     assert again.objective >= first.objective * (1 - 5e-5)
     assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
     assert again.trace[-1].round <= most < first.trace[-1].round
-
-
-def test_any_member_is_a_start(method: str, tmp_path: Path) -> None:
-    other = {"alternating": "joint", "joint": "alternating"}[method]
-    first = solve(other, max_iterations=20)
-    loaded = gda.Result.load(first.save(tmp_path / "run"))
-    result = solve(method, initial=loaded.metric)
-    assert result.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
-    assert result.objective < first.objective
