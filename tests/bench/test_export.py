@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.backends import LinearArrays
 from gdaopt.bench import RecordedProgram, load_programs, recording
-from gdaopt.bench.export import export, exported_arrays
+from gdaopt.bench.export import export, exported_arrays, mps_text
+from gdaopt.bench.foreign import read_mps
 from tests.helpers import scaled
 
 
@@ -55,6 +57,30 @@ def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
         expected = value_of(program)
         assert highs.getObjectiveValue() == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert [path.name for path in tmp_path.iterdir()] == ["program.mps"]
+
+
+def test_all_numbers_of_an_mps_file_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    """With rows and bounds of all kinds."""
+    inf, third = np.inf, 1 / 3
+    arrays = LinearArrays.of(
+        [third, -2e-17, 0.0, 1e10 * third, 5.0],
+        [[third, 0.0, -1.5, 2.0, 0.0]] * 4 + [[0.0, 0.1, 0.0, 0.0, 1e-9]],
+        row_lower=[third, -inf, 0.1, -4.0, -inf],
+        row_upper=[third, 0.1, inf, 4.0, inf],
+        lower=[-inf, 0.1, -3.0, 0.0, -inf],
+        upper=[inf, 0.1, -third, inf, 0.7],
+    )
+    path = tmp_path / "program.mps"
+    path.write_text(mps_text(arrays, "all_kinds"), encoding="utf-8")
+    found, constant = read_mps(path)
+    assert constant == 0
+    kept = np.arange(5) < 4  # a row without bounds is none
+    np.testing.assert_array_equal(found.cost, arrays.cost)
+    np.testing.assert_array_equal(found.matrix.toarray(), arrays.matrix.toarray()[kept])
+    for name in ("lower", "upper"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(arrays, name))
+        name = f"row_{name}"
+        np.testing.assert_array_equal(getattr(found, name), getattr(arrays, name)[kept])
 
 
 def test_python_files(programs: list[RecordedProgram], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import runpy
 import shutil
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,19 @@ from tests.bench.cases import by_scipy
 SMALL = Path(__file__).parents[2] / "experiments" / "sequences"
 NAMES = [recipe.name for recipe in RECIPES]
 ACCURATE = 1e-9
+
+
+PARTS: dict[str, Callable[[LinearArrays], Any]] = {
+    "costs": lambda arrays: arrays.cost,
+    "coefficients": lambda arrays: arrays.matrix.toarray(),
+    "bounds": lambda arrays: [arrays.lower, arrays.upper],
+    "right-hand sides": lambda arrays: [arrays.row_lower, arrays.row_upper],
+}
+
+
+def same(what: str, one: LinearArrays, other: LinearArrays) -> bool:
+    """Say whether a part of two programs is the same."""
+    return np.array_equal(PARTS[what](one), PARTS[what](other))
 
 
 def changed(folder: Path) -> list[str]:
@@ -58,7 +72,7 @@ def test_all_optima_are_proven_in_fractions(name: str) -> None:
         assert entry["optimum"] == float(optimum.value(arrays))
         assert bool(entry["changes"]) == (before is not None)
         if before is not None:
-            assert ("costs" in entry["changes"]) == (not np.array_equal(arrays.cost, before.cost))
+            assert entry["changes"] == [what for what in PARTS if not same(what, before, arrays)]
         before = arrays
 
 
@@ -167,7 +181,6 @@ def test_the_same_command_writes_the_same_bytes(
         if (tmp_path / "one" / file).is_file():
             assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
     assert changed(tmp_path / "one") == []
-    # Programs that repeat the one before are left out.
     for folder in (tmp_path / "one").glob("*-*"):
         texts = [
             gzip.decompress(path.read_bytes()).partition(b"ROWS")[2]
@@ -175,6 +188,28 @@ def test_the_same_command_writes_the_same_bytes(
         ]
         assert len(texts) == 2
         assert texts[0] != texts[1]
+
+
+def test_each_part_that_changes_is_named() -> None:
+    def program(**changed: Any) -> LinearArrays:
+        return LinearArrays.of(**{"cost": [1.0], "matrix": [[1.0]], "row_upper": 3.0} | changed)
+
+    for what, changed in {
+        "costs": {"cost": [2.0]},
+        "coefficients": {"matrix": [[2.0]]},
+        "bounds": {"upper": 2.0},
+        "right-hand sides": {"row_upper": 2.0},
+    }.items():
+        assert [*program_set._changes(program(), program(**changed))] == [what]
+    assert [*program_set._changes(program(), program())] == []
+
+
+def test_programs_that_repeat_the_one_before_are_left_out() -> None:
+    (recipe,) = (recipe for recipe in RECIPES if recipe.name == "column-synthetic-100")
+    programs = recipe.arrays(40)
+    assert len(programs) == 40
+    for pair in pairwise(programs):
+        assert not all(same(what, *pair) for what in PARTS)
 
 
 def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
