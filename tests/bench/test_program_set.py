@@ -192,14 +192,16 @@ def test_the_same_command_writes_the_same_bytes(
 
 def test_each_part_that_changes_is_named() -> None:
     def program(**changed: Any) -> LinearArrays:
-        return LinearArrays.of(**{"cost": [1.0], "matrix": [[1.0]], "row_upper": 3.0} | changed)
+        parts: dict[str, Any] = {"cost": [1.0], "matrix": [[1.0]], "row_upper": 3.0}
+        return LinearArrays.of(**(parts | changed))
 
-    for what, changed in {
+    changes: dict[str, dict[str, Any]] = {
         "costs": {"cost": [2.0]},
         "coefficients": {"matrix": [[2.0]]},
         "bounds": {"upper": 2.0},
         "right-hand sides": {"row_upper": 2.0},
-    }.items():
+    }
+    for what, changed in changes.items():
         assert [*program_set._changes(program(), program(**changed))] == [what]
     assert [*program_set._changes(program(), program())] == []
 
