@@ -40,8 +40,8 @@ COMMANDS = {
 """Commands that take seconds, without the directory."""
 
 
-SEEDS = {"compare": 6, "study": 5, "bench": 1}
-"""How many seeds a command has at most: some take longer, or are made of another one's parts."""
+SEEDS = {"bench": 1}
+"""How many seeds a command has at most: it is made of parts of the others."""
 
 
 @dataclass(frozen=True)
