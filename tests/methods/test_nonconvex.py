@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
@@ -149,6 +149,12 @@ def test_states_tell_the_gap() -> None:
     assert next(gda.iterate(convex, "frank-wolfe")).frank_wolfe_gap is None
 
 
+def digits(**options: Any) -> Any:
+    """Return 500 digits, without the pixels that are the same in all of them."""
+    X, y = (part[:500] for part in load_digits(**options))
+    return X[:, X.std(axis=0) > 0], y
+
+
 def components(set_name: str, data: Any = load_wine, trace_bound: float = 4.0) -> gda.MetricProblem:
     """Return neighbourhood components of standardised features."""
     X, y = data(return_X_y=True)
@@ -177,7 +183,17 @@ def test_the_better_of_two_starts_is_kept(set_name: str, data: Any) -> None:
     np.testing.assert_array_equal(again.metric, found.metric)
 
 
-@pytest.mark.parametrize("data", [load_iris, load_wine])
+@pytest.mark.parametrize("set_name", ["graph", "diagonal"])
+def test_the_second_start_is_better_where_the_first_is_on_a_plateau(set_name: str) -> None:
+    problem = components(set_name, load_wine, 1000.0)
+    found = gda.solve(problem, "certified")
+    first = gda.solve(problem, "certified", initial=problem.central_metric())
+    assert found.objective < first.objective - 0.01
+    assert found.trace[-1].phase == "surrogate"
+    assert found.status == "stationary"
+
+
+@pytest.mark.parametrize("data", [load_iris, load_wine, load_breast_cancer, digits])
 def test_as_low_as_scikit_learn(data: Any) -> None:
     """From the same start, and with no trace bound that counts."""
     problem = components("positive definite", data, 1e6)
