@@ -69,8 +69,9 @@ Row = dict[str, Any]
 class Rows:
     """The lines of the file; what is there already is not measured again."""
 
-    def __init__(self, again: str | None) -> None:
-        text = ROWS.read_text(encoding="utf-8") if ROWS.exists() else ""
+    def __init__(self, path: Path, again: str | None = None) -> None:
+        self._path = path
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
         rows = [json.loads(line) for line in text.splitlines()]
         self._rows = [row for row in rows if row["table"] != again]
 
@@ -89,7 +90,7 @@ class Rows:
             print(f"skipped {table} of {data}, {kind}: {error}")
             return
         self._rows.append(row)
-        write_text(ROWS, "".join(f"{json.dumps(each)}\n" for each in self._rows))
+        write_text(self._path, "".join(f"{json.dumps(each)}\n" for each in self._rows))
         print(row, flush=True)
 
 
@@ -378,7 +379,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=2000)
     parser.add_argument("--again", choices=TABLES)
     given = parser.parse_args()
-    rows = Rows(given.again)
+    rows = Rows(ROWS, given.again)
     measure_all(rows, given.time_limit, given.largest)
     here = f"Python {platform.python_version()}, numpy {np.__version__}, gdaopt {gda.__version__}."
     lines = ["# Colours of signed graphs", "", *colour_lines(rows.of("colours")), ""]
