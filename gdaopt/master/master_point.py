@@ -89,7 +89,7 @@ class MasterPoint:
     def hessian(self) -> FloatArray:
         """Return the second derivatives of F, shape (n, n), or a positive semidefinite model.
 
-        A model are those of a subsample of many samples, and those of an F that is not convex.
+        A model stands in for them where there are many samples, or where F is not convex.
         """
         if not getattr(self.point, "estimates_curvature", False):
             return self._curvature()
