@@ -45,9 +45,9 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
     gained = 0.0
     for _ in range(_MOST_ROUNDS):
         level = float(x @ slope) / float(x.sum())
+        if float(x.sum()) * (level - float(slope.min())) <= _NEGLIGIBLE * gained:
+            break  # by the Frank–Wolfe gap, no more than this can be gained
         joining = np.flatnonzero((x == 0) & (slope < level))
-        if gained and not len(joining):
-            break  # x is the minimiser over its face
         steepest = joining[np.argsort(slope[joining])]
         # Where all of them together do not lower the value, the steepest alone still does.
         for joins in (steepest, steepest[:1]) if len(steepest) > 1 else (steepest,):
@@ -117,7 +117,8 @@ def _free_step(
     right = slope[largest] - slope[others]
     # The terms that the elimination subtracts say how much of a curvature is round-off.
     unit = np.sqrt(np.abs(np.diagonal(hessian)[others]) + abs(corner))
-    unit[unit == 0] = 1.0
+    # Where there is none, such a one that its share below stops no step before a bound does.
+    unit[unit == 0] = np.sqrt(float(np.abs(right).max()) / total) or 1.0
     reduced /= unit[:, None] * unit
     diagonal = reduced.ravel()[:: len(others) + 1]  # a view
     exact = diagonal.copy()

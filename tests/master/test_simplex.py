@@ -158,8 +158,9 @@ class TestMinimizeOnSimplex:
             ([1.0, 1.0, 1.0], [0.5, 0.0, 0.5], [0.5, 0.0, 0.5]),
             ([0.0, 0.0], [0.0, 3.0], [0.0, 3.0]),
             ([5.0], [2.0], [2.0]),
+            ([3e-9, -1e-9, 0.0], [1e11, 2e11, 1e11], [0.0, 4e11, 0.0]),
         ],
-        ids=["best entry", "ties", "zero", "one variable"],
+        ids=["best entry", "ties", "zero", "one variable", "small slopes of large variables"],
     )
     def test_without_curvature(
         self, gradient: list[float], start: list[float], expected: list[float]
