@@ -91,7 +91,7 @@ Scale = Annotated[
 ]
 MetricSet = Annotated[
     str,
-    typer.Option("--set", help=f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets"),
+    typer.Option("--metrics", help=f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets"),
 ]
 ObjectiveName = Annotated[
     str,

@@ -106,7 +106,7 @@ class LearningOptions:
         else:
             store_number(self, "trace_bound", above=0)
         store_number(self, "min_eigenvalue", at_least=0)
-        check_name("set", self.set, SETS)
+        check_name("kind of metrics", self.set, SETS)
         store_integer(self, "max_classes", at_least=2)
         if self.max_samples is not None:
             store_integer(self, "max_samples", at_least=2)

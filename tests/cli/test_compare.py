@@ -173,7 +173,7 @@ class TestGoingOn:
             (("--trace-every", 0), "trace_every is 1 there and 0 now"),
             (("--methods", "joint"), 'methods is ["certified", "joint:max_iterations=8"] there'),
             (("--solvers", "HIGHS"), 'solvers is ["highs", "analytic"] there and ["HIGHS"] now'),
-            (("--set", "signed"), 'set is "graph" there and "signed" now'),
+            (("--metrics", "signed"), 'set is "graph" there and "signed" now'),
             (("--positive", "setosa"), 'classes is ["virginica"] there and ["setosa"] now'),
             (("--scale", "none", "--trace-bound", 3), 'trace_bound is "K" there and 3.0 now'),
             (("--min-eigenvalue", 0.1), "min_eigenvalue is 1e-06 there and 0.1 now"),
@@ -284,7 +284,7 @@ class TestBackends:
 
 class TestFailures:
     def test_a_set_that_a_method_refuses(self, tmp_path: Path) -> None:
-        arguments = ("--set", "definite", "--methods", "alternating:solver=analytic,certified")
+        arguments = ("--metrics", "definite", "--methods", "alternating:solver=analytic,certified")
         output = compare(
             *("iris", *arguments, "--positive", "setosa"),
             *("--trace-every", 0, "--jobs", 2, "--out", tmp_path),

@@ -490,7 +490,7 @@ class TestOptions:
         assert result.status == "converged"
 
     def test_signed_graphs_of_the_best_colours(self, tmp_path: Path) -> None:
-        options = ("--set", "sdd", "--method", "balanced", "--positive", "versicolor")
+        options = ("--metrics", "sdd", "--method", "balanced", "--positive", "versicolor")
         assert "set sdd, trace bound" in learn("iris", *options, "--verbose", "--out", tmp_path)
         result = gda.Result.load(tmp_path / "versicolor.npz")
         assert result.feasible_set == gda.SDDMetrics(4.0)
@@ -507,7 +507,7 @@ class TestOptions:
             ("petal width (cm),petal width (cm)\n", (), "with itself"),
             (
                 "",
-                ("--set", "diagonal"),
+                ("--metrics", "diagonal"),
                 "edges go with the sets graph, signed, .*and not with diag",
             ),
             (None, (), "cannot read the edges of"),

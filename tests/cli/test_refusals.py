@@ -18,7 +18,7 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
     (("absent.csv",), "cannot read absent.csv"),
     (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
     (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
-    (("iris", "--set", "grpah"), "unknown set 'grpah'; did you mean 'graph'?"),
+    (("iris", "--metrics", "grpah"), "unknown kind of metrics 'grpah'; did you mean 'graph'?"),
     (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
     (("iris", "--trace-bound", "aut"), "unknown trace bound (or a number): 'aut'; did you"),
     (("iris", "--trace-bound", "nan"), "trace_bound must be finite, got nan"),
@@ -34,7 +34,7 @@ LEARN = [
     (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
     (("iris", "--method", "joint", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
     (("iris", "--edge-floor", 1), "'certified': 'edge_floor'"),
-    (("iris", "--set", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
+    (("iris", "--metrics", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
     (("iris", "--solver", "HIGHS"), "leave the solver out, add pricing='program', or choose a"),
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
     (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
@@ -134,7 +134,7 @@ def test_another_command_that_is_running(more: tuple[str, ...], tmp_path: Path) 
 
 
 PROBLEM_OPTIONS = (
-    *("label", "positive", "scale", "set", "trace-bound", "min-eigenvalue", "tolerance"),
+    *("label", "positive", "scale", "metrics", "trace-bound", "min-eigenvalue", "tolerance"),
     *("time-limit", "out", "data-dir", "edges", "max-samples", "objective"),
 )
 HELP = {
