@@ -305,6 +305,9 @@ def main(largest: int) -> None:
         "process; F: of the edges that were found; peak: of the process, with the data.",
         f"Others are stopped after {2 * LIMIT:g} s.",
         "",
+        "GGLasso's authors publish minima of 3.6, 9.8 and 6.2 s by blocks at K = 1000, 2000 and",
+        "4000: for partial correlations of both signs, on data and a machine of their own.",
+        "",
         f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
         f"gdaopt {gda.__version__}.",
         "",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -77,9 +79,19 @@ class _GraphicalModel(EmpiricalCovariance):
         )
 
     def _set(self, found: Likelihood) -> None:
-        self.result_ = found.result
-        self.n_iter_ = found.result.iterations
-        self.precision_, self.covariance_ = found.result.metric, found.covariance
+        """Set the attributes of the fit, and warn the caller of `fit` where it did not converge."""
+        self.result_ = result = found.result
+        self.n_iter_ = result.iterations
+        self.precision_, self.covariance_ = result.metric, found.covariance
+        allowed = self.tol * len(result.metric)
+        if result.gap is None or result.gap > allowed:
+            certified = "none" if result.gap is None else f"{result.gap:.2g}"
+            warnings.warn(
+                f"{type(self).__name__} did not converge: the certified gap is {certified}, "
+                f"allowed is {allowed:.2g} ({result.status}: {result.message})",
+                ConvergenceWarning,
+                stacklevel=4,  # through fit and scikit-learn's decorator
+            )
 
     def get_precision(self) -> FloatArray:
         """Return ``precision_``."""
@@ -103,7 +115,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
     over the positive definite M with ``M_ij ≤ 0``, generalised Laplacians, for the covariance S of
     the samples. Without a penalty it exists for three samples and more, if no two features are
     perfectly correlated, and has zeros by itself. The fit comes with a certificate: ``result_.gap``
-    is at most ``tol`` times the number of features.
+    is at most ``tol`` times the number of features, or else `fit` warns.
     The methods ``score``, ``mahalanobis`` and ``error_norm`` are those of scikit-learn's
     ``EmpiricalCovariance``.
 
@@ -209,6 +221,11 @@ class LaplacianGraphicalModel(_GraphicalModel):
         ------
         InvalidInputError
             When the likelihood has no maximum, and for weights and edges that do not fit.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Where the certified gap is larger than ``tol`` allows.
         """
         self._set(self._solved(self._read(X), number("alpha", self.alpha, at_least=0)))
         return self

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.covariance import EmpiricalCovariance
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -115,6 +116,17 @@ def test_few_samples() -> None:
     model = LaplacianGraphicalModel(0.0).fit(X)
     assert model.result_.status == "converged"
     assert np.linalg.eigvalsh(model.precision_)[0] > 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LaplacianGraphicalModel(1e-3, max_iter=1), LaplacianGraphicalModelCV([1e-3], max_iter=1)],
+)
+def test_a_fit_that_ends_too_early_warns_its_caller(model: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match=r"allowed is 1e-05 \(iteration_limit") as caught:
+        model.fit(chain(10, 30)[0])
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.result_.gap > 1e-5
 
 
 def test_pickles() -> None:
