@@ -1,4 +1,4 @@
-"""Graphs in pieces: bridges, spanning forests, and inverses that are put together at bridges.
+"""Graphs in pieces: components, bridges, and inverses that are put together at bridges.
 
 A *bridge* is an edge without which its component falls apart. Where ``M_ij`` is a bridge of the
 graph of M, the inverse of M follows from those of the two parts ("Proposition: bridges").
@@ -11,7 +11,7 @@ import numpy as np
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["bridges", "component_labels", "largest_forest", "with_bridges"]
+__all__ = ["bridges", "component_labels", "with_bridges"]
 
 
 def component_labels(size: int, edges: Edges) -> IndexArray:
@@ -35,9 +35,9 @@ def bridges(size: int, edges: Edges) -> Edges:
 
     Notes
     -----
-    An edge of a spanning forest is a bridge where no other edge leaves the subtree below it. In
-    preorder a subtree is an interval, so the least and the largest neighbour of its nodes tell
-    (Tarjan, *A note on finding the bridges of a graph*, 1974).
+    An edge of a spanning forest is a bridge where no other edge leaves the subtree below it. After
+    a search in depth all other edges lead from a node to one that it descends from: they are
+    counted where they begin, and counted off where they end.
 
     Examples
     --------
@@ -46,67 +46,26 @@ def bridges(size: int, edges: Edges) -> Edges:
     (array([2]), array([3]))
     """
     from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order  # on demand: few methods need it
+    from scipy.sparse.csgraph import depth_first_order  # on demand: few methods need it
 
+    rows, columns = edges
     _, roots = np.unique(component_labels(size, edges), return_index=True)
     # A node more, next to a root of each component, so that one search finds the whole forest.
-    starts = np.append(edges[0], np.full(len(roots), size)), np.append(edges[1], roots)
+    starts = np.append(rows, np.full(len(roots), size)), np.append(columns, roots)
     graph = csr_array((np.ones(len(starts[0])), starts), shape=(size + 1, size + 1))
-    found, before = breadth_first_order(graph, size, directed=False)
-    order, parents = found[1:].tolist(), before[:size]
-    parents[roots] = roots
-    sizes = np.ones(size, dtype=np.intp)
-    for node in reversed(order):
-        if parents[node] != node:
-            sizes[parents[node]] += sizes[node]
-    number, following = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
-    next_root = 0
-    for node in order:
-        if parents[node] == node:
-            number[node], next_root = next_root, next_root + sizes[node]
-        else:
-            number[node] = following[parents[node]]
-            following[parents[node]] += sizes[node]
-        following[node] = number[node] + 1
-    least, largest = number.copy(), number.copy()
-    rows, columns = edges
+    order, parents = depth_first_order(graph, size, directed=False)
+    place = np.argsort(order)  # of each node in that order
     others = (parents[rows] != columns) & (parents[columns] != rows)
-    for here, there in ((rows[others], columns[others]), (columns[others], rows[others])):
-        np.minimum.at(least, here, number[there])
-        np.maximum.at(largest, here, number[there])
-    for node in reversed(order):
-        least[parents[node]] = min(least[parents[node]], least[node])
-        largest[parents[node]] = max(largest[parents[node]], largest[node])
-    nodes = np.arange(size)
-    below = (least >= number) & (largest < number + sizes) & (parents != nodes)
-    ends = np.sort(np.column_stack([nodes[below], parents[below]]), axis=1)
-    ends = ends[np.lexsort(ends.T[::-1])].astype(np.intp)
-    return ends[:, 0], ends[:, 1]
-
-
-def largest_forest(matrix: FloatArray, variances: FloatArray) -> Edges:
-    """Return the spanning forest of the largest correlations ``|A_ij| / √(v_i v_j)``.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K)
-        A, symmetric; only entries other than 0 are edges, and the diagonal does not matter.
-    variances : ndarray of shape (K,)
-        v > 0.
-
-    Examples
-    --------
-    >>> A = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])
-    >>> largest_forest(A, np.ones(3))
-    (array([0, 1]), array([1, 2]))
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    roots = np.sqrt(variances)
-    lengths = -np.abs(np.triu(matrix, 1)) / roots / roots[:, None]
-    tree = minimum_spanning_tree(csr_array(lengths)).tocoo()
-    return tree.row.astype(np.intp), tree.col.astype(np.intp)
+    ends = np.sort([place[rows[others]], place[columns[others]]], axis=0)
+    above, below = (np.bincount(places, minlength=size + 1) for places in ends)
+    leaving = (below - above).tolist()  # the edges that leave a subtree, in the order of the search
+    nodes = order[1:]
+    for k, parent in zip(range(size, 0, -1), place[parents[nodes[::-1]]].tolist(), strict=True):
+        leaving[parent] += leaving[k]
+    found = nodes[(np.array(leaving[1:]) == 0) & (parents[nodes] != size)]
+    pairs = np.sort(np.column_stack([found, parents[found]]), axis=1)
+    pairs = pairs[np.lexsort(pairs.T[::-1])].astype(np.intp)
+    return pairs[:, 0], pairs[:, 1]
 
 
 def with_bridges(

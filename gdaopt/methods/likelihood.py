@@ -16,6 +16,7 @@ import numpy as np
 
 from gdaopt.linalg.bridges import bridges, component_labels, with_bridges
 from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import solve
 from gdaopt.objectives import LogDet
@@ -129,13 +130,30 @@ def most_likely_metric(
     of_optimum = np.log1p(-(covariance[cut] ** 2) / (variances[cut[0]] * variances[cut[1]]))
     terms = size + float(np.abs(np.log(variances)).sum() - of_optimum.sum())
     lower_bound += float(of_optimum.sum()) - (size + 8) * UNIT * terms
-    lower_bound = min(lower_bound, objective)
+    known = min(lower_bound, objective) if lower_bound > -math.inf else None
     failed = [result for result in results if result.status != "converged"]
     seconds = time.perf_counter() - start
     steps = max((result.iterations for result in results), default=0)
-    rows = (
-        _row(0, "start", size + float(np.log(variances).sum()), -math.inf, 1 / variances, 0.0),
-        _row(steps, "newton", objective, lower_bound, np.diagonal(metric), seconds),
+    begun = size + float(np.log(variances).sum())
+    rows = tuple(
+        TraceRow(
+            iteration=iteration,
+            round=iteration,
+            phase=phase,
+            objective=value,
+            lower_bound=bound,
+            relative_gap=None if bound is None else relative_gap(value, bound),
+            lambda_min=None,
+            left_end_min=None,
+            left_end_max=None,
+            matrix_trace=trace,
+            constraint_violation=None,
+            seconds=at,
+        )
+        for iteration, phase, value, bound, trace, at in (
+            (0, "start", begun, None, float((1 / variances).sum()), 0.0),
+            (steps, "newton", objective, known, float(np.trace(metric)), seconds),
+        )
     )
     found = Result(
         metric=read_only(metric),
@@ -143,8 +161,8 @@ def most_likely_metric(
         objective=objective,
         status=failed[0].status if failed else "converged",
         message=failed[0].message if failed else "the certified gap is within the tolerances",
-        lower_bound=lower_bound if lower_bound > -math.inf else None,
-        components=_n_components(metric),
+        lower_bound=known,
+        components=n_components(metric, 0.0),
         iterations=steps,
         oracle_calls=0,
         seconds=seconds,
@@ -164,11 +182,6 @@ def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
     rows, columns = mask.edges_of(len(covariance))
     kept = covariance[rows, columns] > 0
     return rows[kept], columns[kept]
-
-
-def _n_components(metric: FloatArray) -> int:
-    rows, columns = np.nonzero(np.triu(metric, 1))
-    return int(component_labels(len(metric), (rows, columns)).max()) + 1
 
 
 def _blocks(size: int, edges: Edges, cut: Edges) -> list[IndexArray]:
@@ -217,28 +230,3 @@ def _fill_across(
         inverse[np.ix_(theirs, ours)] = between.T
         parts[labels[i]] = np.concatenate([ours, theirs])
         labels[theirs] = labels[i]
-
-
-def _row(
-    iteration: int,
-    phase: str,
-    objective: float,
-    lower_bound: float,
-    diagonal: FloatArray,
-    seconds: float,
-) -> TraceRow:
-    known = lower_bound > -math.inf
-    return TraceRow(
-        iteration=iteration,
-        round=iteration,
-        phase=phase,
-        objective=objective,
-        lower_bound=lower_bound if known else None,
-        relative_gap=relative_gap(objective, lower_bound) if known else None,
-        lambda_min=None,
-        left_end_min=None,
-        left_end_max=None,
-        matrix_trace=float(diagonal.sum()),
-        constraint_violation=None,
-        seconds=seconds,
-    )

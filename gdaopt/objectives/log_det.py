@@ -13,9 +13,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, least_pair_price
-from gdaopt.linalg.bridges import largest_forest, with_bridges
+from gdaopt.linalg.bridges import with_bridges
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges, all_edges
+from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
@@ -211,10 +212,10 @@ class LogDet(Objective):
         variances = np.diagonal(self.covariance)
         if not variances.min() > 0:
             return np.eye(self.n_features)
-        forest = largest_forest(feasible(-self.covariance), variances)
-        rows, columns = forest
-        correlations = self.covariance[forest] / np.sqrt(variances[rows] * variances[columns])
-        kept = np.abs(correlations) <= _LARGEST_CORRELATION
+        roots = np.sqrt(variances)
+        correlations = np.abs(feasible(-self.covariance)) / np.outer(roots, roots)
+        rows, columns = maximum_spanning_tree(-correlations).T
+        kept = correlations[rows, columns] <= _LARGEST_CORRELATION
         edges = rows[kept], columns[kept]
         return with_bridges(np.diag(1 / variances), variances, edges, self.covariance)
 

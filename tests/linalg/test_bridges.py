@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.linalg.bridges import bridges, largest_forest, with_bridges
+from gdaopt.linalg.bridges import bridges, with_bridges
 from gdaopt.linalg.entries import Edges
 from tests.helpers import PROPERTY, generators
 
@@ -29,17 +29,6 @@ class TestBridges:
         expected = sorted(tuple(sorted(edge)) for edge in nx.bridges(graph))
         found = bridges(size, edges)
         assert list(zip(*(ends.tolist() for ends in found), strict=True)) == expected
-
-
-class TestForest:
-    def test_without_edges(self) -> None:
-        rows, columns = largest_forest(np.eye(3), np.ones(3))
-        assert len(rows) == len(columns) == 0
-
-    def test_sizes_are_those_of_correlations(self) -> None:
-        S = np.array([[1.0, 4.0, 0.5], [4.0, 100.0, 6.0], [0.5, 6.0, 1.0]])
-        rows, columns = largest_forest(S, np.diagonal(S))
-        assert {*zip(rows.tolist(), columns.tolist(), strict=True)} == {(0, 2), (1, 2)}
 
 
 class TestWithBridges:

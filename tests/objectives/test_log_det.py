@@ -225,6 +225,15 @@ class TestMarkovField:
         assert (np.abs(result.metric - precision) / deviations).max() < 6
 
 
+def test_starts_with_the_edges_of_the_largest_correlations() -> None:
+    S = np.array([[1.0, 4.0, 0.5], [4.0, 100.0, 6.0], [0.5, 6.0, 1.0]])  # of 0.4, 0.5 and 0.6
+    edges = gda.GraphMetrics(1.0).family.with_feasible_entries
+    first = gda.LogDet(S).first_metric(edges)
+    assert np.argwhere(np.triu(first, 1)).tolist() == [[0, 2], [1, 2]]
+    assert np.linalg.inv(first)[[0, 1], 2] == pytest.approx(S[[0, 1], 2])
+    assert (gda.LogDet(np.eye(3)).first_metric(edges) == np.eye(3)).all()
+
+
 class TestTraceOfTheOptimum:
     """ "Proposition: trace of the most likely metric"."""
 
