@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.objectives import PairObjective
-from gdaopt.objectives.subsamples import stratified
+from gdaopt.objectives.pair_objective import stratified
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory

@@ -24,8 +24,8 @@ from gdaopt.linalg.masked import (
     magnitude_inner,
     norm,
 )
-from gdaopt.objectives.protocol import Point, ScalablePoint
-from gdaopt.objectives.round_off import UNIT, round_off_at
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
@@ -109,7 +109,7 @@ class Tangent:
     @cached_property
     def base(self) -> Any:
         """B, the base of the set."""
-        return like(self.gradient, self.problem.feasible_set.base(len(self.gradient)))
+        return self.problem.feasible_set.base_like(self.gradient)
 
     @cached_property
     def beyond_base(self) -> Any:
@@ -136,7 +136,7 @@ class Tangent:
         """Return the linear bound, or the exponential one where log Q is convex."""
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
-            of_point = round_off_at(self.point)
+            of_point = self.point.round_off()
             gap = self.gap()
             # The last terms stand for the few operations of `_lower_bound`.
             of_gap = 8 * UNIT * abs(gap) + self._round_off_of_gap(of_point.gradient)
@@ -204,10 +204,10 @@ def best_multiple(tangent: Tangent) -> Tangent:
 
     The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
     atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
-    other atoms have lower prices there. The points of the objective are `ScalablePoint`.
+    other atoms have lower prices there. The point has the optional `inverse` and `scaled`.
     """
-    point, atoms = cast(ScalablePoint, tangent.point), tangent.best.atoms
-    budget = tangent.budget
+    point: Any = tangent.point
+    atoms, budget = tangent.best.atoms, tangent.budget
     at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
     best, best_bound = tangent, -math.inf
     for _ in range(_MOST_SCALES):

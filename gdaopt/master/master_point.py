@@ -91,7 +91,7 @@ class MasterPoint:
 
         A model stands in for them where there are many samples, or where F is not convex.
         """
-        if not getattr(self.point, "estimates_curvature", False):
+        if not self.point.estimates_curvature:
             return self._curvature()
         return self._model.at(self.weights, self.gradient(), self._curvature)
 

@@ -18,7 +18,6 @@ from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.state import State
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
-from gdaopt.objectives.round_off import round_off_at
 from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -118,7 +117,7 @@ class PostConditions:
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
-            allowed += round_off_at(problem.objective.at(problem.central_metric())).value
+            allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
 
     # --- objectives that are not tested -------------------------------------------------------
@@ -184,7 +183,7 @@ class PostConditions:
         start, most = self._start, 0.0
         rise = state.objective - start.objective
         if rise > 0:
-            most = sum(round_off_at(point).value for point in (start.point, state.point))
+            most = sum(point.round_off().value for point in (start.point, state.point))
         if rise <= most:
             return ""
         return f"; the objective is {rise:.3g} above its value at the start, {start.objective:.6g}"

@@ -22,7 +22,7 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
-from gdaopt.objectives.round_off import UNIT, RoundOff, round_off_at
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
@@ -36,16 +36,8 @@ class Objective(ABC):
     """A convex differentiable function of metric matrices: the base class of objectives.
 
     A subclass sets `n_features` and writes `at`. Objectives can be added, and multiplied by
-    positive numbers.
-
-    It can also have a method ``auto_trace_bound()``, which returns the trace bound C by the rule
-    "auto": a bound that follows the scale of its data (`gdaopt.scaling`). Where the logarithm is
-    convex there is a rule without it. An objective of many samples can have a method
-    ``subsample()``, which returns the objective of a subsample that represents them, or None where
-    they are few. Methods may begin with the metric that is best for the subsample; values,
-    gradients and certificates are always computed from all samples. An objective that is not convex
-    can have a method ``surrogate()``, which returns a convex objective whose optimum is a second
-    start for method ``"certified"``.
+    positive numbers. What else an objective can have, such as a method ``subsample()``, is in
+    ``docs/extending.md``.
 
     Attributes
     ----------
@@ -58,10 +50,7 @@ class Objective(ABC):
         ("Definition: stationary point").
     barrier : bool
         Whether Q is a linear function plus a convex one that is infinite where M is not positive
-        definite, so that only signs and the trace bound are left to keep. Its points are
-        `gdaopt.objectives.protocol.BarrierPoint`, and it has a method ``first_metric(feasible)``,
-        which returns a positive definite start for Newton's method, where ``feasible(A)`` is the
-        nearest matrix to A with feasible off-diagonals.
+        definite, so that only signs and the trace bound are left to keep.
     tested : bool
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
         differences of values at a metric or two.
@@ -137,29 +126,19 @@ class Objective(ABC):
     def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
         """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
 
-        In the Frobenius norm: ``‖∇Q(M) - ∇Q(M')‖ ≤ L ‖M - M'‖``. The argument is ρ.
+        In the Frobenius norm; the argument is ρ.
         """
         return None
 
     def to_cvxpy(self, _metric: Expression, /) -> Terms:
-        """Return Q for CVXPY, as a convex expression of a symmetric K×K variable.
-
-        The argument is a symmetric and affine `cvxpy.Expression` of shape (K, K).
-
-        Returns
-        -------
-        expression : cvxpy.Expression
-            A scalar.
-        constraints : list of cvxpy.Constraint
-            Constraints on the expression's own variables; often there are none.
-        """
+        """Return Q of a symmetric and affine K×K expression, as `Terms`: convex and scalar."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
             "method that needs none, such as 'certified'"
         )
 
     def log_to_cvxpy(self, _metric: Expression, /) -> Terms:
-        """Return log Q for CVXPY, where it is convex, as `to_cvxpy` returns Q."""
+        """Return log Q, where it is convex, as `to_cvxpy` returns Q."""
         raise InvalidInputError(
             f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
         )
@@ -169,16 +148,14 @@ class Objective(ABC):
         return 0.0  # it is not known
 
     def __add__(self, other: object) -> SumObjective:
-        """Return the sum with another objective."""
         return _added(self, other)
 
     def __radd__(self, other: object) -> SumObjective:
-        """Return the sum with an objective of another class; 0 is what Python's sum starts with."""
+        # 0 is what Python's sum starts with.
         is_start = isinstance(other, int) and not isinstance(other, bool) and other == 0
         return SumObjective(_terms(self)) if is_start else _added(other, self)
 
     def __mul__(self, factor: object) -> SumObjective:
-        """Return the objective times a positive number."""
         if isinstance(factor, Objective):
             raise InvalidInputError(
                 "a product of two objectives need not be convex; multiply an objective by a "
@@ -253,7 +230,7 @@ class SumObjective(Objective):
         return expression + math.log(self.factors[0]), constraints
 
     def subsample(self) -> SumObjective | None:
-        """Return the sum of fewer samples where terms have many; None without such terms."""
+        """Return the sum with the subsamples of terms that have many samples; None if none has."""
         offered = [getattr(objective, "subsample", lambda: None)() for objective in self.objectives]
         if all(objective is None for objective in offered):
             return None
@@ -294,14 +271,11 @@ class SumPoint(Point):
         return float(self._summed(lambda part: part.value))
 
     def logarithm(self) -> MultipleLogarithm:
-        """Return the logarithm of a multiple, for objectives with `log_convex`."""
-        only: Any = self.parts[0]
-        return MultipleLogarithm(only.logarithm(), self.objective.factors[0])
+        return MultipleLogarithm(self.parts[0].logarithm(), self.objective.factors[0])
 
     @property
     def estimates_curvature(self) -> bool:
-        """Whether second derivatives of a term are those of a subsample."""
-        return any(getattr(part, "estimates_curvature", False) for part in self.parts)
+        return any(part.estimates_curvature for part in self.parts)
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -333,7 +307,7 @@ class SumPoint(Point):
         Lowered tangents of the terms add up to one of the sum ("Proposition: round-off of the
         certificate"), with ``g_i² = Σ_k c_k g_ki²`` by the inequality of Cauchy and Schwarz.
         """
-        stated = [round_off_at(part) for part in self.parts]
+        stated = [part.round_off() for part in self.parts]
         own = (len(self.parts) + 1) * UNIT
         sizes = self._summed(lambda part: abs(part.value))
         with np.errstate(over="ignore", invalid="ignore"):

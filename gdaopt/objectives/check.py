@@ -19,7 +19,6 @@ from gdaopt.linalg.entries import Edges, all_edges, matrix_of
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
-from gdaopt.objectives.round_off import round_off_at
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import underflow_ignored
@@ -29,6 +28,7 @@ __all__ = ["check_gradient", "check_objective"]
 _STEP = 1e-5
 _TOLERANCE = 1e-5
 _CURVATURE = 10  # curvatures may be differences of gradients, which have fewer digits
+_SAME = 1e-8  # of what is computed in two ways
 _LENGTH = 0.1  # of directions, where metrics are about 1
 
 
@@ -65,23 +65,16 @@ def check_objective(
     tolerance = number("tolerance", tolerance, above=0)
     n_metrics = integer("n_metrics", n_metrics, at_least=1)
     rng = np.random.default_rng(integer("seed", seed, at_least=0))
+    size = objective.n_features
     for _ in range(n_metrics):
-        metric = _random_metric(objective.n_features, rng)
+        weights = np.triu(rng.random((size, size)) / (2 * size), 1)
+        metric = generalized_laplacian(weights + weights.T, rng.uniform(0.2, 0.8, size))
         point = objective.at(metric)
-        gradient = point.gradient()
-        _compare("the gradient is symmetric", gradient, gradient.T, 1e-10)
-        _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient), 1e-8)
-        for column in range(objective.n_features):
-            _compare("gradient_column", point.gradient_column(column), gradient[:, column], 1e-8)
-        rows, columns = (index[::2] for index in all_edges(objective.n_features))
-        entries = point.gradient_entries((rows, columns))
-        found = np.concatenate([entries.on_diagonal, entries.on_edges])
-        expected = np.concatenate([np.diagonal(gradient), gradient[rows, columns]])
-        _compare("gradient_entries", found, expected, 1e-8)
-        for direction in _random_directions(objective.n_features, rng):
+        _check_gradients(point)
+        for direction in _random_directions(size, rng):
             _check_line(objective, point, direction, tolerance)
-        support = rng.integers(objective.n_features, size=(3, 2))
-        _check_atoms(point, Atoms(support, _unit_vectors(3, 2, rng)), tolerance)
+        atoms = Atoms(rng.integers(size, size=(3, 2)), _unit_vectors(3, 2, rng))
+        _check_atoms(point, atoms, tolerance)
 
 
 def check_gradient(
@@ -95,7 +88,10 @@ def check_gradient(
     finite is outside of the objective's domain and says nothing. Entries of the diagonal and of the
     edges change by some millionths, for which the metric needs room.
     """
-    direction = _random_change(point.metric, edges, rng)
+    size = len(point.metric)
+    scales = np.sqrt(np.diagonal(point.metric))
+    change = matrix_of(rng.standard_normal(size + len(edges[0])), size, edges)
+    direction = DenseDirection(_LENGTH / math.sqrt(size) * change * np.outer(scales, scales))
     gradient, here = point.gradient(), point.value
     slope = direction.inner(gradient)
     ahead, behind = (
@@ -103,7 +99,7 @@ def check_gradient(
         for side in _beside(objective, point, direction)
     )
     quotients = sorted([(ahead - here) / _STEP, (here - behind) / _STEP])
-    allowed = _TOLERANCE * (abs(here) + abs(slope)) + 2 * round_off_at(point).value / _STEP
+    allowed = _TOLERANCE * (abs(here) + abs(slope)) + 2 * point.round_off().value / _STEP
     if not quotients[0] - allowed <= slope <= quotients[1] + allowed:
         raise InvalidInputError(
             f"the gradient of {shortened(objective)} is wrong: along a random direction its slope "
@@ -119,99 +115,93 @@ def check_gradient(
         )
 
 
-def _random_change(metric: FloatArray, edges: Edges, rng: np.random.Generator) -> DenseDirection:
-    """Return a direction in the diagonal and the edges, small next to the metric."""
-    size = len(metric)
-    scales = np.sqrt(np.diagonal(metric))
-    change = matrix_of(rng.standard_normal(size + len(edges[0])), size, edges)
-    return DenseDirection(_LENGTH / math.sqrt(size) * change * np.outer(scales, scales))
-
-
-def _beside(objective: Objective, point: Point, direction: Direction) -> tuple[Point, Point]:
+def _beside(objective: Objective, point: Point, direction: Direction) -> list[Point]:
     """Return the objective a step ahead and a step behind."""
-    ahead, behind = (direction.added_to(point.metric, step) for step in (_STEP, -_STEP))
-    return objective.at(ahead), objective.at(behind)
+    return [objective.at(direction.added_to(point.metric, step)) for step in (_STEP, -_STEP)]
+
+
+def _check_gradients(point: Point) -> None:
+    """Check that the gradient is symmetric, and that its parts are those of the whole."""
+    gradient = point.gradient()
+    _compare("the gradient is symmetric", gradient, gradient.T, 1e-10)
+    _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient))
+    columns = np.array([point.gradient_column(column) for column in range(len(gradient))])
+    _compare("gradient_column", columns, gradient)
+    rows, others = edges = tuple(index[::2] for index in all_edges(len(gradient)))
+    entries = point.gradient_entries((rows, others))
+    _compare("gradient_entries", entries.on_diagonal, np.diagonal(gradient))
+    if len(rows):
+        _compare("gradient_entries", entries.on_edges, gradient[edges])
 
 
 def _check_line(objective: Objective, point: Point, direction: Direction, tolerance: float) -> None:
-    line = point.line(direction)
-    kind = type(direction).__name__
+    line, along = point.line(direction), f"along a {type(direction).__name__}"
     ahead, behind = _beside(objective, point, direction)
-    scale = abs(point.value) + abs(point.line(direction).derivatives(0.0)[0])
-    _compare(f"the line's value along a {kind}", line.value(_STEP), ahead.value, 1e-10, scale)
     slope, curvature = line.derivatives(0.0)
+    scale = abs(point.value) + abs(slope)
+    _compare(f"the line's value {along}", line.value(_STEP), ahead.value, 1e-10, scale)
     difference = (ahead.value - behind.value) / (2 * _STEP)
-    _compare(f"the line's slope along a {kind}", slope, difference, tolerance, scale)
+    _compare(f"the line's slope {along}", slope, difference, tolerance, scale)
     inner = direction.inner(point.gradient())
-    _compare(f"the gradient along a {kind}", inner, difference, tolerance, scale)
-    slopes = (line.derivatives(_STEP)[0], line.derivatives(-_STEP)[0])
-    second = (slopes[0] - slopes[1]) / (2 * _STEP)
+    _compare(f"the gradient {along}", inner, difference, tolerance, scale)
+    second = (line.derivatives(_STEP)[0] - line.derivatives(-_STEP)[0]) / (2 * _STEP)
     if not np.isnan(curvature):
-        _compare(f"the line's curvature along a {kind}", curvature, second, tolerance, scale)
+        _compare(f"the line's curvature {along}", curvature, second, tolerance, scale)
     if second < -tolerance * scale and getattr(objective, "convex", True):
         raise InvalidInputError(
-            f"the objective is not convex: its second derivative along a {kind} is {second:.3g}"
+            f"the objective is not convex: its second derivative {along} is {second:.3g}"
         )
     moved = point.moved(direction, _STEP)
-    _compare(f"the metric moved along a {kind}", moved.metric, ahead.metric, 1e-12)
-    _compare(f"the value moved along a {kind}", moved.value, ahead.value, 1e-10, scale)
-    _compare(f"the gradient moved along a {kind}", moved.gradient(), ahead.gradient(), 1e-8)
+    _compare(f"the metric moved {along}", moved.metric, ahead.metric, 1e-12)
+    _compare(f"the value moved {along}", moved.value, ahead.value, 1e-10, scale)
+    _compare(f"the gradient moved {along}", moved.gradient(), ahead.gradient())
 
 
 def _check_atoms(point: Point, atoms: Atoms, tolerance: float) -> None:
     slopes, curvature = point.slopes(atoms), point.curvature(atoms)
-    _compare("slopes", slopes, atoms.quadratic_forms(point.gradient()), 1e-8)
-    ahead, behind = (
-        [
-            point.moved(AtomsDirection(np.array([step]), atoms[k : k + 1]), 1.0).slopes(atoms)
-            for k in range(len(atoms))
-        ]
-        for step in (_STEP, -_STEP)
-    )
-    differences = (np.array(ahead) - np.array(behind)) / (2 * _STEP)
+    _compare("slopes", slopes, atoms.quadratic_forms(point.gradient()))
     scale = float(np.abs(slopes).max()) + float(np.abs(curvature).max())
-    _compare("curvature", curvature, differences, _CURVATURE * tolerance, scale)
+    for k in range(len(atoms)):
+        direction = AtomsDirection(np.ones(1), atoms[k : k + 1])
+        ahead, behind = (point.moved(direction, step).slopes(atoms) for step in (_STEP, -_STEP))
+        difference = (ahead - behind) / (2 * _STEP)
+        _compare("curvature", curvature[k], difference, _CURVATURE * tolerance, scale)
 
 
 def _compare(
     what: str,
     found: float | FloatArray,
     expected: float | FloatArray,
-    tolerance: float,
+    tolerance: float = _SAME,
     scale: float | None = None,
 ) -> None:
     """Raise when the largest difference exceeds `tolerance` times the scale."""
-    error = float(np.max(np.abs(np.asarray(found) - np.asarray(expected))))
-    size = float(np.max(np.abs(np.asarray(expected)))) if scale is None else scale
+    error = float(np.abs(np.subtract(found, expected)).max())
+    size = float(np.abs(expected).max()) if scale is None else scale
     if not error <= tolerance * size:
         raise InvalidInputError(
             f"{what}: error {error:.3g} exceeds {tolerance:g} of the scale {size:.3g}"
         )
 
 
-def _random_metric(size: int, rng: np.random.Generator) -> FloatArray:
-    """Return a positive definite graph metric of trace about K."""
-    weights = rng.random((size, size)) / (2 * size)
-    weights = np.triu(weights, 1) + np.triu(weights, 1).T
-    return generalized_laplacian(weights, rng.uniform(0.2, 0.8, size))
-
-
 def _random_directions(size: int, rng: np.random.Generator) -> list[Direction]:
-    """Return one direction of each kind, of norm about 0.1."""
-    dense = rng.standard_normal((size, size)) * 0.1 / size
+    """Return one direction of each kind, of norm about `_LENGTH`."""
+    dense = rng.standard_normal((size, size)) * _LENGTH / size
     directions: list[Direction] = [
-        DiagonalDirection(rng.standard_normal(size) * 0.1),
+        DiagonalDirection(rng.standard_normal(size) * _LENGTH),
         DenseDirection(dense + dense.T),
-        AtomsDirection(np.array([0.1]), Atoms.of_vectors(_unit_vectors(1, size, rng))),
+        AtomsDirection(np.array([_LENGTH]), Atoms.of_vectors(_unit_vectors(1, size, rng))),
     ]
     if size > 1:
         column = int(rng.integers(size))
-        change = rng.standard_normal(size) * 0.1 / np.sqrt(size)
+        change = rng.standard_normal(size) * _LENGTH / np.sqrt(size)
         change[column] = 0.0
-        directions.append(ColumnDirection(column, change))
         support = np.array([[0, size - 1], [size - 1, size - 2]])
         atoms = Atoms(support, _unit_vectors(2, 2, rng))
-        directions.append(AtomsDirection(np.array([0.1, -0.05]), atoms))
+        directions += [
+            ColumnDirection(column, change),
+            AtomsDirection(np.array([_LENGTH, -_LENGTH / 2]), atoms),
+        ]
     return directions
 
 

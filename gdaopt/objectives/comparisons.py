@@ -8,8 +8,9 @@ the larger distance of the first comparison, then of the second, and so on.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,8 @@ from gdaopt.objectives.pairs import (
 )
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
 
@@ -58,7 +57,8 @@ class TripletLoss(DistanceLoss):
     def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
         """Return the trace of the isotropic metric that pulls as much as triplets at distance 0.
 
-        The squares are the mean squared differences of the near samples, for each feature.
+        The squares are the mean squared differences of the near samples by features ("Proposition:
+        trace bounds of isotropic metrics").
         """
         if not self.pull:
             raise nothing_pulls("push_weight=1")
@@ -121,12 +121,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
     tested = True
 
     def __init__(
-        self,
-        X: Any,
-        triplets: Any,
-        push_weight: float,
-        margin: float,
-        function: ScalarFunction,
+        self, X: Any, triplets: Any, push_weight: float, margin: float, function: ScalarFunction
     ) -> None:
         push = number("push_weight", push_weight, above=0, at_most=1)
         features = checked_samples(X)
@@ -138,15 +133,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
         super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss)
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        Under an isotropic metric of larger trace the pull costs more than all triplets at M = 0.
-
-        Raises
-        ------
-        InvalidInputError
-            Where nothing pulls: ``push_weight=1``, or near samples that all coincide.
-        """
+        """Return the trace beyond which the pull costs more than all triplets at M = 0."""
         features = self.pairs.features
         near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
         return self.loss.auto_trace_bound((near**2).mean(axis=0))
@@ -157,8 +144,6 @@ class _TripletObjective(PairObjective[TripletLoss]):
         return self.loss.push * self.loss.function.max_curvature * fourth
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         near, far, constraints = _compared_distances(self.pairs, metric)
         pushed = self.loss.function.to_cvxpy(self.loss.margin + near - far)
         return self.loss.pull * cp.sum(near) + self.loss.push * cp.sum(pushed), constraints
@@ -224,9 +209,8 @@ class LogisticTriplets(_TripletObjective):
     """Logistic losses of triplets.
 
     ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ log(1 + exp(m + δ_ij(M) - δ_il(M)))]`` over n triplets
-    (i, j, l): sample i is to be nearer to j than to l. The logistic term is the negative
-    log-likelihood where that is so with the probability ``1 / (1 + exp(m + δ_ij - δ_il))``. Q is
-    convex.
+    (i, j, l): the negative log-likelihood where sample i is nearer to j than to l with the
+    probability ``1 / (1 + exp(m + δ_ij - δ_il))``. Q is convex.
 
     Parameters
     ----------
@@ -240,11 +224,6 @@ class LogisticTriplets(_TripletObjective):
     InvalidInputError
         As for `TripletHinge`.
 
-    Notes
-    -----
-    The hinge of `TripletHinge`, made smooth in the way of `LogisticPairs`; "Definition: losses of
-    distances" in ``docs/theory``.
-
     Examples
     --------
     >>> loss = LogisticTriplets([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5]], [[0, 1, 2]])
@@ -253,17 +232,13 @@ class LogisticTriplets(_TripletObjective):
     """
 
     def __init__(
-        self,
-        X: Any,
-        triplets: Any,
-        *,
-        push_weight: float = 0.5,
-        margin: float = 0.0,
+        self, X: Any, triplets: Any, *, push_weight: float = 0.5, margin: float = 0.0
     ) -> None:
         margin = number("margin", margin, at_least=0)
         super().__init__(X, triplets, push_weight, margin, Logistic())
 
 
+@dataclass(frozen=True, eq=False)
 class LSMLLoss(DistanceLoss):
     """``w Σ (√x - √y)²`` over the pairs of distances with x > y."""
 
@@ -271,11 +246,10 @@ class LSMLLoss(DistanceLoss):
     value_roundings = 24.0
     coefficient_roundings = 16.0
 
-    def __init__(self, weight: float) -> None:
-        self._weight = weight
+    weight: float
 
     def at(self, _block: Block, distances: FloatArray) -> _Violated:
-        return _Violated(self._weight, distances)
+        return _Violated(self.weight, distances)
 
 
 class _Violated(BlockLoss):
@@ -400,8 +374,6 @@ class LSML(PairObjective[LSMLLoss]):
 
         A term is the least ``(x + s) + y - 2t`` with s ≥ 0 and ``t² ≤ (x + s) y``.
         """
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         size = len(self.quadruplets)
         near, far, constraints = _compared_distances(self.pairs, metric)
         raised = near + cp.Variable(size, nonneg=True)

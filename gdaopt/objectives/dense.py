@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
+from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -29,10 +29,38 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["DenseObjective", "DensePoint", "FunctionObjective"]
+__all__ = ["DenseObjective", "DensePoint", "Evaluation", "FunctionObjective"]
 
 _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
+
+
+class Evaluation(Protocol):
+    """Value and gradient at one metric, each computed when it is asked for."""
+
+    @property
+    def value(self) -> float:
+        """``Q(M)``."""
+
+    def gradient(self) -> FloatArray:
+        """Return ``∇Q(M)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What `value` and `gradient` of an objective return."""
+
+    objective: DenseObjective
+    metric: FloatArray
+
+    @property
+    def value(self) -> float:
+        name = f"{type(self.objective).__name__}.value"
+        return float(_returned(self.objective.value(self.metric), (), name))
+
+    def gradient(self) -> FloatArray:
+        name = f"{type(self.objective).__name__}.gradient"
+        return _returned(self.objective.gradient(self.metric), self.metric.shape, name)
 
 
 class DenseObjective(Objective):
@@ -48,7 +76,6 @@ class DenseObjective(Objective):
     log_convex, convex, tested : bool
         See `Objective`. Set `tested` once `gdaopt.check_objective` has passed: runs then leave out
         their own check of the gradient, which takes two values at the start and a few at the end.
-        With ``convex = False`` runs end as *stationary*, and carry no certificate.
 
     Examples
     --------
@@ -93,12 +120,16 @@ class DenseObjective(Objective):
     def to_cvxpy(self, metric: Expression) -> Terms:
         return self.expression(metric), []
 
-    def round_off(self, point: Point) -> RoundOff:
+    def round_off(self, point: DensePoint) -> RoundOff:
         """Return how exact value and gradient are; override it where they lose more digits."""
         return assumed_round_off(point)
 
+    def evaluated(self, metric: FloatArray) -> Evaluation:
+        """Return value and gradient; override it where they share results."""
+        return _Asked(self, metric)
+
     def at(self, metric: FloatArray) -> DensePoint:
-        return DensePoint(self, metric.copy())
+        return DensePoint(self, symmetric_matrix("metric", metric, self.n_features))
 
 
 class DensePoint(MatrixPoint):
@@ -107,24 +138,22 @@ class DensePoint(MatrixPoint):
     objective: DenseObjective
 
     @cached_property
-    def value(self) -> float:
-        name = f"{type(self.objective).__name__}.value"
-        return float(_returned(self.objective.value(self.metric), (), name))
+    def evaluation(self) -> Evaluation:
+        """What the objective computes here."""
+        return self.objective.evaluated(self.metric)
 
-    def logarithm(self) -> Logarithm:
-        """Return ``log Q`` at M, for objectives with `log_convex`."""
-        return Logarithm(self)
+    @cached_property
+    def value(self) -> float:
+        return self.evaluation.value
 
     @cached_property
     def _gradient(self) -> FloatArray:
-        name = f"{type(self.objective).__name__}.gradient"
-        return read_only(_returned(self.objective.gradient(self.metric), self.metric.shape, name))
+        return read_only(self.evaluation.gradient())
 
     def gradient(self) -> FloatArray:
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        """Return what the objective says."""
         return self.objective.round_off(self)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -146,35 +175,10 @@ class DensePoint(MatrixPoint):
     def line(self, direction: Direction) -> _DenseLine:
         return _DenseLine(self, direction)
 
-    def moved(self, direction: Direction, gamma: float) -> DensePoint:
-        return self.objective.at(direction.added_to(self.metric, gamma))
-
     def vanished(self) -> str | None:
         if not (math.isfinite(self.value) and np.isfinite(self._gradient).all()):
             return f"the objective or its gradient is not finite here (value {self.value})"
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class Logarithm(Derivatives):
-    """``log Q`` from Q itself, -inf where Q is not positive.
-
-    With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
-    """
-
-    of: Derivatives
-
-    @property
-    def value(self) -> float:
-        return math.log(self.of.value) if self.of.value > 0 else -math.inf
-
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        return self.of.slopes(atoms) / self.of.value
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        slopes = self.slopes(atoms)
-        curvature: FloatArray = self.of.curvature(atoms) / self.of.value
-        return curvature - np.outer(slopes, slopes)
 
 
 class _DenseLine(Line):
@@ -182,14 +186,13 @@ class _DenseLine(Line):
 
     def __init__(self, point: DensePoint, direction: Direction) -> None:
         self.direction = direction
-        self._point = self._last_point = point
-        self._last = 0.0
+        self._point = point
+        self._last = 0.0, point
 
-    def _at(self, gamma: float) -> Point:
-        if gamma != self._last:
-            self._last_point = self._point.moved(self.direction, gamma)
-            self._last = gamma
-        return self._last_point
+    def _at(self, gamma: float) -> DensePoint:
+        if gamma != self._last[0]:
+            self._last = gamma, self._point.moved(self.direction, gamma)
+        return self._last[1]
 
     def value(self, gamma: float) -> float:
         return self._at(gamma).value
@@ -224,8 +227,7 @@ class FunctionObjective(DenseObjective):
         K, the size of the metric matrices.
     convex : bool, optional
         Say False for a function that is not convex: runs then end as *stationary*, and carry no
-        certificate. A run that sees a value below its lower bound is an error; beyond that nobody
-        checks that a function is convex, and `gdaopt.check_objective` tries.
+        certificate. `gdaopt.check_objective` tries whether it is.
     expression : callable, optional
         Q as a function of a symmetric CVXPY expression, for the methods ``"sdp"`` and ``"socp"``.
 
@@ -234,12 +236,6 @@ class FunctionObjective(DenseObjective):
     InvalidInputError
         When it is no function; and at its first call, which is at the identity matrix when the
         objective is made, when it does not return a number and a K×K array without NaN.
-
-    Notes
-    -----
-    Runs compare the gradient with differences of values, at the start and at the end, and raise
-    `gdaopt.errors.InvalidInputError` where it is wrong. Set the attribute `tested` to True to leave
-    that out.
 
     Examples
     --------
@@ -295,8 +291,9 @@ class FunctionObjective(DenseObjective):
         self.convex = flag("convex", convex)
         self._function = value_and_gradient
         self._expression_of = expression
-        value, gradient = self.value_and_gradient(np.eye(self.n_features))
-        if np.isnan(value) or (np.isfinite(value) and np.isnan(gradient).any()):
+        found = self.evaluated(np.eye(self.n_features))
+        value = found.value
+        if np.isnan(value) or (np.isfinite(value) and np.isnan(found.gradient()).any()):
             what = "the value" if np.isnan(value) else "the gradient"
             raise InvalidInputError(
                 f"{shortened(value_and_gradient)} returns NaN in {what} at the identity matrix; it "
@@ -307,7 +304,7 @@ class FunctionObjective(DenseObjective):
         name = getattr(self._function, "__name__", type(self._function).__name__)
         return f"FunctionObjective({name})"
 
-    def value_and_gradient(self, metric: FloatArray) -> tuple[float, FloatArray]:
+    def evaluated(self, metric: FloatArray) -> Evaluation:
         """Call the function; refuse what is no pair of a number and a K×K array."""
         name, size = shortened(self._function), self.n_features
         found = self._function(metric)
@@ -317,17 +314,13 @@ class FunctionObjective(DenseObjective):
             )
         value = float(_returned(found[0], (), f"{name}, as its value,"))
         matrix = _returned(found[1], (size, size), f"{name}, as its gradient,")
-        symmetric: FloatArray = (matrix + matrix.T) / 2
-        return value, symmetric
-
-    def at(self, metric: FloatArray) -> FunctionPoint:
-        return FunctionPoint(self, symmetric_matrix("metric", metric, self.n_features))
+        return _Returned(value, (matrix + matrix.T) / 2)
 
     def value(self, metric: FloatArray) -> float:
-        return self.value_and_gradient(metric)[0]
+        return self.evaluated(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        return self.value_and_gradient(metric)[1]
+        return self.evaluated(metric).gradient()
 
     def expression(self, metric: Expression) -> Expression:
         if self._expression_of is None:
@@ -338,19 +331,12 @@ class FunctionObjective(DenseObjective):
         return self._expression_of(metric)
 
 
-class FunctionPoint(DensePoint):
-    """A function at one metric, which is called once for value and gradient."""
+@dataclass(frozen=True, eq=False)
+class _Returned:
+    """What a function has returned."""
 
-    objective: FunctionObjective
+    value: float
+    matrix: FloatArray
 
-    @cached_property
-    def _found(self) -> tuple[float, FloatArray]:
-        return self.objective.value_and_gradient(self.metric)
-
-    @cached_property
-    def value(self) -> float:
-        return self._found[0]
-
-    @cached_property
-    def _gradient(self) -> FloatArray:
-        return read_only(self._found[1])
+    def gradient(self) -> FloatArray:
+        return self.matrix

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -17,11 +16,9 @@ from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.dense import DenseObjective, DensePoint
 from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason, shortened
-from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["CvxpyObjective", "ExpressionTree", "Tape"]
 
@@ -79,8 +76,6 @@ class CvxpyObjective(DenseObjective):
     tested = True
 
     def __init__(self, expression: Callable[[Expression], Expression], n_features: int) -> None:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         super().__init__(n_features)
         if isinstance(expression, cp.Expression):
             raise InvalidInputError(
@@ -103,8 +98,8 @@ class CvxpyObjective(DenseObjective):
     def __repr__(self) -> str:
         return f"CvxpyObjective({self.tree})"
 
-    def at(self, metric: FloatArray) -> ExpressionPoint:
-        return ExpressionPoint(self, symmetric_matrix("metric", metric, self.n_features))
+    def evaluated(self, metric: FloatArray) -> Tape:
+        return self.tree.at(metric)
 
     def value(self, metric: FloatArray) -> float:
         return self.tree.at(metric).value
@@ -113,9 +108,14 @@ class CvxpyObjective(DenseObjective):
         """Return ``∇Q(M)``, or a subgradient; NaN outside of the domain."""
         return self.tree.at(metric).gradient()
 
-    def expression(self, metric: Expression) -> Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
+    def round_off(self, point: DensePoint) -> RoundOff:
+        """Return how exact value and gradient are assumed to be, by the terms they are sums of."""
+        tape = cast(Tape, point.evaluation)
+        sizes, relative = tape.gradient(sizes=True), assumed_roundings(self.n_features)
+        terms = abs(tape.value) + float((sizes * np.abs(point.metric)).sum())
+        return RoundOff(relative * terms, np.sqrt(relative * sizes.max(axis=1)))
 
+    def expression(self, metric: Expression) -> Expression:
         try:
             found = self._expression_of(metric)
         except Exception as error:
@@ -130,30 +130,6 @@ class CvxpyObjective(DenseObjective):
                 "atoms, and write functions of arrays as gdaopt.FunctionObjective"
             )
         return found
-
-
-class ExpressionPoint(DensePoint):
-    """A CVXPY expression at one metric: value and gradient share intermediate results."""
-
-    objective: CvxpyObjective
-
-    @cached_property
-    def _tape(self) -> Tape:
-        return self.objective.tree.at(self.metric)
-
-    @cached_property
-    def value(self) -> float:
-        return self._tape.value
-
-    @cached_property
-    def _gradient(self) -> FloatArray:
-        return read_only(self._tape.gradient())
-
-    def round_off(self) -> RoundOff:
-        """Return how exact value and gradient are assumed to be, by the terms they are sums of."""
-        sizes, relative = self._tape.gradient(sizes=True), assumed_roundings(len(self.metric))
-        terms = abs(self.value) + float((sizes * np.abs(self.metric)).sum())
-        return RoundOff(relative * terms, np.sqrt(relative * sizes.max(axis=1)))
 
 
 def _check(expression: cp.Expression, variable: cp.Variable) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_objective import PairObjective, stratified
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -22,7 +22,7 @@ from gdaopt.objectives.pairs import (
 from gdaopt.objectives.pairs.expressions import distinct_differences
 from gdaopt.objectives.pairs.passes import PairValues
 from gdaopt.objectives.protocol import Expression, Terms
-from gdaopt.objectives.subsamples import stratified
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -42,11 +42,7 @@ def _drawn(
 
 
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, given the numbers ``δ_p - log w_p``.
-
-    All sums are taken over ``exp(-(δ - log w) - shift)`` with the largest exponent as the shift, so
-    that the logarithm of the sum and its derivatives do not underflow.
-    """
+    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``; the shift is the largest exponent."""
 
     sign = -1.0
     is_exponential = True
@@ -120,9 +116,8 @@ class ExponentialLine(LossLine):
     def balance(self, gamma: float) -> tuple[float, float]:
         """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope.
 
-        The slope is the sum of two parts, one for each sign of η, whose logarithms are nearly
-        linear in γ, however many decades Q changes over. Where one part is missing or leaves
-        floating point, h is infinite and h' is NaN.
+        These are the sums over each sign of η, whose logarithms are nearly linear in γ. Where one
+        is missing or leaves floating point, h is infinite and h' is NaN.
         """
         rising = falling = rising_rate = falling_rate = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -185,14 +180,7 @@ class GLR(PairObjective[Exponentials]):
 
     tested = True
 
-    def __init__(
-        self,
-        X: Any,
-        z: Any,
-        *,
-        sample_weight: Any = None,
-        pairs: Any = None,
-    ) -> None:
+    def __init__(self, X: Any, z: Any, *, sample_weight: Any = None, pairs: Any = None) -> None:
         found = weighted_pairs(X, z, sample_weight, pairs)
         draw = _drawn if isinstance(found, SignalPairs) else None
         super().__init__(found, Exponentials(found.n_pairs), draw=draw)
@@ -210,13 +198,7 @@ class GLR(PairObjective[Exponentials]):
     def lipschitz(self, min_eigenvalue: float) -> float:
         """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
 
-        L is a Lipschitz constant of the gradient over all ``M ⪰ ρI`` (see "Lemma: Lipschitz
-        constant of the regulariser" in ``docs/theory``).
-
-        Examples
-        --------
-        >>> round(GLR([[0.0], [1.0]], [1, -1]).lipschitz(0.0), 12)
-        8.0
+        See "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``.
         """
         assert self.log_weights is not None
         return sum(
@@ -226,15 +208,10 @@ class GLR(PairObjective[Exponentials]):
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each pair of different signal."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         exponents, constraints = self._exponents(metric)
         return cp.sum(cp.exp(exponents)), constraints
 
     def log_to_cvxpy(self, metric: Expression) -> Terms:
-        """Return log Q for CVXPY."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         exponents, constraints = self._exponents(metric)
         return cp.log_sum_exp(exponents), constraints
 

@@ -19,6 +19,7 @@ from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["GMML"]
@@ -220,8 +221,6 @@ class GMML(Objective):
         return -2 * smallest_eigenvalue(-self.dissimilar) / min_eigenvalue**3
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         values, vectors = eigh(self.dissimilar)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []

@@ -22,6 +22,7 @@ from gdaopt.objectives.pairs.blocks import classes_of, own_classes
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
 
@@ -57,20 +58,13 @@ def target_neighbors(features: FloatArray, codes: Codes, n_neighbors: int) -> In
 class LMNNLoss(TripletLoss):
     """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over ordered pairs of samples, sorted by class.
 
-    j are the target neighbours of sample i, in a row of `targets`, l the samples of other classes,
-    and h is a smoothed hinge.
+    j are the target neighbours of sample i, in a row of `targets`, and l the samples of other
+    classes.
     """
 
-    def __init__(
-        self,
-        codes: Codes,
-        targets: Indices,
-        pull: float,
-        push: float,
-        margin: float,
-        hinge: SmoothHinge,
-    ) -> None:
-        super().__init__(pull, push, margin, hinge)
+    def __init__(self, codes: Codes, targets: Indices, *options: Any) -> None:
+        super().__init__(*options)
+        self.codes = codes
         self.targets = targets
         self.classes = classes_of(codes)
         self.coefficient_roundings = float(len(codes) + 32)  # sums over impostors
@@ -133,10 +127,8 @@ class LMNN(PairObjective[LMNNLoss]):
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,)
-        Class labels: numbers, booleans or texts.
+    X, y
+        As for `MCML`.
     n_neighbors : int, optional
         k; each class must have more samples than that.
     push_weight : float, optional
@@ -149,8 +141,7 @@ class LMNN(PairObjective[LMNNLoss]):
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, a class that has no more than n_neighbors samples, or a weight, a
+        As for `MCML`, and for a class that has no more than n_neighbors samples, or a weight, a
         margin or a width that is out of its range.
 
     Notes
@@ -196,20 +187,10 @@ class LMNN(PairObjective[LMNNLoss]):
         targets = target_neighbors(features, codes, n_neighbors)
         weights = (1 - push) / targets.size, push / targets.size
         loss = LMNNLoss(codes, targets, *weights, margin, SmoothHinge(width))
-        self._codes = codes
         super().__init__(RectanglePairs.ordered(features), loss)
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        Under an isotropic metric of larger trace the pull on a sample costs more than k impostors
-        at distance 0, which would outvote its k target neighbours.
-
-        Raises
-        ------
-        InvalidInputError
-            Where nothing pulls: ``push_weight=1``, or target neighbours that all coincide.
-        """
+        """Return the trace beyond which the pull on a sample costs more than k impostors."""
         features, targets = self.pairs.features, self.loss.targets
         squares = ((features[:, None] - features[targets]) ** 2).mean(axis=(0, 1))
         return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
@@ -221,18 +202,16 @@ class LMNN(PairObjective[LMNNLoss]):
         for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
             fourth = squares**2
             near = np.take_along_axis(fourth, triplets.targets[block.rows], axis=1).sum(axis=1)
-            is_other = np.not_equal.outer(self._codes[block.rows], self._codes)
+            is_other = np.not_equal.outer(triplets.codes[block.rows], triplets.codes)
             total += float(near @ is_other.sum(axis=1))
             total += n_targets * float(fourth[is_other].sum())
         return triplets.push * triplets.function.max_curvature * total
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one hinge for each triplet."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
-        triplets, size = self.loss, len(self._codes)
+        triplets, size = self.loss, len(self.loss.codes)
         distances, position, constraints = all_distances(self.pairs.features, metric)
-        sample, impostor = np.nonzero(np.not_equal.outer(self._codes, self._codes))
+        sample, impostor = np.nonzero(np.not_equal.outer(triplets.codes, triplets.codes))
         expression: cp.Expression = cp.Constant(0.0)
         for targets in triplets.targets.T:
             near = distances[position[np.arange(size), targets]]

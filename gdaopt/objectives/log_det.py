@@ -21,6 +21,7 @@ from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 __all__ = ["LogDet", "largest_trace"]
@@ -204,10 +205,9 @@ class LogDet(Objective):
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return the optimum over a spanning forest of the largest correlations.
+        """Return the optimum over a spanning forest of the largest correlations, or else I.
 
-        It has a closed form ("Proposition: bridges"). Where S has no positive diagonal, it is the
-        identity matrix.
+        It has a closed form ("Proposition: bridges"), where S has a positive diagonal.
         """
         variances = np.diagonal(self.covariance)
         if not variances.min() > 0:
@@ -220,24 +220,14 @@ class LogDet(Objective):
         return with_bridges(np.diag(1 / variances), variances, edges, self.covariance)
 
     def auto_trace_bound(self) -> float:
-        """Return a bound of the optimum's trace over graph metrics.
-
-        See "Proposition: trace of the most likely metric".
-
-        Raises
-        ------
-        InvalidInputError
-            Where the likelihood has no maximum.
-        """
+        """Return a bound of the optimum's trace over graph metrics (see `largest_trace`)."""
         return largest_trace(self.covariance, all_edges(self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:
-        """Return ``1/ρ²``: how fast M⁻¹ can change over ``M ⪰ ρI``; None for ρ = 0."""
+        """Return ``1/ρ²``; None for ρ = 0."""
         return min_eigenvalue**-2 if min_eigenvalue > 0 else None
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
 
     def conic_bytes(self) -> float:
@@ -247,21 +237,8 @@ class LogDet(Objective):
 def largest_trace(covariance: FloatArray, edges: Edges) -> float:
     """Return a bound of the trace of the most likely graph metric with some edges.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (K, K)
-        S.
-    edges : tuple of two ndarrays of int
-        Rows and columns of the pairs that may have an edge.
-
-    Raises
-    ------
-    InvalidInputError
-        Where the likelihood has no maximum.
-
-    Notes
-    -----
-    "Proposition: trace of the most likely metric".
+    See "Proposition: trace of the most likely metric". Where the likelihood has no maximum, that is
+    an error.
 
     Examples
     --------

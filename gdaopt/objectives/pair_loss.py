@@ -26,7 +26,6 @@ from gdaopt.objectives.pairs.passes import (
     exponential,
 )
 from gdaopt.objectives.protocol import Line
-from gdaopt.objectives.subsamples import Thinning
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -43,6 +42,8 @@ NEGLIGIBLE = 1e-9
 
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
+_MODEL_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
+_PAIRS_SHARE = 1 / 256  # of all pairs, in between
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
 
 KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
@@ -70,10 +71,7 @@ class BlockLoss(ABC):
         """
 
     def factors(self, changes: Changes) -> FloatArray:
-        """Return F, of shape (n, m): ``F F'`` are the second derivatives along n directions.
-
-        A loss that is not convex has no such F, and writes `curvature` in its place.
-        """
+        """Return F, of shape (n, m), such that `curvature` is ``F F'``; only convex losses can."""
         raise NotImplementedError
 
     def curvature(self, changes: Changes) -> FloatArray:
@@ -125,10 +123,7 @@ class DistanceLoss(ABC):
         """
 
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
-        """Return the loss for its second derivatives, given the numbers that are kept.
-
-        These are the distances of a block, or the coefficients where `is_exponential`.
-        """
+        """Return the loss, given the distances, or the coefficients where `is_exponential`."""
         return self.at(block, numbers)
 
     def cancelled(self, _block: Block, /) -> FloatArray | None:
@@ -147,8 +142,8 @@ class DistanceLoss(ABC):
 class LossSum:
     """``f(δ)`` over all pairs with distances δ, whose numbers are kept if memory allows it.
 
-    The coefficients are ``∂f/∂δ`` in units of ``exp(shift)``, times the sign of the loss. They are
-    computed with the value.
+    The coefficients, computed with the value, are ``∂f/∂δ`` in units of ``exp(shift)``, times the
+    sign of the loss.
     """
 
     def __init__(
@@ -171,12 +166,11 @@ class LossSum:
         return exponential(self.loss.shift)
 
     def _compute(self) -> Iterator[FloatArray]:
-        """Yield the coefficients; a complete pass knows the value."""
         self._total = yield from _coefficients(self.loss, self.pairs, self.distances)
 
     @property
     def total(self) -> Total:
-        """The loss."""
+        """The value of the loss, which a complete pass over the coefficients knows."""
         if self._total is None:
             for _ in self.coefficients:
                 pass
@@ -199,15 +193,14 @@ class LossSum:
 
         Of many pairs they are taken from some rows or some terms, always the same: Newton's method
         needs a model of the loss, and its gradient is exact. The means, of shape (n,), are first
-        subtracted from the changes of all distances. `n_represented` is the number of pairs that
-        this subsample represents; 0 for all pairs.
+        subtracted from the changes of all distances.
         """
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
         thinning = None
         if n_represented and loss.is_exponential:
-            thinning = Thinning(self.total.scaled, size, n_represented)
+            thinning = _Thinning(self.total.scaled, size, n_represented)
         every, n_values = 1, size // _SPARSE + 1
         if loss.curved_everywhere:
             every, n_values = 1 if thinning else max(1, pairs.n_pairs // _MOST_PAIRS), size
@@ -224,6 +217,25 @@ class LossSum:
                 total += at.curvature(pairs.changes(part, values, means))
         total *= pairs.n_pairs / n_seen
         return total
+
+
+class _Thinning:
+    """Leaves out most of the small terms of a sum, always the same ones, so that few represent all.
+
+    Sums over the others are right in the mean. These are enough for the second derivatives by the
+    weights of `n_atoms` atoms, and take little time beside a pass over the pairs represented.
+    """
+
+    def __init__(self, total: float, n_atoms: int, n_represented: int) -> None:
+        fewest, most = _MODEL_PAIRS
+        kept = min(max(fewest * n_atoms, _PAIRS_SHARE * n_represented), most * n_atoms)
+        self._least = total / kept
+        self._rng = np.random.default_rng(0)
+
+    def __call__(self, terms: FloatArray) -> FloatArray:
+        """Return the next terms, with 0 for each term that is left out."""
+        is_left = self._rng.random(terms.shape) * self._least < terms
+        return np.where(is_left, np.maximum(terms, self._least), 0.0)
 
 
 class LossLine(Line):

@@ -27,6 +27,7 @@ from gdaopt.objectives.scalar_functions import (
     SmoothHinge,
     Values,
 )
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, number
 
 __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparablePairs", "Term"]
@@ -34,10 +35,9 @@ __all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparablePairs", "Term"]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """The term ``w ψ(s (δ - t))`` of one kind of pairs.
+    """The term ``w ψ(s (δ - t))`` of similar pairs, or of dissimilar ones.
 
-    ψ is the function, w > 0 the weight, s the sign, 1 or -1, and t the threshold. The pairs are
-    similar ones or dissimilar ones.
+    ψ is the function, w > 0 the weight, s the sign, 1 or -1, and t the threshold.
     """
 
     similar: bool
@@ -131,8 +131,6 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one cone for each pair, as far as its term needs one."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         expression: cp.Expression = cp.Constant(0.0)
         constraints: list[cp.Constraint] = []
         features = self.pairs.features
@@ -166,19 +164,12 @@ class _Thresholds(SeparablePairs):
     ) -> None:
         weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
         upper, lower = thresholds
-        terms = (
-            Term(True, function, weight, 1.0, upper),
-            Term(False, function, weight, -1.0, lower),
-        )
+        similar = Term(True, function, weight, 1.0, upper)
         self._slack = slack
-        super().__init__(labelled, terms)
+        super().__init__(labelled, (similar, Term(False, function, weight, -1.0, lower)))
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        The pairs of one class alone cost more under an isotropic metric of larger trace than Q at
-        M = 0.
-        """
+        """Return the trace beyond which the pairs of one class alone cost more than Q at M = 0."""
         labelled, (similar, dissimilar) = self.labelled, self.terms
         of_similar, of_dissimilar = (
             float(term.function(np.array(-term.sign * term.threshold))[0])
@@ -199,10 +190,8 @@ class PairHinge(_Thresholds):
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    y : array-like of shape (N,), optional
-        Class labels: numbers, booleans or texts. Pairs of one class are similar.
+    X, y
+        As for `MCML`; pairs of one class are similar.
     upper : float, optional
         u ≥ 0: squared distance of pairs of one class that costs nothing.
     lower : float, optional
@@ -219,10 +208,9 @@ class PairHinge(_Thresholds):
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and similar or neither, pairs
-        that refer to samples that X does not have, pairs that are all similar or all dissimilar, or
-        a threshold or a width that is out of its range.
+        As for `MCML`, and for both y and similar or neither, pairs that refer to samples that X
+        does not have, pairs that are all similar or all dissimilar, or a threshold or a width that
+        is out of its range.
 
     Notes
     -----
@@ -231,7 +219,6 @@ class PairHinge(_Thresholds):
 
     Examples
     --------
-    >>> import numpy as np
     >>> hinge = PairHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"], upper=0.5)
     >>> round(hinge.value(np.eye(2)), 6)
     0.133333
@@ -282,7 +269,6 @@ class LogisticPairs(_Thresholds):
 
     Examples
     --------
-    >>> import numpy as np
     >>> ldml = LogisticPairs([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
     >>> round(ldml.value(np.eye(2)), 6)
     0.253295
@@ -352,15 +338,7 @@ class DEML(SeparablePairs):
         super().__init__(labelled, tuple(terms))
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
-
-        No isotropic metric of larger trace is a minimiser among its own multiples.
-
-        Raises
-        ------
-        InvalidInputError
-            Where nothing pulls: ``similar_weight=0``, or classes whose samples all coincide.
-        """
+        """Return the trace beyond which no isotropic metric is the best of its own multiples."""
         if not self.similar_weight:
             raise nothing_pulls("similar_weight=0")
         labelled = self.labelled

@@ -1,7 +1,6 @@
 """Objectives that are a loss of the squared distances of pairs of samples, and their points.
 
-An objective of pairs is its pairs, its loss and a docstring: value, gradient, lines, derivatives
-along atoms, round-off, memory, passes over many pairs and clusters are here, for every loss
+An objective of pairs is its pairs, its loss and a docstring; all else is here, for every loss
 ("Definition: losses of distances" in ``docs/theory``).
 """
 
@@ -25,23 +24,27 @@ from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
-from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs import Indices, Pairs
 from gdaopt.objectives.pairs.base import less
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
 from gdaopt.objectives.protocol import Derivatives, Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
-from gdaopt.objectives.subsamples import model_size, subsample_size
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 from gdaopt.support.workers import mapped
 
-__all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls"]
+__all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls", "stratified"]
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_MODEL_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
+_MODEL_SHARE = 1 / 8  # of all samples, in between
+_SMALLEST = 1000  # samples; each next size is four times the last
+_GROWTH = 4  # a subsample is at least that many times smaller than the samples it represents
+_LEAST = 2  # samples of each class
 _NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
@@ -96,9 +99,8 @@ class PairObjective(Objective, Generic[LossT]):
         """Return the same objective, whose value and gradient other machines compute.
 
         Each worker computes both for a chunk of the pairs. The samples are sent to the workers of a
-        Dask cluster once; for each metric K×K numbers are sent, and as many come back. Other
-        executors send the samples with each chunk. Second derivatives are computed on this machine,
-        and so is every result of a copy of the objective, since a client cannot be pickled.
+        Dask cluster once, and to other executors with each chunk. Second derivatives are computed
+        on this machine, and so is every result of a copy, since a client cannot be pickled.
 
         Parameters
         ----------
@@ -119,7 +121,6 @@ class PairObjective(Objective, Generic[LossT]):
         return PairPoint(self, DeferredMatrix(lambda: metric))
 
     def conic_bytes(self) -> float:
-        """Return an estimate of the memory of the expression, CVXPY's own copies of it included."""
         return expression_bytes(self.pairs)
 
     def squares(self) -> Iterator[FloatArray]:
@@ -132,19 +133,23 @@ class PairObjective(Objective, Generic[LossT]):
         return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
-        """Return the objective of a subsample, which represents all samples.
-
-        None where there are few enough, or where the objective does not say how to draw one.
-        """
-        size = subsample_size(len(self.pairs.features)) if self.has_many_pairs else None
-        return None if size is None else self._drawn(size)
+        """Return the objective of a subsample; None where samples are few, or without `draw`."""
+        n_samples = len(self.pairs.features)
+        if not self.has_many_pairs or n_samples < _GROWTH * _SMALLEST:
+            return None
+        size = _SMALLEST
+        while _GROWTH**2 * size <= n_samples:
+            size *= _GROWTH
+        return self._drawn(size)
 
     @cached_property
     def model(self) -> PairObjective[DistanceLoss] | None:
-        """The objective of a subsample for second derivatives; None where all pairs are used."""
+        """The objective of a subsample for second derivatives; None where these are of all."""
         if not self.has_many_pairs:
             return None
-        return self._drawn(model_size(len(self.pairs.features)) // self.pairs.orders)
+        least, most = _MODEL_SAMPLES
+        size = min(max(least, int(_MODEL_SHARE * len(self.pairs.features))), most)
+        return self._drawn(size // self.pairs.orders)
 
     def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
         if self._draw is None:
@@ -208,8 +213,8 @@ class PairObjective(Objective, Generic[LossT]):
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    Where the distances are known already, as after a step along a line, they are arguments, with
-    their round-off and the number of steps since they were computed.
+    After a step along a line the distances are known, with their round-off and the number of steps
+    since they were computed.
     """
 
     def __init__(
@@ -256,7 +261,6 @@ class PairPoint(Point):
         return self.total.value
 
     def logarithm(self) -> ExponentialLogarithm:
-        """Return ``log Q`` at M, for a sum of exponentials."""
         return ExponentialLogarithm(self)
 
     @cached_property
@@ -313,20 +317,15 @@ class PairPoint(Point):
 
     @property
     def estimates_curvature(self) -> bool:
-        """Whether second derivatives are computed from a subsample."""
         return self.objective.model is not None
 
     @cached_property
     def modelled(self) -> PairPoint:
-        """The point that gives second derivatives: of a subsample where there are many samples."""
+        """The point that gives second derivatives."""
         model = self.objective.model
         return self if model is None else PairPoint(model, self._metric)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives by the weights of atoms, shape (n, n).
-
-        See "Lemma: second derivatives of losses of distances".
-        """
         point = self.modelled
         if not point.sum.scale:  # a term of a sum that has underflowed: its moments may overflow
             return np.zeros((len(atoms), len(atoms)))
@@ -338,7 +337,6 @@ class PairPoint(Point):
         return self.sum.curvature(coordinates, means, self.objective.n_represented)
 
     def line(self, direction: Direction) -> LossLine:
-        """Return Q restricted to ``M + γ D``: a trial step costs one loss per pair."""
         if self._last_line is None or self._last_line.direction is not direction:
             factors = direction.factors(self._pairs.features)
             self._last_width = factors[0].shape[1]
@@ -347,7 +345,6 @@ class PairPoint(Point):
         return self._last_line
 
     def moved(self, direction: Direction, gamma: float) -> PairPoint:
-        """Return the point at ``M + γ D``, with the distances updated along the line."""
         objective, metric = self.objective, self._metric.moved(direction, gamma)
         line = self._last_line
         is_followed = line is not None and line.direction is direction
@@ -374,10 +371,9 @@ class PairPoint(Point):
 
     @property
     def distance_round_off(self) -> DistanceRoundOff:
-        """How exact the distances of all pairs are."""
-        return self._round_off or DistanceRoundOff.of_metric(
-            self._metric, self.objective.n_features
-        )
+        """How exact the distances are."""
+        size = self.objective.n_features
+        return self._round_off or DistanceRoundOff.of_metric(self._metric, size)
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -450,10 +446,9 @@ class ExponentialLogarithm(Derivatives):
         return self.point.scaled_slopes(atoms) / self.point.total.scaled
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives of ``log Q`` by the weights of atoms, shape (n, n).
+        """Return the covariance of the changes of the distances under the shares p of the pairs.
 
-        With the shares p of the pairs in Q these are the covariance of the changes under p.
-        Computed as a covariance they lose no digits where a few pairs have almost all of p.
+        As a covariance it loses no digits where a few pairs have almost all of p.
         """
         modelled = self.point.modelled
         means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
@@ -490,6 +485,25 @@ def _underflow(
     return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
 
 
+def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
+    """Return about `size` samples, of each stratum its share, and how many each represents.
+
+    The strata of all samples ascend, and so do the indices of the samples that are taken. Samples
+    that are next to each other in a stratum may be alike: of each run of N/size samples one is
+    taken, at random but always the same.
+    """
+    rng = np.random.default_rng(0)
+    indices, counts = [], []
+    starts = np.flatnonzero(np.diff(strata, prepend=strata[0] - 1))
+    for start, stop in zip(starts, [*starts[1:], len(strata)], strict=True):
+        n_all = int(stop - start)
+        n_taken = min(max(round(size * n_all / len(strata)), _LEAST), n_all)
+        bounds = start + np.arange(n_taken + 1) * n_all // n_taken
+        indices.append(rng.integers(bounds[:-1], bounds[1:]))
+        counts.append(np.full(n_taken, n_all / n_taken))
+    return np.concatenate(indices), np.concatenate(counts)
+
+
 def nothing_pulls(option: str) -> InvalidInputError:
     """Return the error of an objective that has no bound, because of an option."""
     return InvalidInputError(
@@ -501,10 +515,10 @@ def nothing_pulls(option: str) -> InvalidInputError:
 def isotropic_trace(distance: float, squares: FloatArray) -> float:
     """Return the trace of the isotropic metric under which the mean squared distance is as given.
 
-    It is a trace bound by the rule "auto". An isotropic metric spreads its trace evenly over all
-    features that vary. Each objective knows a mean squared distance of samples of one class beyond
-    which such a metric is of no use ("Proposition: trace bounds of isotropic metrics"). The squares
-    are the mean squared difference of each feature, over the same pairs of samples.
+    An isotropic metric spreads its trace evenly over all features that vary. Each objective knows a
+    mean squared distance of samples of one class beyond which such a metric is of no use, which
+    makes a trace bound by the rule "auto" ("Proposition: trace bounds of isotropic metrics"). The
+    squares are the mean squared difference of each feature, over the same pairs of samples.
     """
     varying = squares[squares > 0]
     if not len(varying):

@@ -1,36 +1,37 @@
 """What methods see of an objective: its points, and its lines.
 
-An objective Q is convex and differentiable on symmetric K×K matrices. Methods evaluate it in two
-ways: through a `Point`, which belongs to one metric matrix and keeps what has been computed there;
-and through a `Line`, the restriction of Q to a direction. Both take structured directions and atoms
-(`gdaopt.linalg`), so that neither a step in one column nor a step in the weights of atoms ever
-costs a K×K gradient. For an objective of your own see ``docs/extending.md``.
+A `Point` belongs to one metric matrix and keeps what has been computed there; a `Line` is the
+restriction of Q to a direction. Both take structured directions and atoms (`gdaopt.linalg`), so
+that neither a step in one column nor a step in the weights of atoms ever costs a K×K gradient. For
+an objective of your own see ``docs/extending.md``.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = [
     "BarrierPoint",
     "Derivatives",
     "Expression",
     "Line",
+    "Logarithm",
     "NewtonModel",
     "Point",
-    "ScalablePoint",
     "Terms",
     "minimised",
 ]
@@ -48,11 +49,6 @@ class Line(Protocol):
     A line whose slope changes by decades can also have a method ``balance(γ)``, which returns a
     function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
     Exact steps are then found on h, which is nearly linear where φ' is not.
-
-    Attributes
-    ----------
-    direction : Direction
-        D.
     """
 
     direction: Direction
@@ -67,10 +63,9 @@ class Line(Protocol):
 
 
 class Derivatives(Protocol):
-    """A function of metrics at one of them, with its derivatives along atoms.
+    """A function at a metric M, with its derivatives by the weights of atoms at w = 0.
 
-    Along the metrics ``M + Σ_k w_k u_k u_k'`` it is a function of the weights w of atoms, and these
-    are its derivatives at w = 0.
+    Along the metrics ``M + Σ_k w_k u_k u_k'`` it is a function of the weights w.
     """
 
     @property
@@ -80,24 +75,19 @@ class Derivatives(Protocol):
 
     @abstractmethod
     def slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the derivatives ``u_k' G u_k`` by the weights, shape (n,); G is the gradient."""
+        """Return the derivatives ``u_k' G u_k``, shape (n,), where G is the gradient."""
 
     @abstractmethod
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the second derivatives by the weights, shape (n, n)."""
+        """Return the second derivatives, shape (n, n)."""
 
 
 class Point(Derivatives, Protocol):
     """An objective at one metric matrix.
 
-    A point of an objective with `log_convex` also has a method ``logarithm()``, which returns the
-    `Derivatives` of ``log Q`` at M, with a finite value also where Q underflows. A point whose
-    second derivatives are computed from a subsample has an attribute ``estimates_curvature`` that
-    is True.
-
-    A point can also have a method ``round_off()``, which returns a `gdaopt.objectives.RoundOff`:
-    how exact its value and gradient are. Lower bounds are lowered by that much. Where a point does
-    not say, `gdaopt.objectives.assumed_round_off` takes its place.
+    A point of ``⟨S, M⟩ - log det M`` can have a property ``inverse``, ``M⁻¹``, and a method
+    ``scaled(factor)``, which returns the point at a positive multiple of M. The gradient at M/t is
+    then ``∇Q(M) + (1 - t) M⁻¹`` ("Proposition: scaled certificate").
     """
 
     @property
@@ -140,21 +130,40 @@ class Point(Derivatives, Protocol):
         factor to rescale the features. A gradient of zero at a minimiser is no such case.
         """
 
-
-class ScalablePoint(Point, Protocol):
-    """A point of ``Q(M) = ⟨S, M⟩ - log det M``, which knows the multiples of its metric.
-
-    A point with these two members has better certificates ("Proposition: scaled certificate").
-    """
+    def round_off(self) -> RoundOff:
+        """Return how exact value and gradient are: lower bounds are lowered by that much."""
+        return assumed_round_off(self)
 
     @property
-    @abstractmethod
-    def inverse(self) -> FloatArray:
-        """``M⁻¹``; the gradient at M/t is ``∇Q(M) + (1 - t) M⁻¹``."""
+    def estimates_curvature(self) -> bool:
+        """Whether second derivatives are computed from a subsample."""
+        return False
 
-    @abstractmethod
-    def scaled(self, factor: float) -> Point:
-        """Return the point at a positive multiple of M."""
+    def logarithm(self) -> Derivatives:
+        """Return ``log Q`` at M, for objectives with `log_convex`."""
+        return Logarithm(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Logarithm(Derivatives):
+    """``log Q`` from Q itself, -inf where Q is not positive.
+
+    With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
+    """
+
+    of: Derivatives
+
+    @property
+    def value(self) -> float:
+        return math.log(self.of.value) if self.of.value > 0 else -math.inf
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.of.slopes(atoms) / self.of.value
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        slopes = self.slopes(atoms)
+        curvature: FloatArray = self.of.curvature(atoms) / self.of.value
+        return curvature - np.outer(slopes, slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +188,7 @@ class NewtonModel:
 
 
 class BarrierPoint(Point, Protocol):
-    """A point of an objective with `Objective.barrier`: ``Q(M) = ⟨S, M⟩ + φ(M)``.
-
-    φ is convex, and infinite where M is not positive definite.
-    """
+    """A point of an objective with `Objective.barrier`: ``Q(M) = ⟨S, M⟩ + φ(M)``."""
 
     @property
     @abstractmethod
@@ -193,29 +199,14 @@ class BarrierPoint(Point, Protocol):
     def conjugate(self, dual: FloatArray) -> tuple[float, float]:
         """Return ``min ⟨W, M⟩ + φ(M)`` over all M, and how far rounding can have raised it.
 
-        Parameters
-        ----------
-        dual : ndarray of shape (K, K)
-            W, symmetric. Where it is not positive definite, the minimum is -inf.
+        W, the dual, is symmetric; where it is not positive definite, the minimum is -inf.
         """
 
     @abstractmethod
     def newton_model(self, units: FloatArray, dtype: type) -> NewtonModel:
-        """Return the second derivatives.
-
-        Parameters
-        ----------
-        units : ndarray of shape (K,)
-            t > 0.
-        dtype : type
-            Of the numbers that the model computes with.
-        """
+        """Return the second derivatives in units t > 0, shape (K,), in numbers of a type."""
 
 
-def minimised(point: Any, log_convex: bool) -> Derivatives:
-    """Return the function that methods minimise at a point: log Q where it is convex, else Q.
-
-    Where Q spans decades its logarithm does not.
-    """
-    found: Derivatives = point.logarithm() if log_convex else point
-    return found
+def minimised(point: Point, log_convex: bool) -> Derivatives:
+    """Return the function that methods minimise at a point: log Q where it is convex, else Q."""
+    return point.logarithm() if log_convex else point

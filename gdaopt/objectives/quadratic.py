@@ -13,6 +13,7 @@ from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
 __all__ = ["Linear", "NoLearning", "Quadratic", "Ridge"]
@@ -27,7 +28,6 @@ class QuadraticPoint(MatrixPoint):
         return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
 
     def gradient(self) -> FloatArray:
-        """Return ``A + cM``."""
         return self.objective.linear + self.objective.bend * self.metric
 
     def gradient_column(self, column: int) -> FloatArray:
@@ -63,17 +63,7 @@ class QuadraticLine(Line):
 
 
 class Quadratic(Objective):
-    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖² + d``: what `Ridge` and `Linear` share.
-
-    Parameters
-    ----------
-    linear : ndarray of shape (K, K)
-        A, symmetric.
-    bend : float
-        c ≥ 0.
-    constant : float, optional
-        d.
-    """
+    """``Q(M) = ⟨A, M⟩ + (c/2) ‖M‖² + d`` for a symmetric A, bend c ≥ 0 and constant d."""
 
     tested = True
 
@@ -90,8 +80,6 @@ class Quadratic(Objective):
         return self.bend
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         linear = cp.sum(cp.multiply(self.linear, metric)) + self.constant
         return (linear + self.bend / 2 * cp.sum_squares(metric) if self.bend else linear), []
 
@@ -131,7 +119,7 @@ class NoLearning(Quadratic):
     Learners choose between it and other objectives of samples and labels, which it ignores.
     """
 
-    def __init__(self, X: Any, _y: Any, *, sample_weight: Any = None) -> None:  # noqa: ARG002 (see above)
+    def __init__(self, X: Any, _y: Any, **_options: Any) -> None:
         size = np.shape(X)[1]
         super().__init__(-np.eye(size), 1.0, size)
 

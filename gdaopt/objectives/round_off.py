@@ -9,15 +9,12 @@ one after the other, is off by k u at most: k is called its *error-growth factor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from gdaopt.linalg.directions import DeferredMatrix, Direction
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.protocol import Point
 
 __all__ = [
     "UNIT",
@@ -25,7 +22,6 @@ __all__ = [
     "RoundOff",
     "assumed_round_off",
     "assumed_roundings",
-    "round_off_at",
 ]
 
 UNIT = 2.0**-53
@@ -59,19 +55,13 @@ class RoundOff:
     gradient: FloatArray
 
 
-def round_off_at(point: Point) -> RoundOff:
-    """Return the round-off that a point states, or the assumed one where it states none."""
-    declared = getattr(point, "round_off", None)
-    return assumed_round_off(point) if declared is None else declared()
-
-
 def assumed_roundings(n_features: int) -> float:
     """Return the relative round-off of results whose operations are not known: (1000 + K²) u."""
     return (_ROUNDINGS + n_features**2) * UNIT
 
 
-def assumed_round_off(point: Point) -> RoundOff:
-    """Return the round-off of objectives that do not say how exact they are.
+def assumed_round_off(point: Any) -> RoundOff:
+    """Return the round-off at a `Point` of an objective that does not say how exact it is.
 
     `assumed_roundings` is taken relative to the terms of the tangent for the value. For the
     gradient it is taken relative to its largest entry, plus the slope by which the value is
@@ -80,13 +70,8 @@ def assumed_round_off(point: Point) -> RoundOff:
     Examples
     --------
     >>> import gdaopt as gda
-    >>> class Trace(gda.DenseObjective):
-    ...     def value(self, metric):
-    ...         return float(np.trace(metric))
-    ...
-    ...     def gradient(self, metric):
-    ...         return np.eye(len(metric))
-    >>> stated = assumed_round_off(Trace(2).at(np.eye(2)))
+    >>> objective = gda.FunctionObjective(lambda M: (np.trace(M), np.eye(2)), n_features=2)
+    >>> stated = assumed_round_off(objective.at(np.eye(2)))
     >>> round(stated.value * 1e13, 3), (stated.gradient * 1e7).round(3)
     (4.459, array([5.188, 5.188]))
     """
@@ -105,12 +90,10 @@ class DistanceRoundOff:
     """How exact squared distances are: ``|δ̃_rc - δ_rc| ≤ u s'Rs`` with ``s = |x_r| + |x_c|``.
 
     The distances ``δ_rc = (x_r - x_c)' M (x_r - x_c)`` of all pairs come from products of the
-    samples with the metric, and are then updated along lines. The round-off of each operation is
-    counted here ("Lemma: round-off of the regulariser").
-
-    The `forms` are R up to `additions`: the magnitudes of the terms of the metric, times the
-    error-growth factor of their products with the samples. The additions are the error-growth
-    factor of sums: of the terms of the metric, and of the exponents that contain the distances.
+    samples with the metric, and are then updated along lines ("Lemma: round-off of the
+    regulariser"). The `forms` are R up to `additions`: the magnitudes of the terms of the metric,
+    times the error-growth factor of their products with the samples. The additions are the
+    error-growth factor of sums: of these terms, and of exponents that contain the distances.
     """
 
     n_features: int

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from gdaopt.objectives.protocol import Expression
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
 __all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
@@ -77,8 +78,6 @@ class Logistic(ScalarFunction):
         return curvature
 
     def to_cvxpy(self, z: Expression) -> Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         return cp.logistic(z)
 
 
@@ -107,8 +106,6 @@ class SmoothHinge(ScalarFunction):
         return np.where((z > 0) & (z < self.width), 1 / self.width, 0.0)
 
     def to_cvxpy(self, z: Expression) -> Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         width: Any = self.width
         hinge: cp.Expression = cp.huber(cp.pos(z), width) / (2 * width)
         return hinge
@@ -131,7 +128,5 @@ class MinusRoot(ScalarFunction):
         return curvature
 
     def to_cvxpy(self, z: Expression) -> Expression:
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         root: cp.Expression = cp.sqrt(z)
         return -root

@@ -1,4 +1,7 @@
-"""Losses of the neighbours that a sample would draw: a softmax of minus its squared distances."""
+"""Losses of the neighbours that a sample would draw: a softmax of minus its squared distances.
+
+`MCML` is near 0 where the own class has all of the softmax; `NCA` is the share that it has.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace
+from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
 from gdaopt.objectives.pairs import (
     Block,
     Changes,
@@ -21,10 +24,12 @@ from gdaopt.objectives.pairs import (
     class_codes,
 )
 from gdaopt.objectives.pairs.blocks import classes_of, own_classes
-from gdaopt.objectives.subsamples import stratified
+from gdaopt.objectives.pairs.expressions import all_distances
+from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["SoftmaxLoss", "SoftmaxObjective", "SoftmaxRows", "drawn"]
+__all__ = ["MCML", "NCA", "SoftmaxLoss", "SoftmaxObjective"]
 
 _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
 
@@ -49,9 +54,7 @@ class SoftmaxLoss(DistanceLoss):
 
     def pulls(self, block: Block) -> FloatArray:
         """Return the derivatives of the mean distances within classes, by those of a block."""
-        pulls = np.zeros(
-            (block.rows.stop - block.rows.start, block.columns.stop - block.columns.start)
-        )
+        pulls = np.zeros(block.shape)
         self.pull(block, pulls)
         return pulls
 
@@ -66,7 +69,7 @@ class SoftmaxLoss(DistanceLoss):
 LossT = TypeVar("LossT", bound=SoftmaxLoss)
 
 
-def drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[RectanglePairs, LossT]:
+def _drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[RectanglePairs, LossT]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the classes."""
     chosen, counts = stratified(loss.codes, n_samples)
     weights = loss.weights[chosen] * counts
@@ -74,15 +77,11 @@ def drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[Rectangle
     return RectanglePairs.ordered(pairs.features[chosen]), found
 
 
-class SoftmaxRows(BlockLoss):
+class _SoftmaxRows(BlockLoss):
     """The softmax of some rows.
 
-    Attributes
-    ----------
-    exponents : ndarray of shape (n_rows, N)
-        ``min_k δ_ik - δ_ij``, and ``-inf`` for the sample itself; `terms` overwrites them.
-    nearest : ndarray of shape (n_rows,)
-        ``min_k δ_ik``.
+    Its `nearest` are ``min_k δ_ik``, and its `exponents` are ``min_k δ_ik - δ_ij``, and ``-inf``
+    for the sample itself; `terms` overwrites them.
     """
 
     def __init__(self, loss: SoftmaxLoss, block: Block, distances: FloatArray) -> None:
@@ -133,41 +132,241 @@ class SoftmaxRows(BlockLoss):
 
 
 class SoftmaxObjective(PairObjective[LossT]):
-    """An objective of a softmax by rows; a subclass passes on the class of its loss."""
+    """An objective of a softmax by rows; a subclass names the class of its loss."""
 
     tested = True
+    kind: type[SoftmaxLoss]
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, kind: type[LossT]) -> None:
+    def __init__(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         features = checked_samples(X)
         codes = class_codes(y, len(features))
         weights = checked_weights(sample_weight, len(features))
         order = np.argsort(codes, kind="stable")
-        loss = kind(codes[order], (weights / weights.sum())[order])
+        loss: Any = self.kind(codes[order], (weights / weights.sum())[order])
         if not loss.has_class.any():
             raise InvalidInputError(
                 f"each of the {len(features)} samples is alone in its class; there must be two "
                 "samples of one class"
             )
-        super().__init__(RectanglePairs.ordered(features, order), loss, draw=drawn)
+        super().__init__(RectanglePairs.ordered(features, order), loss, draw=_drawn)
 
     def auto_trace_bound(self) -> float:
-        """Return C by the rule "auto" ("Proposition: trace bounds of isotropic metrics").
+        """Return the trace under which the mean squared distance within classes is log(N - 1).
 
-        Under the isotropic metric of this trace the mean squared distance within classes is
-        log(N - 1). The other samples then weigh together, at that distance, as much as one at
-        distance 0: the softmax reaches no further than the nearest sample.
+        The other samples then weigh together, at that distance, as much as one at distance 0.
         """
         pulls = (self.loss.pulls(block) for block in self.pairs.blocks())
         distance = math.log(len(self.pairs.features) - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
-        """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric.
-
-        See "Lemma: second derivatives of losses of distances" in ``docs/theory``.
-        """
+        """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric."""
         blocks = zip(self.pairs.blocks(), self.squares(), strict=True)
         return sum(
             float(self.loss.weights[block.rows] @ squares.max(axis=1) ** 2)
             for block, squares in blocks
         )
+
+
+class _MCMLLoss(SoftmaxLoss):
+    """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
+
+    def cancelled(self, block: Block, /) -> FloatArray:
+        """Return the pull on each pair: near the optimum the softmax cancels it."""
+        return self.pulls(block)
+
+    def at(self, block: Block, distances: FloatArray) -> _MCMLRows:
+        return _MCMLRows(self, block, distances)
+
+
+class _MCMLRows(_SoftmaxRows):
+    def __init__(self, loss: _MCMLLoss, block: Block, distances: FloatArray) -> None:
+        super().__init__(loss, block, distances)
+        self._loss = loss
+        self._pulled = self._mean_pull()
+
+    def _mean_pull(self) -> FloatArray:
+        """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
+        exponents = self.exponents
+        pull: FloatArray = -self.nearest
+        exponents[self.rows, self.own] = 0.0
+        for rows, members in own_classes(self.block, self._loss.classes):
+            if n_others := members.stop - members.start - 1:
+                pull[rows] = -exponents[rows, members].sum(axis=1)
+                pull[rows] /= n_others
+        exponents[self.rows, self.own] = -math.inf
+        return pull
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.weights @ (self._pulled + np.log(self.total)))
+
+    @property
+    def magnitude(self) -> float:
+        return float(self.weights @ (np.abs(self._pulled) + self.most))
+
+    def coefficients(self) -> FloatArray:
+        coefficients = self.terms
+        coefficients *= (-self.weights / self.total)[:, None]
+        self._loss.pull(self.block, coefficients)
+        coefficients[self.rows, self.own] = 0.0
+        return coefficients
+
+    def factors(self, changes: Changes) -> FloatArray:
+        """Return ``√(w_i p_ik) (φ_ik - Σ_l p_il φ_il)``: their Gram is a sum of covariances."""
+        centred, shares, _ = self.centred(changes)
+        factors: FloatArray = centred * np.sqrt(shares)
+        return factors
+
+
+class MCML(SoftmaxObjective[_MCMLLoss]):
+    """Maximally collapsing metric learning.
+
+    ``Q(M) = Σ_i s_i [ (1/n_i) Σ_{j: y_j = y_i, j ≠ i} δ_ij(M) + log Σ_{k ≠ i} exp(-δ_ik(M)) ] /
+    Σ_i s_i``, with n_i the number of other samples of the class of i. Up to a constant that is the
+    mean Kullback–Leibler divergence of two distributions over the other samples: the uniform one
+    over the own class, and the softmax of minus the squared distances. Q is convex. A sample that
+    is alone in its class has no first term.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    y : array-like of shape (N,)
+        Class labels: numbers, booleans or texts.
+    sample_weight : array-like of shape (N,), optional
+        Positive s: how much the terms of each sample count.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
+        coincide, one class only, no two samples of one class, or weights that are not positive.
+
+    Notes
+    -----
+    Where all classes are pairs of samples, Q is positive, and nearly 0 where a large trace is
+    allowed and the pairs are far from each other. Runs then end as *stalled* with a gap that is
+    round-off alone, or as *converged* with an ``absolute_tolerance``.
+
+    Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
+    collapsing classes*, NIPS 2005; "Definition: losses of distances" and "Lemma: second derivatives
+    of losses of distances" in ``docs/theory``.
+
+    Examples
+    --------
+    >>> mcml = MCML([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(mcml.value(np.eye(2)), 6)
+    -1.206667
+    >>> np.diagonal(mcml.gradient(np.eye(2))).round(6)
+    array([-0.073839, -1.420549])
+    """
+
+    kind = _MCMLLoss
+
+    def to_cvxpy(self, metric: Expression) -> Terms:
+        """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
+        size = len(self.pairs.features)
+        distances, position, constraints = all_distances(self.pairs.features, metric)
+        others = position[~np.eye(size, dtype=bool)]
+        rows = cp.reshape(distances[others], (size, size - 1), order="C")
+        pulls = np.concatenate([self.loss.pulls(block) for block in self.pairs.blocks()])
+        pulls += pulls.T
+        pulled = pulls[np.triu_indices(size, 1)] @ distances
+        return pulled + self.loss.weights @ cp.log_sum_exp(-rows, axis=1), constraints
+
+
+class _NCALoss(SoftmaxLoss):
+    """``-Σ_i w_i p_i``, where p_i is the sum of p_ij over the other samples j of the class of i."""
+
+    convex = False
+
+    def at(self, block: Block, distances: FloatArray) -> _NCARows:
+        return _NCARows(self, block, distances)
+
+
+class _NCARows(_SoftmaxRows):
+    def __init__(self, loss: _NCALoss, block: Block, distances: FloatArray) -> None:
+        super().__init__(loss, block, distances)
+        self._is_own = np.zeros(distances.shape, dtype=bool)
+        for rows, members in own_classes(block, loss.classes):
+            self._is_own[rows, members] = True
+
+    @cached_property
+    def _shares(self) -> tuple[FloatArray, FloatArray]:
+        """The probabilities p_i of a neighbour of the own class, and ``1 - p_i`` exactly."""
+        others = np.where(self._is_own, 0.0, self.terms).sum(axis=1)
+        own = np.where(self._is_own, self.terms, 0.0).sum(axis=1)
+        return own / self.total, others / self.total
+
+    @cached_property
+    def value(self) -> float:
+        return -float(self.weights @ self._shares[0])
+
+    @property
+    def magnitude(self) -> float:
+        return float(self.weights.sum()) * self.most
+
+    def coefficients(self) -> FloatArray:
+        """Return ``w_i p_ij (1 - p_i)`` for pairs of one class, ``-w_i p_ij p_i`` for others."""
+        own, others = self._shares
+        coefficients = self.terms
+        coefficients *= (self.weights / self.total)[:, None]
+        coefficients *= np.where(self._is_own, others[:, None], -own[:, None])
+        return coefficients
+
+    def curvature(self, changes: Changes) -> FloatArray:
+        """Return ``Σ_ij w_i p_ij (p_i - [j is of the class of i]) ψ_ij ψ_ij'``, ψ the centred φ."""
+        own, others = self._shares
+        centred, shares, counted = self.centred(changes)
+        signed = shares * np.where(self._is_own, -others[:, None], own[:, None])[counted].ravel()
+        curvature: FloatArray = (centred * signed) @ centred.T
+        return curvature
+
+
+class NCA(SoftmaxObjective[_NCALoss]):
+    """Neighbourhood components analysis.
+
+    ``Q(M) = -Σ_i s_i p_i(M) / Σ_i s_i``, where ``p_i = Σ_{j ≠ i: y_j = y_i} p_ij`` is the
+    probability that sample i draws a neighbour of its own class, and ``p_ij`` is the softmax of
+    minus the squared distances ``δ_ij(M)`` over j ≠ i. So ``1 + Q`` is the expected share of errors
+    of a classifier by one neighbour that is _drawn in this way.
+
+    Q is *not convex*: runs end at a stationary point, and no lower bound is certified
+    ("Definition: neighbourhood components" in ``docs/theory``). Classes may consist of several
+    clouds, which `MCML` would pull into one point. The trace bound of the set keeps the metric from
+    fitting single samples.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for `MCML`.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `MCML`.
+
+    Notes
+    -----
+    Evaluation takes O(N² K + N K²) operations. Source: Goldberger, Roweis, Hinton, Salakhutdinov,
+    *Neighbourhood components analysis*, NIPS 2004, where the metric is ``A'A`` without a bound.
+
+    Examples
+    --------
+    >>> nca = NCA([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"])
+    >>> round(nca.value(np.eye(2)), 6)
+    -0.644863
+    >>> np.diagonal(nca.gradient(np.eye(2))).round(6)
+    array([ 0.015059, -0.083786])
+    """
+
+    kind = _NCALoss
+
+    def surrogate(self) -> PairObjective[_MCMLLoss]:
+        """Return `MCML` of the same samples: convex, and with a constant an upper bound of Q.
+
+        A sample that is alone in its class counts in it alone.
+        """
+        loss = _MCMLLoss(self.loss.codes, self.loss.weights)
+        return PairObjective(self.pairs, loss, draw=_drawn)

@@ -1,11 +1,29 @@
-"""What is registered with CVXPY once it is loaded: importing the package does not load it."""
+"""CVXPY, which importing the package does not load, and what is registered with it once loaded.
+
+``from gdaopt.support.cvxpy_loading import cp`` in place of ``import cvxpy as cp``.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["cvxpy_is_used", "when_cvxpy_is_used"]
+__all__ = ["cp", "cvxpy_is_used", "when_cvxpy_is_used"]
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+else:
+
+    class _Cvxpy:
+        """Loads CVXPY when the first of its names is asked for."""
+
+        def __getattr__(self, name: str) -> Any:
+            import cvxpy
+
+            return getattr(cvxpy, name)
+
+    cp = _Cvxpy()
 
 _waiting: list[Callable[[], None]] = []
 

@@ -14,7 +14,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import state as state_module
-from gdaopt.objectives import PairObjective, pair_objective, subsamples
+from gdaopt.objectives import PairObjective, pair_objective
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support import deadline
 from gdaopt.support.deadline import Deadline, until
@@ -26,7 +26,7 @@ SIZE, N_SAMPLES = 6, 400
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_objective, "MANY_PAIRS", 1000)
-    monkeypatch.setattr(subsamples, "_SMALLEST", 20)
+    monkeypatch.setattr(pair_objective, "_SMALLEST", 20)
     monkeypatch.setattr(rectangles, "_CHUNK", 2**12)
 
 

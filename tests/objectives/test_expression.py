@@ -12,7 +12,6 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.objectives.expression import ExpressionTree
-from gdaopt.objectives.round_off import round_off_at
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance, named_set
 from tests.helpers import random_metric, random_symmetric
@@ -138,7 +137,7 @@ def test_tangents_are_below(name: str) -> None:
     rng = np.random.default_rng(2)
     for _ in range(5):
         point = objective.at(random_metric(rng, K))
-        stated = round_off_at(point)
+        stated = point.round_off()
         assert 0 < stated.value <= 1e-9 * (1 + abs(point.value))
         for step in (1e-8, 1.0):
             other = point.metric + step * (random_metric(rng, K) - point.metric)

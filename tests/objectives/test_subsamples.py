@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master import MasterPoint
-from gdaopt.objectives.subsamples import Thinning, stratified, subsample_size
+from gdaopt.objectives.pair_loss import _Thinning
+from gdaopt.objectives.pair_objective import stratified
 
 
 @given(
@@ -28,20 +29,19 @@ def test_samples_have_their_share_of_each_stratum(counts: list[int], size: int) 
         assert n_taken <= max(2, size * count / len(strata) + 1)
 
 
-def test_sizes_of_samples() -> None:
-    assert [subsample_size(n) for n in (100, 3999, 4000, 15_999, 16_000, 65_000)] == [
-        None,
-        None,
-        1000,
-        1000,
-        4000,
-        16_000,
-    ]
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [(100, 0), (3999, 0), (4000, 1000), (15_999, 1000), (16_000, 4000), (65_000, 16_000)],
+)
+def test_sizes_of_samples(n: int, expected: int) -> None:
+    signal = np.resize([1.0, -1.0], n)
+    found = gda.GLR(np.arange(n)[:, None], signal).subsample()
+    assert (0 if found is None else len(found.pairs.features)) == expected
 
 
 def test_terms_that_are_left_are_right_in_the_mean() -> None:
     terms = np.random.default_rng(7).random(200_000) ** 8
-    few = Thinning(float(terms.sum()), 10, 1)(terms)
+    few = _Thinning(float(terms.sum()), 10, 1)(terms)
     left = few > 0
     assert 200 < np.count_nonzero(left) <= 400
     assert few.sum() == pytest.approx(terms.sum(), rel=0.2)
@@ -63,7 +63,7 @@ def test_second_derivatives_are_nearly_those_of_all(
     all_of_them = exact.hessian()
     monkeypatch.setattr("gdaopt.objectives.pair_objective.MANY_PAIRS", 1000)
     found = MasterPoint(gda.GLR(X, z).at(base), atoms, weights, log)
-    assert getattr(found.point, "estimates_curvature", False)
+    assert found.point.estimates_curvature
     assert found.value == pytest.approx(exact.value, rel=1e-12)
     np.testing.assert_allclose(found.gradient(), exact.gradient(), rtol=1e-10)
     ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian())).real

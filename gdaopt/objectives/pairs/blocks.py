@@ -30,6 +30,11 @@ class Block:
     rows: slice
     columns: slice = field(default_factory=lambda: slice(0, 0))
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+
 
 def classes_of(codes: npt.NDArray[np.intp]) -> list[slice]:
     """Return the samples of each class; the codes of the classes ascend."""

@@ -9,18 +9,14 @@ samples of one side a pair costs a row of K + 2:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["all_distances", "distinct_differences", "expression_bytes", "squared_distances"]
 
@@ -69,8 +65,6 @@ def squared_distances(
     metric : cvxpy.Expression of shape (K, K)
         Symmetric and affine.
     """
-    import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
     check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.
     unit = float(np.abs(features).max()) or 1.0
