@@ -188,19 +188,9 @@ def certify_point(
 ) -> Certificate:
     """Certify a metric at which the objective has been evaluated.
 
-    Parameters
-    ----------
-    problem : MetricProblem
-        Objective and set.
-    point : Point
-        At the metric.
-    gradient : ndarray of shape (K, K) or MaskedMatrix, optional
-        At a member of the set, the gradient of `FeasibleSet.gradient_at`, which may be masked. By
-        default the whole gradient, which is right at any metric.
-    best : PricedAtoms, optional
-        The best atoms for the gradient; the oracle finds them when left out.
-    multipliers : ndarray of shape (m,), optional
-        See `certify`.
+    The gradient may be masked at a member of the set, as by `MetricProblem.gradient_at`. It and its
+    best atoms, by the oracle, are computed where they are left out. For `multipliers` see
+    `certify`.
     """
     rows, value = problem.rows, point.value
     reason = nothing_to_certify(point, gradient)
@@ -268,22 +258,11 @@ def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
 def checked_bound(
     certificate: Certificate, lower_bound: float, multipliers: FloatArray | None = None
 ) -> float:
-    """Return a lower bound that is not above the objective at a member of the set.
+    """Return a lower bound that is not above the objective at a member, the certified metric.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate of the member.
-    lower_bound : float
-        A bound from the same or another metric.
-    multipliers : ndarray of shape (m,) or None
-        The multipliers of that bound. They say how much lower the objective can be because the
-        member may be beyond a linear constraint by the tolerance.
-
-    Raises
-    ------
-    GdaoptError
-        When the objective is below the bound by more than round-off.
+    The bound may be that of another metric, and `multipliers` are those of the bound: they say how
+    much lower the objective can be because the member may be beyond a linear constraint by the
+    tolerance. An objective that is below the bound by more than round-off is a `GdaoptError`.
     """
     objective = certificate.objective
     allowed = certificate.allowance

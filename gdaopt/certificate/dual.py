@@ -24,12 +24,8 @@ _AT_BOUND = 1e-6  # of the trace bound: with a trace so near to it, it may bind
 def dual_bound(problem: MetricProblem, point: Point) -> Bound:
     """Return the bound of the gradient's dual matrix, clipped; -inf where that is not definite.
 
-    Parameters
-    ----------
-    problem : MetricProblem
-        Of an objective with a barrier, without linear constraints.
-    point : Point
-        At any positive definite metric.
+    The objective has a barrier, the problem no linear constraints, and the metric may be any
+    positive definite one.
     """
     barrier, feasible_set = cast(BarrierPoint, point), problem.feasible_set
     metric, linear, gradient = point.metric, barrier.linear, point.gradient()

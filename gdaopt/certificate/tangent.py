@@ -70,18 +70,8 @@ def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str |
 class Tangent:
     """The tangent of the objective at a metric, or of the Lagrangian where there are constraints.
 
-    Attributes
-    ----------
-    problem : MetricProblem
-        Objective, set and linear constraints.
-    point : Point
-        The objective at the metric.
-    gradient : ndarray of shape (K, K) or MaskedMatrix
-        G, of the Lagrangian: as much of it as the set needs, or all of it.
-    best : PricedAtoms
-        The best atoms for G.
-    multipliers : ndarray of shape (m,) or None
-        λ of the linear constraints.
+    The gradient G is that of the Lagrangian, as much of it as the set needs, or all of it; the best
+    atoms are those for G.
     """
 
     problem: MetricProblem
@@ -117,10 +107,9 @@ class Tangent:
         return like(self.gradient, self.point.metric) - self.base
 
     def gap(self, metric: FloatArray | None = None) -> float:
-        """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, which is not negative for a member.
+        """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M.
 
-        R are the residuals of the linear constraints at M, which is the metric of the tangent by
-        default.
+        It is not negative for a member M, by default the metric of the tangent.
         """
         beyond_base = (
             self.beyond_base if metric is None else like(self.gradient, metric) - self.base

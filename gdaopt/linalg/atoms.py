@@ -279,12 +279,6 @@ def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
     with the root r, so that the round-off is relative to the terms of the numerator. The
     round-off of ``m - r``, which `best_pairs` computes, is relative to the block's largest entry.
-
-    Examples
-    --------
-    >>> gradient, edges = np.array([[1e9, 1e-3], [1e-3, 1e-15]]), (np.array([0]), np.array([1]))
-    >>> bool(abs(least_pair_price(gradient, edges)) < 1e-29), best_pairs(gradient, 1)[2]
-    (True, array([0.]))
     """
     diagonal, entries, least = gradient.diagonal(), gradient[edges], math.inf
     useful = np.flatnonzero(entries > 0)

@@ -21,13 +21,7 @@ _STARTS = 8  # at random, of the local search
 
 
 def conflicts(metric: FloatArray, colors: FloatArray) -> Edges:
-    """Return the pairs i < j whose entry has the wrong sign for their colours.
-
-    Examples
-    --------
-    >>> conflicts(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([1.0, 1.0]))
-    (array([0]), array([1]))
-    """
+    """Return the pairs i < j whose entry has the wrong sign for their colours."""
     rows, columns = np.nonzero(np.triu(metric, 1))
     wrong = colors[rows] * colors[columns] * metric[rows, columns] > 0
     return rows[wrong], columns[wrong]
@@ -38,24 +32,9 @@ def rounded_colors(
 ) -> FloatArray:
     """Return colours for which little weight of the edges is in conflict, by a local search.
 
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Symmetric.
-    known : ndarray of shape (K,)
-        Colours to keep, 0 where there is none.
-    guesses : sequence of ndarrays of shape (K,), optional
-        Colours to start from, beside those along a maximum spanning forest and random ones.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        ±1. A balanced graph has no conflict under them, if the known colours allow it.
-
-    Examples
-    --------
-    >>> rounded_colors(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.0, 1.0]))
-    array([-1.,  1.])
+    Known colours are kept (0 for a feature without one), so that a balanced graph has no conflict
+    where they allow it. The search starts from the guesses, a maximum spanning forest, and random
+    colours.
     """
     rows, columns = np.nonzero(np.triu(metric, 1))
     nodes, ends = np.unique(np.concatenate([rows, columns]), return_inverse=True)

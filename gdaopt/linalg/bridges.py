@@ -24,26 +24,11 @@ def component_labels(size: int, edges: Edges) -> IndexArray:
 
 
 def bridges(size: int, edges: Edges) -> Edges:
-    """Return the edges without which the graph has more components.
+    """Return the edges without which the graph has more components; each edge is given once.
 
-    Parameters
-    ----------
-    size : int
-        K, the number of nodes.
-    edges : tuple of two ndarrays of int
-        Rows and columns of the graph's edges, each once.
-
-    Notes
-    -----
     An edge of a spanning forest is a bridge where no other edge leaves the subtree below it. After
     a search in depth all other edges lead from a node to one that it descends from: they are
     counted where they begin, and counted off where they end.
-
-    Examples
-    --------
-    >>> triangle_and_tail = np.array([0, 0, 1, 2]), np.array([1, 2, 2, 3])
-    >>> bridges(4, triangle_and_tail)
-    (array([2]), array([3]))
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import depth_first_order  # on demand: few methods need it
@@ -71,26 +56,10 @@ def bridges(size: int, edges: Edges) -> Edges:
 def with_bridges(
     metric: FloatArray, variances: FloatArray, edges: Edges, covariance: FloatArray
 ) -> FloatArray:
-    """Return the metric with bridges across which the inverse has given entries.
+    """Change a metric in place so that its inverse has the entries ``S_ij`` at bridges (i, j).
 
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        M, positive definite, which is changed in place.
-    variances : ndarray of shape (K,)
-        The diagonal of ``M⁻¹``, which stays.
-    edges : tuple of two ndarrays of int
-        Rows and columns of the bridges: together with the graph of M they close no cycle.
-    covariance : ndarray of shape (K, K)
-        The inverse becomes ``S_ij`` at the bridges (i, j), which must be below ``√(v_i v_j)``.
-
-    Examples
-    --------
-    >>> S = np.array([[1.0, 0.6], [0.6, 2.0]])
-    >>> edge = np.array([0]), np.array([1])
-    >>> np.linalg.inv(with_bridges(np.diag([1.0, 0.5]), np.array([1.0, 2.0]), edge, S)).round(12)
-    array([[1. , 0.6],
-           [0.6, 2. ]])
+    The bridges close no cycle with the graph of the metric. `variances` is the diagonal of the
+    inverse, which stays, and ``S_ij`` is below ``√(v_i v_j)``.
     """
     rows, columns = edges
     entries, of_rows, of_columns = covariance[edges], variances[rows], variances[columns]

@@ -193,11 +193,6 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
 
     Sets of vertices are whole numbers, with a bit for each vertex: of small graphs the arrays of
     NumPy take longer, and of large ones sparse matrices do.
-
-    Examples
-    --------
-    >>> components(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
-    [[0, 2], [1]]
     """
     packed = np.packbits(adjacent, axis=1, bitorder="little")
     neighbours = [int.from_bytes(row, "little") for row in packed]

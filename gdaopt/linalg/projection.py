@@ -34,16 +34,9 @@ _MOST_ITERATIONS = 20_000
 class Projection:
     """The nearest point of a set of matrices, and the cost of finding it.
 
-    Attributes
-    ----------
-    point : ndarray of shape (K, K)
-        The nearest point, symmetric.
-    eigen_decompositions : int
-        Number of full eigen-decompositions, each O(K³).
-    apart : float
-        The distance of the last iterates in the cone and in the polyhedron; 0 for a closed form.
-    correction : ndarray of shape (K, K) or None
-        The last correction of the cone. The projection of a point nearby can start from it.
+    `apart` is the distance of the last iterates in the cone and in the polyhedron, 0 for a closed
+    form. `correction` is the last one of the cone, from which the projection of a point nearby can
+    start.
     """
 
     point: FloatArray
@@ -95,13 +88,9 @@ def project_on_intersection(
 ) -> Projection:
     """Return the nearest matrix in a polyhedron that is also positive semidefinite.
 
-    It is in the polyhedron exactly, and in the cone up to the accuracy: the largest distance of the
-    iterates in the two at the end. The polyhedron must meet the interior of the cone, and is given
-    by the function that projects on it. The start is the correction of the projection of a point
-    nearby.
+    It is in the polyhedron exactly, and in the cone up to the accuracy. The polyhedron must meet
+    the interior of the cone, and is given by the function that projects on it.
 
-    Notes
-    -----
     Source: Boyle, Dykstra, 1986; Beck, Tetruashvili (SIAM J. Optim. 2013) for the dual view;
     O'Donoghue, Candès, *Adaptive restart for accelerated gradient schemes*, 2015.
     """

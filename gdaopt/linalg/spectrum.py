@@ -60,8 +60,8 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
 def component_eigenvalues(metric: FloatArray) -> FloatArray:
     """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0.
 
-    In a metric with non-positive off-diagonals these are the Gershgorin left-ends under the first
-    eigenvectors of the components ("Theorem: eigenvector alignment"), without the vectors.
+    In a graph metric these are the left-ends under the components' first eigenvectors ("Theorem:
+    eigenvector alignment"), without the vectors.
     """
     metric = as_symmetric("metric", metric)
     values = np.diagonal(metric).copy()  # right where a component is a single feature

@@ -35,17 +35,7 @@ _ROOM = 2.0  # times a bound of the optimum's trace: then no trace bound binds o
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """The most likely graph metric.
-
-    Attributes
-    ----------
-    covariance : ndarray of shape (K, K)
-        ``M⁻¹``.
-    result : Result
-        With the metric M. Its gap is the sum of the gaps of all blocks.
-    n_blocks, largest_block : int
-        How many blocks there are, and how many features the largest has.
-    """
+    """The most likely graph metric and its inverse; the gap of the result is that of all blocks."""
 
     covariance: FloatArray
     result: Result
@@ -63,32 +53,13 @@ def most_likely_metric(
 ) -> Likelihood:
     """Return the minimiser of ``⟨S, M⟩ - log det M`` over all graph metrics, without trace bound.
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (K, K)
-        S, symmetric; less the penalties of edges, where there are some.
-    mask : EdgeMask, optional
-        The pairs that may have an edge; all by default.
-    tolerance : float, optional
-        The gap that is allowed, times K.
-    max_iterations : int, optional
-        Most steps in a block.
-    initial : ndarray of shape (K, K), optional
-        A positive definite graph metric with edges of the mask, where the blocks start.
+    S is the covariance matrix, less the penalties of edges. The gap may be the tolerance times K.
+    Each block starts from its part of `initial`, a positive definite metric with edges of the mask.
 
     Raises
     ------
     InvalidInputError
         Where the likelihood has no maximum.
-
-    Examples
-    --------
-    >>> S = np.array([[1.0, 0.5, -0.1], [0.5, 1.0, 0.0], [-0.1, 0.0, 2.0]])
-    >>> found = most_likely_metric(S)
-    >>> found.result.metric.round(3), found.n_blocks
-    (array([[ 1.333, -0.667,  0.   ],
-           [-0.667,  1.333,  0.   ],
-           [ 0.   ,  0.   ,  0.5  ]]), 3)
     """
     start = time.perf_counter()
     size, variances = len(covariance), np.diagonal(covariance)

@@ -104,14 +104,8 @@ class ProjectedNewton(Method):
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
     """Return the metric at which `ProjectedNewton` ends; None where it is not for the problem.
 
-    Parameters
-    ----------
-    limits : Method
-        The method that goes on from there: its tolerances count.
-    problem : MetricProblem
-        The problem.
-    clock : Clock
-        When its time is over, the last metric counts.
+    The tolerances are those of the method that goes on from there. When the clock's time is over,
+    the last metric counts.
     """
     if (
         not problem.has_barrier
@@ -291,17 +285,7 @@ class _Run:
 
 
 class _NewtonEquation:
-    """``P ∇²Q[D] = P R`` for D = P D, where P keeps the free entries only.
-
-    Parameters
-    ----------
-    model : NewtonModel
-        ∇²Q, and its inverse on all entries, the preconditioner.
-    free : ndarray of shape (K, K)
-        1 for free entries, 0 for the others.
-    clock : Clock
-        Of the run.
-    """
+    """``P ∇²Q[D] = P R`` for D = P D, where P keeps the entries for which `free` is 1, not 0."""
 
     def __init__(self, model: NewtonModel, free: Any, clock: Clock) -> None:
         self._model = model

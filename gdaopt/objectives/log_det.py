@@ -239,11 +239,6 @@ def largest_trace(covariance: FloatArray, edges: Edges) -> float:
 
     See "Proposition: trace of the most likely metric". Where the likelihood has no maximum, that is
     an error.
-
-    Examples
-    --------
-    >>> round(largest_trace(np.array([[1.0, 0.5], [0.5, 1.0]]), all_edges(2)), 12)
-    4.0
     """
     variances = np.diagonal(covariance)
     least = min(float(variances.min()), least_pair_price(covariance, edges))

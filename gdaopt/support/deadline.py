@@ -26,15 +26,7 @@ __all__ = ["Deadline", "check_time", "check_time_for", "completing", "unlimited"
 
 @dataclass(frozen=True)
 class Deadline:
-    """The moment at which a time limit is over.
-
-    Attributes
-    ----------
-    at : float
-        By `time.perf_counter`.
-    time_limit : float
-        Seconds, for messages.
-    """
+    """The moment at which a time limit, in seconds, is over, by `time.perf_counter`."""
 
     at: float
     time_limit: float
@@ -79,31 +71,12 @@ def _set(deadline: Deadline | None, is_completing: bool) -> Iterator[None]:
 
 
 def until(deadline: Deadline | None) -> AbstractContextManager[None]:
-    """Set the deadline of what runs inside, None for no deadline.
-
-    Examples
-    --------
-    >>> with until(Deadline.after(1e-9)):
-    ...     check_time()
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
-    """
+    """Set the deadline of what runs inside, None for no deadline."""
     return _set(deadline, False)
 
 
 def completing(deadline: Deadline | None) -> AbstractContextManager[None]:
-    """Let what runs inside be completed, but for work that asks `check_time_for`.
-
-    Examples
-    --------
-    >>> with completing(Deadline.after(1e-9)):
-    ...     check_time()
-    ...     check_time_for(2.0)
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.TimeLimitError: time_limit = 1e-09 s reached
-    """
+    """Let what runs inside be completed, but for work that asks `check_time_for`."""
     return _set(deadline, True)
 
 
@@ -127,10 +100,8 @@ def check_time() -> None:
 def check_time_for(seconds: float) -> None:
     """Raise `gdaopt.errors.TimeLimitError` when less time is left than that; in `completing`, too.
 
-    Parameters
-    ----------
-    seconds : float
-        What work takes that cannot be left once it has begun; 0 for a pass of work that can.
+    The seconds are those of work that cannot be left once it has begun; 0 for a pass of work that
+    can.
     """
     _check(_current.get()[0], seconds)
 

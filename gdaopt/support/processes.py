@@ -278,13 +278,7 @@ def without_interrupts() -> Iterator[None]:
 
 
 def peak_memory() -> int:
-    """Return the largest memory of this process so far, in bytes.
-
-    Examples
-    --------
-    >>> peak_memory() > 1_000_000
-    True
-    """
+    """Return the largest memory of this process so far, in bytes."""
     if sys.platform == "win32":
         import psutil  # on demand: importing gdaopt does not need it
 

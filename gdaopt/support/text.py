@@ -45,13 +45,7 @@ _LATEX = str.maketrans(
 
 
 def shortened(value: object) -> str:
-    """Return the representation of a value for a message: one line, cut where it is long.
-
-    Examples
-    --------
-    >>> shortened("trace"), len(shortened("a" * 1000))
-    ("'trace'", 60)
-    """
+    """Return the representation of a value for a message: one line, cut where it is long."""
     try:
         text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
     except Exception:  # whole numbers of over 4,300 digits, and objects that fail
@@ -60,13 +54,7 @@ def shortened(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    r"""Return what an error says, or its type where it says nothing: one line of a message.
-
-    Examples
-    --------
-    >>> reason(ValueError("no\nnumber")), reason(EOFError())
-    ('no number', 'EOFError')
-    """
+    """Return what an error says, or its type where it says nothing: one line of a message."""
     return cut(plain(" ".join(str(error).split())), _LONGEST_REASON) or type(error).__name__
 
 
@@ -76,15 +64,10 @@ def cut(text: str, longest: int) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Return a text in which no character acts: what is not printable is written as its escape.
+    """Return a text in which no character acts: what is not printable is written as its escape.
 
     These are control characters, line ends among them, marks of the reading direction, characters
     without width, and halves of surrogate pairs.
-
-    Examples
-    --------
-    >>> print(plain("a\nb\x1b[31m\u202ec, naïve"))
-    a\nb\x1b[31m\u202ec, naïve
     """
     if text.isprintable():
         return text
@@ -97,24 +80,12 @@ def plain(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text for a line or a cell of Markdown: `plain`, and without any syntax.
-
-    Examples
-    --------
-    >>> print(markdown("a|b <script> $x_1$"))
-    a\|b \<script\> \$x\_1\$
-    """
+    """Return a text for a line or a cell of Markdown: `plain`, and without any syntax."""
     return plain(text).translate(_MARKDOWN)
 
 
 def latex(text: str) -> str:
-    r"""Return a text for LaTeX: `plain`, and without any commands.
-
-    Examples
-    --------
-    >>> print(latex(r"a_b, 5 % \input"))
-    a\_b, 5 \% \textbackslash{}input
-    """
+    """Return a text for LaTeX: `plain`, and without any commands."""
     return plain(text).translate(_LATEX)
 
 
@@ -126,15 +97,7 @@ def number_text(value: float | str | None) -> str:
 
 
 def text_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
-    """Return rows of cells below a header, in columns that are flush right.
-
-    Examples
-    --------
-    >>> print(text_table([("0", "start"), ("10", "column")], ("step", "phase")))
-      step   phase
-         0   start
-        10  column
-    """
+    """Return rows of cells below a header, in columns that are flush right."""
     lines = [[plain(cell) for cell in line] for line in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -146,15 +109,7 @@ def text_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
 def html_table(
     rows: Iterable[Sequence[str]], *, caption: str, header: Sequence[str] | None = None
 ) -> str:
-    """Return an HTML table of text; the first cell of each row names the row.
-
-    Cells may be any text: it is escaped.
-
-    Examples
-    --------
-    >>> html_table([("gap", "< 1")], caption="run")
-    '<table><caption>run</caption><tr><th>gap</th><td>&lt; 1</td></tr></table>'
-    """
+    """Return an HTML table of text, which is escaped; the first cell of each row names the row."""
     lines = [] if header is None else [_html_row(("th",) * len(header), header)]
     lines += [_html_row(("th", *("td",) * (len(row) - 1)), row) for row in rows]
     return f"<table><caption>{_html(caption)}</caption>{''.join(lines)}</table>"

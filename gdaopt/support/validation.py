@@ -62,12 +62,6 @@ def finite_array(
     Masked values are refused as well: an array of floats would show what lies behind the mask.
     Where the value is data, from measurements, a number that is not finite is a missing one;
     anywhere else a computation made it so.
-
-    Examples
-    --------
-    >>> finite_array("X", [[1, 2], [3, 4]], ndim=2)
-    array([[1., 2.],
-           [3., 4.]])
     """
     array = _as_floats(name, value)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
@@ -132,12 +126,6 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
     """Return a value as a new symmetric float64 matrix; refuse a matrix that is not symmetric.
 
     Where the two triangles differ by at most 1e-10 of the largest entry, their mean is taken.
-
-    Examples
-    --------
-    >>> symmetric_matrix("M", [[2, -1], [-1, 2]])
-    array([[ 2., -1.],
-           [-1.,  2.]])
     """
     is_exact = _is_exactly_symmetric(value)  # of most, in each step, and found out quickly
     matrix = value.copy() if is_exact else finite_array(name, value, ndim=2)
@@ -161,11 +149,6 @@ def returned_numbers(value: Any) -> FloatArray:
     """Return what a function of the user's returned as a new float64 array, finite or not.
 
     NumPy alone would also read texts, dates, None and the real parts of complex numbers.
-
-    Examples
-    --------
-    >>> returned_numbers([1, np.inf])
-    array([ 1., inf])
     """
     array = np.asarray(value)
     if array.dtype.kind in "cmMOSU":
@@ -342,13 +325,7 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
-    """Return the error for an unknown name; its message suggests the nearest known name.
-
-    Examples
-    --------
-    >>> str(unknown_name("method", "alternatin", ["alternating", "joint"]))
-    "unknown method 'alternatin'; did you mean 'alternating'? Known: alternating, joint"
-    """
+    """Return the error for an unknown name; its message suggests the nearest known name."""
     names = sorted(known)
     given = name.lower() if isinstance(name, str) else ""
     near = difflib.get_close_matches(given, [n.lower() for n in names], n=1, cutoff=0.5)

@@ -15,6 +15,7 @@ from gdaopt.errors import GdaoptError, UnwritableError
 from gdaopt.support import files
 from gdaopt.support.files import (
     DamagedError,
+    parse_json,
     read_arrays,
     remove_abandoned,
     write_atomically,
@@ -118,6 +119,16 @@ def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     os.utime(tmp_path / names[0], (0, 0))
     remove_abandoned(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == set(others)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[" * 100_000, "nested too deeply"), ('"\\ud800"', "surrogates"), ("{", "Expecting")],
+)
+def test_what_is_no_json_that_can_be_written_again(text: str, says: str) -> None:
+    assert parse_json('{"a": [1, "ä"]}') == {"a": [1, "ä"]}
+    with pytest.raises(ValueError, match=says):
+        parse_json(text)
 
 
 # --- Archives -------------------------------------------------------------------------------------

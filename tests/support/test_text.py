@@ -51,6 +51,19 @@ def test_latex_has_no_commands(text: str) -> None:
     assert not re.search(r"[\\{}$&%#_^~<>|`]", left)
 
 
+def test_tables() -> None:
+    rows, header = [("0", "start"), ("10", "a<b")], ("step", "phase")
+    assert text_table(rows, header).splitlines() == [
+        "  step  phase",
+        "     0  start",
+        "    10    a<b",
+    ]
+    assert html_table(rows[1:], caption="run", header=header) == (
+        "<table><caption>run</caption><tr><th>step</th><th>phase</th></tr>"
+        "<tr><th>10</th><td>a&lt;b</td></tr></table>"
+    )
+
+
 def test_tables_hold_one_line_a_row() -> None:
     assert text_table([HOSTILE], HOSTILE).count("\n") == 1
     page = html_table([HOSTILE], caption=HOSTILE[0])
