@@ -196,7 +196,7 @@ class AlignedMethod(ProgramMethod):
         bound = feasible_set.largest_edge_weight(size)
         if floor >= bound:
             # A constant diagonal cannot carry every floor that the set allows; this start can.
-            return feasible_set.containing_path(floor).start(size)
+            return replace(feasible_set, path_weight=floor).start(size)
         return feasible_set.start(size, max(bound / 2, floor))
 
 

@@ -115,5 +115,4 @@ class PositiveDefiniteMetrics(FeasibleSet):
 
     @cached_property
     def family(self) -> AllUnitVectors:
-        """All unit vectors."""
         return AllUnitVectors()

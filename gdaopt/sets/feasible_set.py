@@ -109,17 +109,7 @@ class FeasibleSet(ABC):
         signal: FloatArray,  # noqa: ARG003 (for subclasses)
         **bounds: Any,
     ) -> Self:
-        """Return the set of this kind for some samples and a training signal.
-
-        Parameters
-        ----------
-        features : ndarray of shape (N, K)
-            Samples.
-        signal : ndarray of shape (N,)
-            z.
-        **bounds
-            `trace_bound`, `min_eigenvalue`.
-        """
+        """Return the set of this kind for samples, shape (N, K), and their training signal z."""
         return cls(**bounds)
 
     def record(self) -> dict[str, Any]:
@@ -349,28 +339,13 @@ class FeasibleSet(ABC):
     # --- atoms --------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return as much of an objective's gradient as `best_atoms` and members of the set need.
-
-        Parameters
-        ----------
-        point : Point
-            The objective at a member of the set.
-        """
+        """Return as much of the gradient at a member as `best_atoms` and members need."""
         return self.family.gradient_at(point)
 
     def best_atoms(
         self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
-        """Return the atoms of the least prices ``u'Gu``, best first.
-
-        Parameters
-        ----------
-        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
-            G, symmetric.
-        count : int, optional
-            How many to return at most.
-        guess : Atoms, optional
-            Good atoms for a gradient nearby, where an iterative search starts.
+        """Return the best atoms of the family (`AtomFamily.best_atoms`).
 
         Raises
         ------

@@ -61,6 +61,13 @@ class GraphMetrics(FeasibleSet):
     GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0, edges=EdgeMask(2 pairs))
     >>> in_a_row.violations(np.array([[1.0, 0.0, -0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, 1.0]]))
     ('off-diagonal [0,2] is not among the edges: -0.5',)
+
+    All members contain an edge of weight 0.5.
+
+    >>> connected = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0, path_weight=0.5)
+    >>> connected.base(2), connected.budget(2)
+    (array([[ 0.5, -0.5],
+           [-0.5,  0.5]]), 3.0)
     """
 
     name: ClassVar[str] = "graph"
@@ -77,44 +84,16 @@ class GraphMetrics(FeasibleSet):
 
     @cached_property
     def family(self) -> TwoSparseAtoms:
-        """The vectors ``e_i`` and ``a e_i - b e_j``."""
         return TwoSparseAtoms(self.edges)
 
-    def containing_path(self, weight: float) -> GraphMetrics:
-        """Return the convex set of the members that contain a path of edges of some weight.
-
-        Under a mask of edges without this path it is a spanning tree of the mask.
-
-        Examples
-        --------
-        >>> connected = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0).containing_path(0.5)
-        >>> connected.base(2), connected.budget(2)
-        (array([[ 0.5, -0.5],
-               [-0.5,  0.5]]), 3.0)
-        """
-        return replace(self, path_weight=weight)
-
     def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when no K×K metric fits, or only a single one."""
         super().check_size(n_features)
         self.check_path(n_features, self.path_weight, "path_weight")
 
     def check_path(self, n_features: int, weight: float, name: str) -> None:
-        """Raise InvalidInputError when no path of edges of some weight fits.
-
-        It may leave no budget, or the mask of edges may not connect the features.
-
-        Parameters
-        ----------
-        n_features : int
-            K.
-        weight : float
-            Of each edge.
-        name : str
-            What messages call the weight.
-        """
+        """Refuse a weight of a path's edges, called `name`, that leaves no budget or no path."""
         self.check_connected(n_features, weight, name)
-        needed = float(np.trace(self.containing_path(weight).base(n_features)))
+        needed = float(np.trace(replace(self, path_weight=weight).base(n_features)))
         if self.trace_bound <= needed:
             raise InvalidInputError(
                 f"{name} {weight:g} leaves no budget: {n_features - 1} edges of that weight need a "
@@ -123,16 +102,9 @@ class GraphMetrics(FeasibleSet):
             )
 
     def check_connected(self, n_features: int, weight: float, name: str) -> None:
-        """Raise InvalidInputError when the weight is positive and the mask not connected.
+        """Refuse a positive weight, called `name`, of edges that are to connect all features.
 
-        Parameters
-        ----------
-        n_features : int
-            K.
-        weight : float
-            Of edges that are to connect all features; 0 for no such edges.
-        name : str
-            What messages call the weight.
+        That is where the mask does not connect them.
         """
         n_parts = n_features - len(self._forest(n_features)[0])
         if weight > 0 and n_parts > 1:
@@ -146,7 +118,6 @@ class GraphMetrics(FeasibleSet):
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
 
     def fixed_part(self, n_features: int) -> FloatArray | None:
-        """Return the Laplacian of the path; None without one."""
         if self.path_weight == 0:
             return None
         path: FloatArray = self.path_weight * unit_laplacian(n_features, self._forest(n_features))

@@ -171,11 +171,9 @@ class EdgeMask:
     @classmethod
     def _canonical(cls, rows: IndexArray, columns: IndexArray, n_features: int | None) -> Self:
         """Return the mask of pairs i < j in any order, some perhaps twice."""
-        order = np.lexsort((columns, rows))
-        rows, columns = rows[order], columns[order]
-        new = np.ones(len(rows), dtype=bool)
-        new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-        return cls(read_only(rows[new]), read_only(columns[new]), n_features)
+        size = int(columns.max(initial=0)) + 1
+        rows, columns = np.divmod(np.unique(rows * size + columns), size)
+        return cls(read_only(rows), read_only(columns), n_features)
 
     def __len__(self) -> int:
         return len(self.rows)

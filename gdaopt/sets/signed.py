@@ -83,16 +83,13 @@ class SignedGraphMetrics(FeasibleSet):
 
     @cached_property
     def family(self) -> TwoSparseAtoms:
-        """The vectors ``e_i`` and ``a e_i - c_i c_j b e_j``."""
         return TwoSparseAtoms(self.edges, self.colors)
 
     def fixed_part(self, n_features: int) -> FloatArray | None:
-        """Return the signed Laplacian of the path; None without one."""
         path = self.unsigned.fixed_part(n_features)
         return None if path is None else self._flipped(path)
 
     def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when no K×K metric fits, or K is not the number of colours."""
         self.family.check_size(n_features)
         self.unsigned.check_size(n_features)
 
@@ -168,7 +165,6 @@ class SDDMetrics(FeasibleSet):
 
     @cached_property
     def family(self) -> TwoSparseAtoms:
-        """The vectors ``e_i`` and ``a e_i ± b e_j``, of one sign where both colours are given."""
         return TwoSparseAtoms(self.edges, 0.0 if self.colors is None else self.colors)
 
 

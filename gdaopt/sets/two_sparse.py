@@ -57,7 +57,6 @@ class TwoSparseAtoms(AtomFamily):
         self._colors = np.asarray(colors, dtype=np.float64)
 
     def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when mask or colours are not those of K features."""
         if self._colors.shape not in ((), (n_features,)):
             raise InvalidInputError(
                 f"colors has {self._colors.size} entries for {n_features} features; give one each"
@@ -66,7 +65,6 @@ class TwoSparseAtoms(AtomFamily):
             self._mask.check_size(n_features)
 
     def edges_of(self, n_features: int) -> Edges:
-        """Return the pairs of the mask."""
         return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
 
     def _leaves_out(self, n_features: int) -> bool:
@@ -90,7 +88,6 @@ class TwoSparseAtoms(AtomFamily):
 
     @property
     def is_entrywise(self) -> bool:
-        """Whether the signs of all pairs are given."""
         return not self._some_are_free
 
     def signs_of(self, edges: Edges) -> FloatArray:
@@ -143,7 +140,6 @@ class TwoSparseAtoms(AtomFamily):
     # --- atoms ---------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> Symmetric:
-        """Return the gradient of an objective, under the mask where there is one."""
         size = len(point.metric)
         if not self._leaves_out(size):
             return super().gradient_at(point)
@@ -192,7 +188,6 @@ class TwoSparseAtoms(AtomFamily):
     # --- the matrices of the cone ----------------------------------------------------------------
 
     def comparison(self, beyond_base: FloatArray) -> FloatArray:
-        """Return the comparison matrix where some signs are free, else the matrix."""
         return comparison_matrix(beyond_base) if self._some_are_free else beyond_base
 
     def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
@@ -245,7 +240,6 @@ class TwoSparseAtoms(AtomFamily):
     # --- for CVXPY -------------------------------------------------------------------------------
 
     def variable(self, n_features: int) -> cp.Expression:
-        """Return a matrix of a variable for each diagonal entry and each pair of the mask."""
         if not self._leaves_out(n_features):
             return super().variable(n_features)
         import cvxpy as cp  # on demand: importing gdaopt loads no solver

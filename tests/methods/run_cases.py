@@ -34,7 +34,7 @@ class Case:
         """Return the problem over those graph metrics that contain a path of weight ε."""
         problem, floor = self._drawn()
         assert isinstance(problem.feasible_set, gda.GraphMetrics)
-        return replace(problem, feasible_set=problem.feasible_set.containing_path(floor))
+        return replace(problem, feasible_set=replace(problem.feasible_set, path_weight=floor))
 
     def _drawn(self) -> tuple[gda.MetricProblem, float]:
         rng = np.random.default_rng(self.seed)

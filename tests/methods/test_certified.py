@@ -288,7 +288,7 @@ def test_improves_on_the_end_of_alternating() -> None:
 
 def test_refuses_a_start_outside_of_the_set() -> None:
     X, z = samples("iris", "setosa", "half", "unit")
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3).containing_path(0.05))
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(4.0, 1e-3, path_weight=0.05))
     with pytest.raises(
         gda.errors.InvalidInputError, match=r"not in the set: .* trace 7.7 exceeds .* 3.7"
     ):

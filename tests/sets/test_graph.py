@@ -1,6 +1,7 @@
 """Graph metrics: the path start and its bound, and where the set contains a path."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ class TestStart:
         bound = SET.largest_edge_weight(4)
         weight = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
         assert weight > bound
-        feasible_set = SET.containing_path(weight)
+        feasible_set = replace(SET, path_weight=weight)
         metric = feasible_set.start(4)
         assert feasible_set.contains(metric)
         assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
