@@ -184,7 +184,7 @@ class MetricProblem:
         """The rows that methods keep in their place, and a metric that keeps them."""
         if self.rows is None:
             return None
-        return presolve(self.feasible_set, self.rows, self.n_features)
+        return presolve(self.feasible_set, self.rows)
 
     @cached_property
     def centre(self) -> tuple[Atoms, FloatArray]:

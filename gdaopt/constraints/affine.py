@@ -22,13 +22,7 @@ class AffineExpressions:
 
     Where A and b are affine in the parameters of the expressions, they follow from the parameters'
     values by one product; elsewhere the expressions are compiled for the values that they have.
-
-    Parameters
-    ----------
-    expressions : sequence of cvxpy.Expression
-        Affine, of no other variable.
-    metric : cvxpy.Variable of shape (K, K)
-        M; vec(M) has its entries column by column.
+    vec(M) has the entries of the only variable, a K×K one, column by column.
 
     Examples
     --------

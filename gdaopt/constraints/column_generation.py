@@ -38,49 +38,23 @@ _NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """A solution of a linear program over a set with rows.
-
-    Attributes
-    ----------
-    atoms : Atoms
-        n atoms.
-    weights : ndarray of shape (n,)
-        Their weights.
-    extras : ndarray of shape (p,)
-        The values of the extra variables.
-    multipliers : ndarray of shape (m,)
-        λ, not negative for inequalities.
-    value, lower_bound : float
-        What is minimised, and its bound by λ.
-    """
+    """A solution of a linear program over a set with rows."""
 
     atoms: Atoms
     weights: FloatArray
-    extras: FloatArray
-    multipliers: FloatArray
+    extras: FloatArray  # the values of the extra variables
+    multipliers: FloatArray  # λ, not negative for inequalities
     value: float
-    lower_bound: float
+    lower_bound: float  # by λ
 
 
 @dataclass(frozen=True, eq=False)
 class Extra:
-    """A variable beside the weights, between 0 and a bound.
+    """A variable beside the weights, between 0 and a bound."""
 
-    Attributes
-    ----------
-    cost : float
-        What one unit of it costs.
-    coefficients : ndarray of shape (m,)
-        What one unit of it adds to the rows.
-    trace : float
-        What one unit of it adds to the trace.
-    most : float
-        Its bound.
-    """
-
-    cost: float
-    coefficients: FloatArray
-    trace: float = 0.0
+    cost: float  # of one unit
+    coefficients: FloatArray  # what one unit adds to each row
+    trace: float = 0.0  # what one unit adds to the trace
     most: float = np.inf
 
 
@@ -142,15 +116,7 @@ class LinearProgram:
         self._many = 4 * _PRICED + len(rows)  # atoms: above that many, atoms of weight 0 leave
 
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
-        """Generate atoms until `ends` accepts value and bound.
-
-        Parameters
-        ----------
-        atoms : Atoms
-            Of some solution, to start from.
-        ends : callable
-            Takes the value and its lower bound, and says whether they are near enough.
-        """
+        """Generate atoms, beside those of some solution, until ``ends(value, lower_bound)``."""
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
         forms = self._rows.quadratic_forms(atoms)
         least, waited = np.inf, 0

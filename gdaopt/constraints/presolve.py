@@ -87,24 +87,15 @@ class PresolvedRows:
         return signed / self._written.norms
 
 
-def presolve(feasible_set: FeasibleSet, rows: LinearConstraints, n_features: int) -> PresolvedRows:
+def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
     """Return the rows that methods keep in place of the rows that the user wrote.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        The set.
-    rows : LinearConstraints
-        The rows.
-    n_features : int
-        K.
 
     Raises
     ------
     InfeasibleProblemError
         When no member of the set keeps the rows, or when all members that do are on the boundary.
     """
-    base = feasible_set.base(n_features)
+    base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
     moved, atoms = _consistent(

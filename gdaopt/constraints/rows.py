@@ -194,12 +194,7 @@ class LinearConstraints:
     def magnitudes(self, multipliers: FloatArray, metric: FloatArray) -> tuple[FloatArray, float]:
         """Return ``Σ_k |λ_k| |A_k|`` and ``Σ_k |λ_k| (⟨|A_k|, |M|⟩ + |b_k|)``: round-off's scale.
 
-        Parameters
-        ----------
-        multipliers : ndarray of shape (m,)
-            λ of the rows as the user wrote them.
-        metric : ndarray of shape (K, K)
-            M.
+        λ are those of the rows as the user wrote them.
         """
         own = np.abs(self.in_own_units(multipliers))
         sizes: FloatArray = (abs(self.matrices).T @ own).reshape(metric.shape)
@@ -214,14 +209,10 @@ class LinearConstraints:
         return forms
 
     def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
-        """Return the coefficients of diagonal entries and edge weights, shape (m, n).
+        """Return the coefficients of n variables, shape (m, n).
 
-        Parameters
-        ----------
-        pairs : tuple of two ndarrays of int, of shape (n,)
-            i and j; the entry is ``M_ii`` where they are the same, else the weight ``-M_ij``.
-        signs : ndarray of shape (n,), optional
-            The sign that the weight has in M, where it is not -1.
+        A pair (i, i) stands for the diagonal entry ``M_ii``, any other for an edge weight, which
+        has a sign in M.
         """
         rows, columns = pairs
         factor = np.where(rows == columns, 1.0, 2.0 * signs)  # an edge stands in the metric twice
@@ -281,20 +272,7 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
 
 
 class WrittenRows:
-    """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters.
-
-    Parameters
-    ----------
-    constraints : sequence of cvxpy.Constraint
-        Affine equalities and inequalities.
-    metric : cvxpy.Variable of shape (K, K)
-        The only variable in them.
-
-    Raises
-    ------
-    InvalidInputError
-        See `read_constraints`.
-    """
+    """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters."""
 
     def __init__(self, constraints: Sequence[Any], metric: cp.Variable) -> None:
         from cvxpy.constraints import Equality
@@ -314,17 +292,9 @@ class WrittenRows:
     def rows(self) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
         """Return the rows for the values that the parameters have.
 
-        Returns
-        -------
-        rows : LinearConstraints
-            Without entries of constraints that hold whatever the metric is, such as ``M == M.T``.
-        places : ndarray of int, shape (m,)
-            The place of each row among the entries of all constraints, column by column.
-
-        Raises
-        ------
-        InvalidInputError, InfeasibleProblemError
-            See `read_constraints`.
+        Entries of constraints that hold whatever the metric is, such as ``M == M.T``, are left out.
+        So the place of each row among the entries of all constraints, column by column, is
+        returned, too.
         """
         for label, expression in zip(self._labels, self._expressions, strict=True):
             if any(parameter.value is None for parameter in expression.parameters()):

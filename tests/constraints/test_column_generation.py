@@ -64,7 +64,7 @@ def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
         constraints=lambda M: [M[0, 0] == 0.2, M[1, 1] >= 2, cp.sum(cp.diag(M)[2:]) <= 2],
     ).rows
     assert rows is not None
-    presolved = presolve(feasible_set, rows, size)
+    presolved = presolve(feasible_set, rows)
     inner = presolved.atoms.added_to(np.zeros((size, size)), presolved.weights)
     found = np.linalg.eigvalsh(inner)[0]
     share = cp.Variable()
