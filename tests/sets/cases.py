@@ -28,9 +28,16 @@ class Family:
 
     kind: str
     path_weight: float = 0.0
+    share: float = 1.0  # of the pairs that may have an edge
 
     def __str__(self) -> str:
-        return f"{self.kind}-path" if self.path_weight else self.kind
+        return self.kind + "-path" * (self.path_weight > 0) + "-masked" * (self.share < 1)
+
+    def mask(self, size: int) -> FloatArray:
+        """Return 1 for the entries that members may have, 0 elsewhere."""
+        share = 0.0 if self.kind == "diagonal" else self.share
+        kept = np.triu(np.random.default_rng([size, 1]).random((size, size)) < share, 1)
+        return np.asarray(np.eye(size) + kept + kept.T)
 
     def colors(self, size: int) -> FloatArray:
         """Return random colours, of both kinds, where the set has them, else ones; 0 is unknown."""
@@ -48,23 +55,26 @@ class Family:
         signs = np.outer(colors, colors)
         of_graph: FloatArray = np.where(signs == 0, np.abs(gradient), signs * gradient)
         np.fill_diagonal(of_graph, np.diagonal(gradient))
-        return of_graph
+        return of_graph * self.mask(len(gradient))
 
     def bound(self, size: int) -> float:
         return 1.5 * size
 
     def feasible_set(self, size: int) -> FeasibleSet:
-        bound = self.bound(size)
-        if self.kind == "graph":
-            return GraphMetrics(bound, RHO, self.path_weight)
-        if self.kind == "signed":
-            return SignedGraphMetrics(tuple(self.colors(size)), bound, RHO, self.path_weight)
-        if self.kind == "sdd":
-            return SDDMetrics(bound, RHO)
-        if self.kind == "partial":
-            return SDDMetrics(bound, RHO, colors=tuple(self.colors(size)))
-        cls = {"diagonal": DiagonalMetrics, "definite": PositiveDefiniteMetrics}[self.kind]
-        return cls(bound, RHO)
+        bounds, colors = (self.bound(size), RHO), tuple(self.colors(size))
+        edges = None if self.share == 1 else self.mask(size) > 0
+        match self.kind:
+            case "graph":
+                return GraphMetrics(*bounds, self.path_weight, edges)
+            case "signed":
+                return SignedGraphMetrics(colors, *bounds, self.path_weight, edges)
+            case "sdd":
+                return SDDMetrics(*bounds, edges)
+            case "partial":
+                return SDDMetrics(*bounds, edges, colors)
+            case "diagonal":
+                return DiagonalMetrics(*bounds)
+        return PositiveDefiniteMetrics(*bounds)
 
     def flipped(self, matrix: FloatArray) -> FloatArray:
         colors = np.where(self.colors(len(matrix)) < 0, -1.0, 1.0)
@@ -80,14 +90,12 @@ class Family:
 
     def beyond_base(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return a random member of the cone over the atoms, of trace 1, singular or not."""
-        if self.kind == "diagonal":
-            return np.diag(rng.dirichlet(np.full(size, 0.5)))
         if self.kind == "definite":
             root = random_symmetric(rng, size)[:, : rng.integers(1, size + 1)]
             matrix: FloatArray = root @ root.T
         else:
             density, decades = rng.choice([0.0, 0.3, 1.0]), rng.choice([0.0, 6.0])
-            matrix = random_metric(rng, size, density=density, decades=decades)
+            matrix = self.mask(size) * random_metric(rng, size, density=density, decades=decades)
             if size > 1 and rng.random() < 0.5:
                 matrix -= np.linalg.eigvalsh(matrix)[0] * np.eye(size)
         any_sign = np.triu(rng.choice([-1.0, 1.0], (size, size)), 1)
@@ -106,8 +114,6 @@ class Family:
         """Return the constraints on a variable, written out."""
         size = metric.shape[0]
         inside = [metric - self.base(size) >> 0, cp.trace(metric) <= self.bound(size)]
-        if self.kind == "diagonal":
-            return [metric == cp.diag(cp.diag(metric)), cp.diag(metric) >= RHO, inside[1]]
         if self.kind == "definite":
             return inside
         if self.kind in ("sdd", "partial"):
@@ -122,7 +128,9 @@ class Family:
             for j in range(i + 1, size):
                 floor = self.path_weight if j == i + 1 else 0.0
                 sign = float(self.colors(size)[i] * self.colors(size)[j])
-                if sign:
+                if not self.mask(size)[i, j]:
+                    inside.append(metric[i, j] == 0)
+                elif sign:
                     inside.append(sign * metric[i, j] <= -floor)
         return inside
 
@@ -134,6 +142,9 @@ FAMILIES = [
     Family("definite"),
     Family("signed"),
     Family("signed", path_weight=0.1),
+    Family("graph", share=0.5),
+    Family("signed", share=0.5),
     Family("partial"),
     Family("sdd"),
+    Family("sdd", share=0.5),
 ]

@@ -30,6 +30,7 @@ class TestMembers:
         if family.kind not in ("diagonal", "definite"):
             signs = [family.of_graph(-np.outer(vector, vector)) for vector in u]
             assert min(np.triu(sign, 1).min() for sign in signs) >= 0
+        assert not ((abs(u).T @ abs(u)) * (1 - family.mask(size))).any()
         total = family.base(size) + (u.T * weights) @ u
         np.testing.assert_allclose(total, member, rtol=0, atol=1e-12 * np.abs(member).max())
 

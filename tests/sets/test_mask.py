@@ -20,9 +20,8 @@ from scipy.sparse import coo_array, csr_matrix
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components, unit_laplacian
 from gdaopt.sets import EdgeMask, set_of_record
-from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, properties, random_symmetric
-from tests.sets.mask_cases import MaskedSet, is_allowed, random_mask, random_set, without_mask
+from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.sets.mask_cases import is_allowed, random_mask, random_set, without_mask
 
 PAIRS = [(0, 1), (0, 3), (1, 2)]
 MATRIX = np.zeros((4, 4), dtype=bool)
@@ -159,42 +158,6 @@ def test_a_mask_of_other_features_is_refused(edges: Any, message: str) -> None:
 # --- The set -------------------------------------------------------------------------------------
 
 
-def least_price(gradient: FloatArray, feasible_set: MaskedSet) -> float:
-    """Return the least price over all features and pairs of the mask, one by one."""
-    size = len(gradient)
-    colors = np.array(getattr(feasible_set, "colors", np.ones(size)))
-    flipped = gradient * colors * colors[:, None]
-    prices = [0.0, *np.diagonal(gradient)]
-    for i, j in zip(*feasible_set.edges_of(size), strict=True):
-        if flipped[i, j] > 0:
-            prices.append(float(np.linalg.eigvalsh(gradient[np.ix_([i, j], [i, j])])[0]))
-    return float(min(prices))
-
-
-@properties(200)
-@given(generators, sizes, kinds, st.floats(-100, 100))
-def test_the_oracle_is_the_best_of_all_pairs(
-    rng: np.random.Generator, size: int, kind: str, magnitude: float
-) -> None:
-    """ "Proposition: masks of edges"."""
-    feasible_set = random_set(rng, size, kind)
-    gradient = random_symmetric(rng, size) * 10**magnitude
-    found = feasible_set.minimize_linear(gradient)
-    unit = float(np.abs(gradient).max())
-    rho, budget = feasible_set.min_eigenvalue, feasible_set.budget(size)
-    expected = rho * np.trace(gradient) + budget * least_price(gradient, feasible_set)
-    assert found.value == pytest.approx(expected, abs=1e-13 * size * unit)
-    assert found.value == pytest.approx(
-        float(np.vdot(gradient, found.vertex)), abs=1e-13 * size * unit
-    )
-    assert feasible_set.contains(found.vertex)
-    assert not (found.vertex * (1 - is_allowed(size, feasible_set))).any()
-    priced = feasible_set.best_atoms(gradient, size**2)
-    assert (np.diff(priced.prices) >= 0).all()
-    forms = priced.atoms.quadratic_forms(gradient)
-    np.testing.assert_allclose(forms, priced.prices, atol=1e-13 * unit)
-
-
 @PROPERTY
 @given(generators, sizes, kinds)
 def test_gradients_of_the_entries_give_the_same_atoms(
@@ -210,24 +173,6 @@ def test_gradients_of_the_entries_give_the_same_atoms(
     np.testing.assert_allclose(
         found.atoms.quadratic_forms(gradient), whole.prices, rtol=1e-12, atol=1e-14
     )
-
-
-@PROPERTY
-@given(generators, sizes, kinds)
-def test_members_are_sums_of_atoms_on_the_edges(
-    rng: np.random.Generator, size: int, kind: str
-) -> None:
-    feasible_set = random_set(rng, size, kind)
-    metric = feasible_set.base(size)
-    for _ in range(3 * size):
-        vertex = feasible_set.minimize_linear(random_symmetric(rng, size)).vertex
-        metric = metric + (vertex - metric) / (2 * size)
-    atoms, weights = feasible_set.decomposed(metric)
-    assert (weights >= 0).all()
-    built = atoms.added_to(feasible_set.base(size), weights)
-    np.testing.assert_allclose(built, metric, atol=1e-9 * feasible_set.trace_bound)
-    allowed = is_allowed(size, feasible_set)
-    assert allowed[atoms.support[:, 0], atoms.support[:, 1]].all()
 
 
 @PROPERTY
@@ -283,17 +228,6 @@ def test_variables_have_no_entry_outside_of_the_mask(cone: str) -> None:
 
 
 # --- Starts, paths, trees ------------------------------------------------------------------------
-
-
-@PROPERTY
-@given(generators, sizes, kinds)
-def test_starts_keep_to_the_edges(rng: np.random.Generator, size: int, kind: str) -> None:
-    feasible_set = random_set(rng, size, kind)
-    start = feasible_set.start(size)
-    assert feasible_set.contains(start)
-    assert not (start * (1 - is_allowed(size, feasible_set))).any()
-    allowed = n_components(-is_allowed(size, feasible_set), 0.0)
-    assert feasible_set.n_components(start) == allowed
 
 
 @PROPERTY
