@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 __all__ = ["main"]
 
@@ -23,11 +22,6 @@ def main() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # else a parent has it ignored
         signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-    if sys.argv[1:] == ["--version"]:  # alone it needs none of the commands
-        import gdaopt
-
-        print(f"gdaopt {gdaopt.__version__}")
-        return
     from gdaopt.cli import app
 
     signal.signal(signal.SIGINT, handler)

@@ -15,19 +15,42 @@ The exceptions are in `gdaopt.errors`, the classes of the methods and the step r
 import importlib
 from typing import TYPE_CHECKING
 
+from gdaopt import errors, linalg, methods, programs
+from gdaopt.backends import solvers
+from gdaopt.certificate import Certificate, certify
+from gdaopt.methods import iterate, solve
+from gdaopt.objectives import (
+    DEML,
+    GLR,
+    GMML,
+    LMNN,
+    LSML,
+    MCML,
+    NCA,
+    CvxpyObjective,
+    DenseObjective,
+    FunctionObjective,
+    Linear,
+    LogDet,
+    LogisticPairs,
+    LogisticTriplets,
+    PairHinge,
+    Ridge,
+    TripletHinge,
+    check_objective,
+)
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
+from gdaopt.sets import (
+    DiagonalMetrics,
+    GraphMetrics,
+    PositiveDefiniteMetrics,
+    SDDMetrics,
+    SignedGraphMetrics,
+)
+
 if TYPE_CHECKING:
-    from gdaopt import (
-        bench,
-        datasets,
-        errors,
-        estimators,
-        linalg,
-        methods,
-        plotting,
-        programs,
-    )
-    from gdaopt.backends import solvers
-    from gdaopt.certificate import Certificate, certify
+    from gdaopt import bench, datasets, estimators, plotting
     from gdaopt.estimators import (
         DiagonalMetricLearner,
         GraphClassifier,
@@ -36,57 +59,15 @@ if TYPE_CHECKING:
         MetricLearnerCV,
         PositiveDefiniteMetricLearner,
     )
-    from gdaopt.methods import iterate, solve
-    from gdaopt.objectives import (
-        DEML,
-        GLR,
-        GMML,
-        LMNN,
-        LSML,
-        MCML,
-        NCA,
-        CvxpyObjective,
-        DenseObjective,
-        FunctionObjective,
-        Linear,
-        LogDet,
-        LogisticPairs,
-        LogisticTriplets,
-        PairHinge,
-        Ridge,
-        TripletHinge,
-        check_objective,
-    )
-    from gdaopt.problem import MetricProblem
-    from gdaopt.result import Result
-    from gdaopt.sets import (
-        DiagonalMetrics,
-        GraphMetrics,
-        PositiveDefiniteMetrics,
-        SDDMetrics,
-        SignedGraphMetrics,
-    )
 else:
-    # Lowest first: what a later one imports is loaded already, and scikit-learn only for the last.
-    _OFFERING = (
-        *("objectives", "sets", "result", "problem", "certificate", "backends"),
-        *("methods", "estimators"),
-    )
+    _PACKAGES = ("bench", "datasets", "estimators", "plotting")
 
     def __getattr__(name: str) -> object:
-        """Import on first use; all of it takes half a second, and scikit-learn another one."""
-        if name.startswith("_"):
-            raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
-        try:
+        """Import on first use what a run does without; scikit-learn alone takes a second."""
+        if name in _PACKAGES:
             return importlib.import_module(f"gdaopt.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"gdaopt.{name}":
-                raise
-        for package in _OFFERING if name in __all__ else ():
-            module = importlib.import_module(f"gdaopt.{package}")
-            if name in module.__all__:
-                globals()[name] = getattr(module, name)
-                return globals()[name]
+        if name in __all__:
+            return getattr(importlib.import_module("gdaopt.estimators"), name)
         raise AttributeError(f"module 'gdaopt' has no attribute {name!r}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["MetricProblem"]
 
@@ -311,8 +309,6 @@ class MetricProblem:
         >>> round(float(value / gda.solve(problem, "certified").objective), 6)
         1.0
         """
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         from gdaopt.sets.membership import is_symmetric
 
         check_instance("metric", metric, cp.Expression)

@@ -103,7 +103,7 @@ def test_the_imports_are_found() -> None:
     found = set(imported("gdaopt.objectives.glr"))
     assert {
         "gdaopt.linalg.directions",
-        "gdaopt.objectives.pairs",
+        "gdaopt.objectives.pairs.base",
         "gdaopt.support.validation",
     } <= found
     assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,11 +30,9 @@ from gdaopt.backends.protocol import (
     checked_point,
 )
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
 from gdaopt.support.warning_filters import ignoring
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
 
@@ -172,8 +170,6 @@ def solve_program(
     >>> solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS").status
     'optimal'
     """
-    import cvxpy as cp
-
     start = time.perf_counter()
     clock = watch or Stopwatch()
     given = dict(solver_opts or {})

@@ -20,6 +20,7 @@ from typing import Any
 from gdaopt.backends.catalogue import CATALOGUE, SolverEntry
 from gdaopt.backends.protocol import Backend
 from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
 from gdaopt.support.validation import check_instance, unknown_name
 
@@ -180,8 +181,6 @@ def _option_names(solver: str) -> frozenset[str]:
 
 def _of_cvxpy() -> set[str]:
     """Return the names of CVXPY's own options, which every solver may be given."""
-    import cvxpy as cp
-
     # The first passes all on to the second, but may be a subclass's or patched.
     functions = (cp.Problem.solve, cp.Problem._solve)
     return {name for function in functions for name in inspect.signature(function).parameters}

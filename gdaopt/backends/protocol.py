@@ -12,17 +12,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = [
     "ANALYTIC",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +23,10 @@ from gdaopt.backends.cvxpy import CvxpyBackend
 from gdaopt.backends.lookup import check_option_names, entry_of, own_backends
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = [
     "SolverInfo",
@@ -211,8 +209,6 @@ class _TinyProgram:
         return Answer(point=np.array([2.0]), is_exact=True)
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         x = cp.Variable(1, name="x")
         return cp.Problem(cp.Minimize(x[0]), [x >= 2]), x
 

@@ -29,6 +29,7 @@ from gdaopt.methods import solve
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import GraphMetrics, SDDMetrics
 from gdaopt.studies.versions import versions
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.files import write_atomically
 
 __all__ = ["RECIPES", "read_optima", "write_set"]
@@ -83,8 +84,6 @@ class _Recipe:
 
 def _rows(M: Any) -> list[Any]:
     """Return three linear constraints of a user: ⟨A, M⟩ at most 0.1 above that of the identity."""
-    import cvxpy as cp
-
     matrices = np.random.default_rng(_SEED).standard_normal((3, *M.shape))
     return [cp.sum(cp.multiply(A, M)) <= np.trace(A) + 0.1 for A in matrices]
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,9 @@ from gdaopt.constraints.affine import AffineExpressions
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "WrittenRows", "read_constraints"]
 
@@ -80,8 +78,6 @@ class LinearConstraints:
 
     def __call__(self, metric: cp.Expression) -> list[cp.Constraint]:
         """Return a CVXPY constraint on an expression for each one that was read."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         entries = cp.vec(metric, order="C")
         return [
             constraint(self.matrices[own] @ entries, self.bounds[own], equality).set_label(label)
@@ -258,8 +254,6 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
     InfeasibleProblemError
         When a constraint is false whatever the metric is.
     """
-    import cvxpy as cp
-
     if isinstance(function, LinearConstraints):
         return function
     if not callable(function) or isinstance(function, type):
@@ -337,7 +331,6 @@ class WrittenRows:
 
 def _checked_label(given: Any, metric: cp.Variable) -> str:
     """Return the label of a CVXPY constraint; refuse what is no row."""
-    import cvxpy as cp
     from cvxpy.constraints import Equality, Inequality
 
     if not isinstance(given, cp.Constraint):

@@ -64,6 +64,8 @@ class MaskedMatrix:
     on_edges: FloatArray
     edges: Edges
 
+    __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
+
     @classmethod
     def of(cls, matrix: FloatArray, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of a matrix and its entries at the edges, as a masked matrix."""
@@ -92,8 +94,7 @@ class MaskedMatrix:
         rows, columns = self.edges
         return rows * len(self) + columns
 
-    def scaled(self, factor: float) -> MaskedMatrix:
-        """Return the matrix times a number."""
+    def __rmul__(self, factor: float) -> MaskedMatrix:
         return MaskedMatrix(factor * self.on_diagonal, factor * self.on_edges, self.edges)
 
     def __abs__(self) -> MaskedMatrix:

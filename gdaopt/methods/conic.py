@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,11 +26,9 @@ from gdaopt.methods.blocks import program_columns
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.problem import MetricProblem
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import options_mapping, store_flag
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = [
     "ConicMethod",

@@ -19,12 +19,10 @@ from gdaopt.objectives import Quadratic
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.support.cvxpy_loading import when_cvxpy_is_used
+from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used
 from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
-    import cvxpy as cp
-
     from gdaopt.constraints import LinearConstraints
     from gdaopt.modelling.model import Model, ModelReader
 
@@ -83,7 +81,6 @@ def solve_model(
     cvxpy.SolverError
         When a solver of the method's linear or conic programs fails.
     """
-    import cvxpy as cp
     from cvxpy.problems.problem import SolverStats
     from cvxpy.reductions.solution import Solution, failure_solution
 
@@ -225,8 +222,6 @@ def _multiplier_of_trace(posed: MetricProblem, result: Result, last: Point) -> f
 
 
 def _register() -> None:
-    import cvxpy as cp
-
     cp.Problem.register_solve(NAME, solve_model)
 
 

@@ -90,8 +90,7 @@ class Objective(ABC):
         Returns
         -------
         cvxpy.Expression
-            A scalar, with the value and the gradient of the objective. Variables and cones for a
-            conic solver are made only when one is called.
+            A scalar. Variables and cones for a conic solver are made only when one is called.
 
         Raises
         ------
@@ -245,11 +244,6 @@ class SumObjective(Objective):
         total: T = reduce(add, map(mul, self.factors, parts))
         return total
 
-    def summed_entries(self, parts: Sequence[MaskedMatrix]) -> MaskedMatrix:
-        """Return ``Σ_k c_k G_k`` of matrices with the same mask."""
-        scaled = [entries.scaled(c) for c, entries in zip(self.factors, parts, strict=True)]
-        return reduce(add, scaled)
-
 
 class SumPoint(Point):
     """A sum at one metric, with its terms at this metric."""
@@ -293,7 +287,7 @@ class SumPoint(Point):
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         found = self._known = [part.gradient_entries(edges) for part in self.parts]
-        return self.objective.summed_entries(found)
+        return self.objective.summed(found)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         return self._summed(lambda part: part.slopes(atoms))
@@ -322,7 +316,7 @@ class SumPoint(Point):
         if self._known is None or "_gradient" in vars(self):
             rows: FloatArray = self._summed(lambda part: np.abs(part.gradient())).max(axis=1)
             return rows
-        known = self.objective.summed_entries([abs(entries) for entries in self._known])
+        known = self.objective.summed([abs(entries) for entries in self._known])
         rows = known.on_diagonal.copy()
         for ends in known.edges:
             np.maximum.at(rows, ends, known.on_edges)

@@ -17,7 +17,7 @@ from typing import Any
 
 from gdaopt.errors import ClusterError, GdaoptError, InvalidInputError
 from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
-from gdaopt.objectives.pairs import Pairs
+from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.passes import PairSums
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened

@@ -1,8 +1,7 @@
 """Losses of relative comparisons: one distance is to be smaller than another distance.
 
-In a triplet a sample is to be nearer to a second one than to a third; in a quadruplet the first two
-samples are to be nearer to each other than the last two. An array of distances has the smaller and
-the larger distance of the first comparison, then of the second, and so on.
+An array of distances has the distance that is to be smaller of the first comparison, the other one,
+those of the second comparison, and so on.
 """
 
 from __future__ import annotations
@@ -17,17 +16,11 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    Indices,
-    ListedPairs,
-    Pairs,
-    checked_pairs,
-    checked_samples,
-    class_codes,
-    squared_distances,
-)
+from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
+from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.expressions import squared_distances
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.reading import checked_pairs, checked_samples, class_codes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
@@ -173,9 +166,8 @@ class TripletHinge(_TripletObjective):
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, fewer than two samples, samples that all coincide, no triplets,
-        triplets that refer to samples that X does not have, or a weight, a margin or a width that
-        is out of its range.
+        As for `gdaopt.MCML`, and for no triplets, triplets that refer to samples that X does not
+        have, or a weight, a margin or a width that is out of its range.
 
     Notes
     -----
@@ -291,10 +283,9 @@ class LSML(PairObjective[LSMLLoss]):
     """Least squared-residual metric learning from relative comparisons.
 
     ``Q(M) = (1/n) Σ_q max(0, √δ_ab(M) - √δ_cd(M))²`` over n quadruplets q = (a, b, c, d) of
-    samples: a and b are to be nearer to each other than c and d. Where x = δ_ab is above y = δ_cd,
-    the term is ``x + y - 2√(xy)``. Q is convex, and homogeneous: 0 at M = 0. The source adds a
-    log-determinant that keeps the metric away from 0; here that is the smallest eigenvalue of the
-    set, or a sum with `gdaopt.LogDet`.
+    samples: a and b are to be nearer to each other than c and d. Q is convex, and 0 at M = 0: the
+    source adds a log-determinant that keeps the metric away from it; here that is the smallest
+    eigenvalue of the set, or a sum with `gdaopt.LogDet`.
 
     Parameters
     ----------
@@ -304,7 +295,7 @@ class LSML(PairObjective[LSMLLoss]):
         Class labels, from which quadruplets are drawn: a and b of one class, c and d of two
         classes.
     quadruplets : array-like of int, shape (n, 4), optional
-        The samples a, b, c, d of each quadruplet, in place of y.
+        The samples a, b, c, d of each quadruplet, in place of y; c and d must differ.
     n_quadruplets : int, optional
         How many are drawn; 20 N when left out. Quadruplets whose c and d coincide are dropped.
     random_state : int, optional
@@ -313,9 +304,8 @@ class LSML(PairObjective[LSMLLoss]):
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, lengths that differ, fewer than two samples, samples that all
-        coincide, one class only, no two samples of one class, both y and quadruplets or neither,
-        quadruplets that refer to samples that X does not have, or whose c and d coincide.
+        As for `gdaopt.MCML`, and for both y and quadruplets or neither, quadruplets that refer to
+        samples that X does not have, or whose c and d coincide.
 
     Notes
     -----

@@ -250,25 +250,7 @@ class FunctionObjective(DenseObjective):
     array([[ 2., -1.],
            [-1.,  2.]])
 
-    With JAX, which needs 64 bits (``jax.config.update("jax_enable_x64", True)``)::
-
-        def loss(metric):
-            return jnp.sum(jnp.logaddexp(0.0, jnp.einsum("pi,ij,pj->p", D, metric, D) - 1.0))
-
-
-        compiled = jax.jit(jax.value_and_grad(loss))
-        objective = gda.FunctionObjective(lambda M: compiled(M), n_features=K)
-
-    With PyTorch::
-
-        def value_and_gradient(metric):
-            M = torch.tensor(metric, requires_grad=True)
-            value = torch.nn.functional.softplus(((D @ M) * D).sum(1) - 1).sum()
-            value.backward()
-            return value.item(), M.grad.numpy()
-
-
-        objective = gda.FunctionObjective(value_and_gradient, n_features=K)
+    Functions of JAX and PyTorch are in ``docs/extending.md``.
     """
 
     def __init__(

@@ -36,26 +36,22 @@ class CvxpyObjective(DenseObjective):
     Parameters
     ----------
     expression : callable
-        Takes the metric, a symmetric K×K CVXPY expression, and returns a scalar CVXPY expression
-        that CVXPY can prove convex. It is called again wherever a conic method needs the
-        expression, and must return the same one each time. Constants in it are data: a
-        `cvxpy.Parameter` is refused.
+        Takes the metric, a symmetric K×K CVXPY expression, and returns a real scalar that CVXPY can
+        prove convex, always the same one. Constants are data: a `cvxpy.Parameter` is refused.
     n_features : int
         K, the size of the metric matrices.
 
     Raises
     ------
     InvalidInputError
-        When the expression is not scalar, not real, does not depend on the metric, depends on other
-        variables or on parameters, when CVXPY cannot prove that it is convex, or when it does not
-        know the derivative of an atom; and when `expression` is no such function.
+        When `expression` is no such function, when it does not depend on the metric or depends on
+        other variables, or when CVXPY does not know the derivative of an atom.
 
     Notes
     -----
-    Outside of the domain of an atom, such as that of ``log_det``, the value is infinite. How exact
-    value and gradient are is assumed: each atom as exactly as the round-off of its argument allows,
-    and with an error-growth factor of ``1000 + K²`` for the other operations ("Proposition:
-    round-off of the certificate").
+    Outside of the domain of an atom, such as that of ``log_det``, the value is infinite. For the
+    round-off an error-growth factor of ``1000 + K²`` is assumed, beside that of the arguments of
+    atoms ("Proposition: round-off of the certificate").
 
     Examples
     --------
@@ -93,7 +89,10 @@ class CvxpyObjective(DenseObjective):
         _check(found, variable)
         self.tree = ExpressionTree(found, variable)
         if self.tree.is_constant:
-            raise _constant(found)
+            raise InvalidInputError(
+                f"expression must depend on the metric, and {shortened(str(found))[1:-1]} does "
+                "not; nothing could be learned"
+            )
 
     def __repr__(self) -> str:
         return f"CvxpyObjective({self.tree})"
@@ -153,22 +152,12 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
             f"expression has the parameter(s) {', '.join(map(str, expression.parameters()))}; use "
             "numbers, and make a new objective for other numbers"
         )
-    if expression.is_constant():
-        raise _constant(expression)
     if not expression.is_convex():
         raise InvalidInputError(
             f"CVXPY cannot prove that {shown} is convex (its curvature is "
             f"{expression.curvature.lower()}); write it by CVXPY's rules (see dcp.stanford.edu), "
             "or, where you know that it is convex, as a gdaopt.FunctionObjective"
         )
-
-
-def _constant(expression: cp.Expression) -> InvalidInputError:
-    """Return the error for an expression that the metric does not change."""
-    return InvalidInputError(
-        f"expression must depend on the metric, and {shortened(str(expression))[1:-1]} does not; "
-        "nothing could be learned"
-    )
 
 
 class ExpressionTree:
@@ -201,7 +190,7 @@ class ExpressionTree:
     def is_constant(self) -> bool:
         """Whether the matrix does not change the value, such as that of ``0 * M[0, 0]``."""
         root = self.nodes[self.root]
-        return isinstance(root, _Affine) and not root.matrix.count_nonzero()
+        return root is None or (isinstance(root, _Affine) and not root.matrix.count_nonzero())
 
     def at(self, matrix: FloatArray) -> Tape:
         """Evaluate the expression at a symmetric K×K matrix."""

@@ -12,15 +12,11 @@ import numpy as np
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
 from gdaopt.objectives.pair_objective import PairObjective, stratified
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    SignalPairs,
-    squared_distances,
-    weighted_pairs,
-)
-from gdaopt.objectives.pairs.expressions import distinct_differences
+from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
 from gdaopt.objectives.pairs.passes import PairValues
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray

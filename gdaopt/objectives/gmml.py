@@ -132,7 +132,8 @@ class GMMLLine(FactoredLine):
     """
 
     def __init__(self, point: GMMLPoint, direction: Direction) -> None:
-        turned = point.direction_in_factor_coordinates(direction)
+        matrix = direction.added_to(np.zeros_like(point.metric), 1.0)
+        turned = point.in_factor_coordinates(matrix)
         eigenvalues = self._weights = np.full(len(turned), math.nan)
         if point.factor is not None:
             eigenvalues, vectors = eigh(turned, check_finite=False)

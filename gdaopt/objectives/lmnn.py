@@ -10,16 +10,11 @@ import numpy.typing as npt
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.comparisons import TripletLoss, Triplets
 from gdaopt.objectives.pair_objective import PairObjective
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    Codes,
-    RectanglePairs,
-    checked_samples,
-    class_codes,
-)
-from gdaopt.objectives.pairs.blocks import classes_of, own_classes
+from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
+from gdaopt.objectives.pairs.reading import Codes, checked_samples, class_codes
+from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.cvxpy_loading import cp

@@ -129,7 +129,8 @@ class LogDetLine(FactoredLine):
     """``φ(γ) = φ(0) + γ tr(SD) - Σ log(1 + γ λ_i)``."""
 
     def __init__(self, point: LogDetPoint, direction: Direction) -> None:
-        turned = point.direction_in_factor_coordinates(direction)
+        matrix = direction.added_to(np.zeros_like(point.metric), 1.0)
+        turned = point.in_factor_coordinates(matrix)
         eigenvalues = np.full(len(turned), math.nan)
         if point.factor is not None:
             eigenvalues = eigvalsh(turned, check_finite=False)

@@ -23,7 +23,7 @@ _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entrie
 
 
 class MatrixPoint(Point, ABC):
-    """An objective at one metric, which becomes read-only; all results are of the dense gradient.
+    """An objective at a metric, which becomes read-only: all is computed of the dense gradient.
 
     A subclass writes the value, the gradient, the curvature and the line.
     """
@@ -82,10 +82,6 @@ class FactoredPoint(MatrixPoint):
         half = solve_triangular(self.factor, matrix, lower=True, check_finite=False)
         whole = solve_triangular(self.factor, half.T, lower=True, check_finite=False)
         return (whole + whole.T) / 2
-
-    def direction_in_factor_coordinates(self, direction: Direction) -> FloatArray:
-        """Return ``L⁻¹ D L⁻ᵀ``: its eigenvalues say where the line leaves the cone."""
-        return self.in_factor_coordinates(direction.added_to(np.zeros_like(self.metric), 1.0))
 
     def vanished(self) -> str | None:
         if self.factor is None:

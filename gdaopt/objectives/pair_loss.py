@@ -17,7 +17,8 @@ from typing import Self
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs import Block, Changes, Pairs
+from gdaopt.objectives.pairs.base import Changes, Pairs
+from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import (
     PairSums,
     PairValues,

@@ -10,14 +10,10 @@ import numpy as np
 
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    Chosen,
-    LabelledPairs,
-    read_labelled_pairs,
-    squared_distances,
-)
+from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs.expressions import squared_distances
+from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
     Identity,
@@ -107,12 +103,7 @@ class _Pairs(BlockLoss):
 class SeparablePairs(PairObjective[_SeparableLoss]):
     """``Q(M) = Σ_p w_p ψ(s_p (δ_p - t_p))``: a sum of terms of one distance each.
 
-    Parameters
-    ----------
-    labelled : LabelledPairs
-        The pairs (see `gdaopt.objectives.pairs.read_labelled_pairs`).
-    terms : tuple of Term
-        The term of similar pairs, of dissimilar ones, or both.
+    Its pairs are made by `gdaopt.objectives.pairs.read_labelled_pairs`.
     """
 
     def __init__(self, labelled: LabelledPairs, terms: tuple[Term, ...]) -> None:
@@ -235,12 +226,10 @@ class PairHinge(_Thresholds):
         pairs: Any = None,
         similar: Any = None,
     ) -> None:
-        self.upper = number("upper", upper, at_least=0)
-        self.lower = number("lower", lower, above=0)
-        self.width = number("width", width, above=0)
+        thresholds = number("upper", upper, at_least=0), number("lower", lower, above=0)
+        width = number("width", width, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        thresholds = self.upper, self.lower
-        super().__init__(labelled, SmoothHinge(self.width), thresholds, self.width / 2)
+        super().__init__(labelled, SmoothHinge(width), thresholds, width / 2)
 
 
 class LogisticPairs(_Thresholds):
@@ -275,17 +264,11 @@ class LogisticPairs(_Thresholds):
     """
 
     def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        bias: float = 1.0,
-        pairs: Any = None,
-        similar: Any = None,
+        self, X: Any, y: Any = None, *, bias: float = 1.0, pairs: Any = None, similar: Any = None
     ) -> None:
-        self.bias = number("bias", bias, above=0)
+        bias = number("bias", bias, above=0)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        super().__init__(labelled, Logistic(), (self.bias, self.bias), 0.0)
+        super().__init__(labelled, Logistic(), (bias, bias), 0.0)
 
 
 class DEML(SeparablePairs):

@@ -24,8 +24,7 @@ from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
-from gdaopt.objectives.pairs import Indices, Pairs
-from gdaopt.objectives.pairs.base import less
+from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
 from gdaopt.objectives.protocol import Derivatives, Point
@@ -297,7 +296,7 @@ class PairPoint(Point):
         if self._entries is None or self._entries.edges is not edges:
             self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            return self._entries.scaled(self._signed_scale)
+            return self._signed_scale * self._entries
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         return self.total.scale * self.scaled_slopes(atoms)

@@ -14,17 +14,11 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
-from gdaopt.objectives.pairs import (
-    Block,
-    Changes,
-    Codes,
-    RectanglePairs,
-    checked_samples,
-    checked_weights,
-    class_codes,
-)
-from gdaopt.objectives.pairs.blocks import classes_of, own_classes
+from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
 from gdaopt.objectives.pairs.expressions import all_distances
+from gdaopt.objectives.pairs.reading import Codes, checked_samples, checked_weights, class_codes
+from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from gdaopt.backends import (
     make_backend,
 )
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -43,9 +44,6 @@ from gdaopt.support.validation import (
     options_mapping,
     store_flag,
 )
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = [
     "Polytope",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from gdaopt.constraints.rows import constraint
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Polytope, Program
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["ConstrainedPolytope", "ConstrainedProgram", "keeping_rows", "with_rows"]
 
@@ -147,8 +145,6 @@ class ConstrainedProgram(Program[ConstrainedPolytope]):
         return self._program.is_linear
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         problem, variable = self._program._built
         own = []
         for label, indices, is_equality in self._rows.parts():

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,10 +23,8 @@ from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.programs.base import Program, ProgramOptions, store
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["JointPolytope", "JointProgram"]
 
@@ -230,8 +227,6 @@ class JointProgram(Program[JointPolytope]):
         self.edges = edges
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         size, n_edges = self.n_features, self.size - self.n_features
         entries = cp.Variable(self.size, name="entries")
         diagonal, weights = entries[:size], entries[size:]

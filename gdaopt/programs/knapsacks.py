@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -29,10 +29,8 @@ from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import PolytopeT, Program, store
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["ColumnPolytope", "ColumnProgram", "DiagonalPolytope", "DiagonalProgram"]
 
@@ -180,8 +178,6 @@ class DiagonalProgram(_Knapsack[DiagonalPolytope]):
     _bounds = (("rows", "lower"),)
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         diagonal = cp.Variable(self.size, name="diagonal")
         cost = cp.Parameter(self.size, name="cost")
         lower = cp.Parameter(self.size, name="lower")
@@ -372,8 +368,6 @@ class ColumnProgram(_Knapsack[ColumnPolytope]):
     _bounds = (("floors", "lower"), ("rows", "upper"))
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         edges = cp.Variable(self.size, name="edges")
         cost = cp.Parameter(self.size, name="cost")
         floor = cp.Parameter(self.size, nonneg=True, name="floor")

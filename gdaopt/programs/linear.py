@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,8 @@ from scipy.sparse import csr_array
 from gdaopt.backends import LinearArrays, RowPattern
 from gdaopt.errors import InvalidInputError
 from gdaopt.programs.base import Program, ProgramOptions
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["LinearPolytope", "LinearProgram"]
 
@@ -117,8 +114,6 @@ class LinearProgram(Program[LinearPolytope]):
         self._like = like
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         pattern, count = self._like.pattern, len(self._like.coefficients)
         x = cp.Variable(self.size, name="x")
         cost = cp.Parameter(self.size, name="cost")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,9 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import TwoSparseAtoms
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, integer, symmetric_matrix
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["at"]
 
@@ -71,8 +69,6 @@ def at(
     array([[1.9, 0. ],
            [0. , 0.1]])
     """
-    import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
     check_instance("problem", problem, MetricProblem)
     feasible_set, size = problem.feasible_set, problem.n_features
     family = feasible_set.family
@@ -145,8 +141,6 @@ def _comparison(M: cp.Expression, signs: FloatArray) -> cp.Expression:
 
     Where the sign s of a pair is given, that is ``s M_ij``.
     """
-    import cvxpy as cp
-
     off_diagonal = ~np.eye(len(signs), dtype=bool)
     if (signs[off_diagonal] == 1).all():
         return M

@@ -10,7 +10,6 @@ for the set's edges i < j, row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
 from gdaopt.programs.base import Program, ProgramOptions, program_options, store
 from gdaopt.sets import FeasibleSet
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer, store_integer
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["SemidefiniteProgram", "WholeSet"]
 
@@ -123,8 +120,6 @@ class SemidefiniteProgram(Program[WholeSet]):
         self.n_features = n_features
 
     def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        import cvxpy as cp
-
         size = self.n_features
         entries = cp.Variable(self.size, name="entries")
         cost = cp.Parameter(self.size, name="cost")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["DiagonalMetrics", "FeatureAtoms"]
 
@@ -80,14 +78,10 @@ class FeatureAtoms(AtomFamily):
 
     def variable(self, n_features: int) -> cp.Expression:
         """Return a diagonal matrix of K variables."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         return cp.diag(cp.Variable(n_features))
 
     def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``N_ii ≥ 0``: no cone is needed."""
-        import cvxpy as cp
-
         return [cp.diag(beyond_base) >= 0]
 
     def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +22,8 @@ from gdaopt.linalg.masked import Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["AtomFamily", "PricedAtoms"]
 
@@ -188,8 +186,6 @@ class AtomFamily(ABC):
 
     def variable(self, n_features: int) -> cp.Expression:
         """Return a K×K variable for the matrices of the cone, with no entry that must be 0."""
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         return cp.Variable((n_features, n_features), symmetric=True)
 
     def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -38,9 +39,6 @@ from gdaopt.support.validation import (
     store_number,
     symmetric_matrix,
 )
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["FeasibleSet", "LinearMinimum"]
 
@@ -455,8 +453,6 @@ class FeasibleSet(ABC):
         >>> round(problem.solve(method="gdaopt"), 4)
         -2.0
         """
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         from gdaopt.sets.membership import is_symmetric, marked
 
         check_name("cone", cone, _CONES)
@@ -474,8 +470,6 @@ class FeasibleSet(ABC):
 
     def _constraints(self, metric: cp.Expression, cone: str) -> list[cp.Constraint]:
         """Return the constraints on a symmetric expression."""
-        import cvxpy as cp
-
         size, family = metric.shape[0], self.family
         # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
         unit = self.trace_bound / size

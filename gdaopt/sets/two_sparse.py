@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +19,8 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 __all__ = ["TwoSparseAtoms"]
 
@@ -242,8 +239,6 @@ class TwoSparseAtoms(AtomFamily):
     def variable(self, n_features: int) -> cp.Expression:
         if not self._leaves_out(n_features):
             return super().variable(n_features)
-        import cvxpy as cp  # on demand: importing gdaopt loads no solver
-
         edges = self.edges_of(n_features)
         entries = cp.Variable(n_features + len(edges[0]))
         placed = placement(n_features, edges) @ entries
@@ -263,8 +258,6 @@ class TwoSparseAtoms(AtomFamily):
         that is exact ("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On
         factor width and symmetric H-matrices*, 2005).
         """
-        import cvxpy as cp
-
         size = beyond_base.shape[0]
         rows, columns = self.edges_of(size)
         n_pairs = len(rows)
@@ -281,8 +274,6 @@ class TwoSparseAtoms(AtomFamily):
 
     def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
         """Return ``s N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        import cvxpy as cp
-
         size = beyond_base.shape[0]
         edges = self.edges_of(size)
         signs = self.signs_of(edges)

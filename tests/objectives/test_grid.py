@@ -196,7 +196,7 @@ class TestPairs:
         for column in range(K):
             assert_near(point.gradient_column(column), gradient[:, column])
         entries = objective.pairs.scatter_entries(point.sum.coefficients, all_edges(K))
-        entries = entries.scaled(objective.loss.sign * point.sum.scale)
+        entries = objective.loss.sign * point.sum.scale * entries
         assert_near(entries.on_edges, gradient[all_edges(K)])
         assert_near(entries.on_diagonal, np.diagonal(gradient))
 

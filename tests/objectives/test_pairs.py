@@ -20,13 +20,13 @@ from gdaopt.objectives.pairs import (
     SignalPairs,
     blocks,
     rectangles,
-    squared_distances,
     weighted_pairs,
 )
 from gdaopt.objectives.pairs.expressions import (
     _BYTES_PER_COEFFICIENT,
     distinct_differences,
     expression_bytes,
+    squared_distances,
 )
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric

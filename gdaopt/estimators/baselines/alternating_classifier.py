@@ -26,6 +26,7 @@ from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal
 from gdaopt.objectives import GLR
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, number, read_only
 
 __all__ = ["AlternatingClassifierWeights", "relax_labels", "relaxed_codes"]
@@ -185,8 +186,6 @@ def relax_labels(
     labels ±1 of the labelled samples. At least one sample has no label. Returned are x and X, with
     diagonal 1: up to the solver's accuracy no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
     """
-    import cvxpy as cp  # imported on demand: importing gdaopt loads no solver
-
     among = weights[np.ix_(~labelled, ~labelled)]
     pull = weights[np.ix_(~labelled, labelled)] @ given
     # tr(LX) is a constant minus Σ_ij w_ij X_ij, since X_ii is 1.

@@ -6,39 +6,19 @@ over the pairs, which are here, behind the interface `Pairs`. `gdaopt.objectives
 pairs and a loss together.
 """
 
-from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
+from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.blocks import Block
-from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.reading import (
-    Chosen,
-    Codes,
-    LabelledPairs,
-    checked_pairs,
-    checked_samples,
-    checked_weights,
-    class_codes,
-    read_labelled_pairs,
-)
+from gdaopt.objectives.pairs.reading import read_labelled_pairs
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
 
 __all__ = [
     "Block",
-    "Changes",
-    "Chosen",
-    "Codes",
-    "Indices",
-    "LabelledPairs",
     "ListedPairs",
     "Pairs",
     "RectanglePairs",
     "SignalPairs",
-    "checked_pairs",
-    "checked_samples",
-    "checked_weights",
-    "class_codes",
     "read_labelled_pairs",
-    "squared_distances",
     "weighted_pairs",
 ]

@@ -49,21 +49,11 @@ def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
 
 
 def squared_distances(
-    features: FloatArray,
-    left: Indices,
-    right: Indices,
-    metric: Expression,
+    features: FloatArray, left: Indices, right: Indices, metric: Expression
 ) -> Terms:
-    """Return ``δ_p(M)`` for all pairs p, and the constraints that define its variables.
+    """Return ``δ_p(M)`` for all pairs p of samples, and the constraints that define its variables.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    left, right : ndarray of int, shape (n,)
-        The two samples of each pair. Each distinct sample on the left costs K + 1 variables.
-    metric : cvxpy.Expression of shape (K, K)
-        Symmetric and affine.
+    Each distinct sample on the left costs K + 1 variables.
     """
     check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.

@@ -38,14 +38,7 @@ LARGEST_SPREAD = 1e150
 
 
 def checked_samples(X: Any) -> FloatArray:
-    """Return samples as an array of shape (N, K); refuse what has no distances.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, fewer than two samples, samples that all coincide, or values so
-        large or small that their squares leave float64.
-    """
+    """Return samples as an array of shape (N, K); refuse what has no distances."""
     features = finite_array("X", X, ndim=2, is_data=True)
     if len(features) < 2:
         raise InvalidInputError(f"X has {len(features)} sample(s); pairs need at least 2")
@@ -108,25 +101,7 @@ Codes = Indices
 
 
 def class_codes(y: Any, n_samples: int) -> Codes:
-    """Return the class of each sample as an index from 0 on.
-
-    Parameters
-    ----------
-    y : array-like of shape (N,)
-        Labels: numbers, booleans or texts.
-    n_samples : int
-        N.
-
-    Raises
-    ------
-    InvalidInputError
-        For another shape or length, labels that are missing or of mixed types, or one class only.
-
-    Examples
-    --------
-    >>> class_codes(["a", "b", "a"], 3)
-    array([0, 1, 0])
-    """
+    """Return the class of each sample as an index from 0 on; refuse fewer than two classes."""
     refuse_masked("y", y)
     try:
         labels = np.asarray(y)
@@ -170,8 +145,8 @@ class LabelledPairs:
 
     Either the codes of the classes of the samples say it, which ascend, or a flag for each pair of
     a list. Where dissimilar pairs that coincide are left out, samples that coincide have the same
-    number among the `places`. In blocks on the diagonal of a square, which meet each pair twice,
-    only entries with the row before the column count.
+    number among the `places`. Squares on the diagonal meet each pair twice: only entries with the
+    row before the column count.
     """
 
     pairs: Pairs
@@ -226,13 +201,7 @@ class LabelledPairs:
         return replace(self, places=None).count(similar=False)
 
     def without_equal(self) -> LabelledPairs:
-        """Return these pairs without dissimilar ones whose samples coincide.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no dissimilar pair is left.
-        """
+        """Return these pairs without dissimilar ones whose samples coincide; refuse to lose all."""
         _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
         left = replace(self, places=places.ravel())
         if not left.count(similar=False):
@@ -258,22 +227,15 @@ def read_labelled_pairs(
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples.
-    y : array-like of shape (N,) or None
-        Labels of the samples; None where `similar` is given.
-    pairs : array-like of int, shape (n, 2), or None
-        The pairs; None for all.
-    similar : array-like of bool, shape (n,), or None
-        Which of the pairs are similar; None where the labels say it.
+    X, y, pairs, similar
+        As for `gdaopt.PairHinge`.
     need_similar : bool, optional
         Whether to refuse pairs without a similar one.
 
     Raises
     ------
     InvalidInputError
-        For samples, labels or pairs that are not valid, where both or none of `y` and `similar` are
-        given, or where no pair is dissimilar.
+        As for `gdaopt.PairHinge`.
 
     Examples
     --------

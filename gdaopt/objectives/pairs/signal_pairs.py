@@ -32,22 +32,9 @@ class SignalPairs(RectanglePairs):
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
     The factor 2 counts both orders of a pair. Each pair is in one block, or with half of the weight
-    in both orders in the squares on the diagonal of a real-valued signal's pairs.
-
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    signal : ndarray of shape (N, m)
-        Signals.
-    sample_weight : ndarray of shape (N,), optional
-        s, positive; all 1 when left out.
-
-    Attributes
-    ----------
-    strata : ndarray of int, shape (N,)
-        The level of each sample's signal, by which the samples are sorted; all the same where the
-        signal has many levels.
+    in both orders in the squares on the diagonal of a real-valued signal's pairs. The signal z has
+    shape (N, m), and the sample weights s are all 1 when left out. Samples are sorted by `strata`,
+    the levels of the signal; these are all the same where it has many.
     """
 
     def __init__(
