@@ -1,13 +1,12 @@
 """Every public constructor and function, with each argument replaced by what it may and may not be.
 
-The names are found by inspection: a new one fails `test_every_public_name_is_walked` until it has a
-valid call in `tests.public_cases`.
+Names and parameters are found by inspection: a new parameter is a KeyError until it has a valid
+value in `tests.public_cases`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
@@ -76,10 +75,6 @@ def test_every_public_name_is_walked() -> None:
     public = dict(public_callables())
     assert EXEMPT.keys() <= public.keys()
     assert public.keys() - calls().keys() == EXEMPT.keys()
-    for name in public.keys() - EXEMPT.keys():
-        parameters = inspect.signature(public[name]).parameters.values()
-        asked = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
-        assert asked <= calls()[name][1].keys(), name
 
 
 @pytest.mark.parametrize("name", sorted(calls().keys() - {"datasets.read_csv"}))

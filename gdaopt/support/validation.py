@@ -44,7 +44,7 @@ __all__ = [
 _BLOCK = 256  # rows and columns of a matrix that stay in cache
 _LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers
-_MOST_NAMES = 20  # known names that a message lists
+_MOST_NAMES = 12  # known names that a message lists
 _LONGEST_NAME = 40  # characters of each
 _MISSING = "remove or impute missing and infinite values first"
 

@@ -134,7 +134,7 @@ def test_names_are_read_where_they_are_known() -> None:
         EdgeMask.of([("heigth", "width")], names)
     with pytest.raises(gda.errors.InvalidInputError, match="pair of feature 'width' with itself"):
         EdgeMask.of([("width", "width")], names)
-    with pytest.raises(gda.errors.InvalidInputError, match=r"Known: f0, .* and 1980 more"):
+    with pytest.raises(gda.errors.InvalidInputError, match=r"Known: f0, .* and 1988 more"):
         EdgeMask.of([("g", "f0")], [f"f{n}" for n in range(2000)])
 
 
