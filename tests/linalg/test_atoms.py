@@ -70,11 +70,6 @@ class TestAtoms:
         u = atoms.dense(SIZE)
         np.testing.assert_allclose(total, matrix + u.T @ np.diag(weights) @ u, rtol=0, atol=1e-13)
         np.testing.assert_array_equal(matrix, before)
-
-    def test_sums_are_exactly_symmetric(
-        self, draw: Callable[..., Atoms], rng: np.random.Generator
-    ) -> None:
-        total = draw(rng, 30).added_to(random_symmetric(rng, SIZE), rng.random(30))
         np.testing.assert_array_equal(total, total.T)
 
     def test_lists(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
