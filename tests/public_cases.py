@@ -135,10 +135,10 @@ _OF_THE_COMMAND: dict[str, Any] = {
 def _call_of(name: str) -> Callable[..., Any]:
     """Return what calls a public name: of an objective its value, of an estimator its fit."""
     public: Any = _OF_THE_COMMAND.get(name) or attrgetter(name)(gda)
-    bases = inspect.getmro(public) if inspect.isclass(public) else ()
+    bases = getattr(public, "__mro__", ())
     if Objective in bases:
         return lambda **options: public(**options).value(M)
-    return _fitted(public) if BaseEstimator in bases else public  # type: ignore[no-any-return]
+    return _fitted(public) if BaseEstimator in bases else public
 
 
 # Where it is not the result itself that is compared.
@@ -297,7 +297,7 @@ def _arguments(name: str) -> dict[str, Any]:
     """Return a valid value for each parameter, of an estimator those of `fit` as well."""
     public: Any = _OF_THE_COMMAND.get(name) or attrgetter(name)(gda)
     asked = [*inspect.signature(public).parameters.values()]
-    if inspect.isclass(public) and issubclass(public, BaseEstimator):
+    if BaseEstimator in getattr(public, "__mro__", ()):
         asked += [*inspect.signature(public.fit).parameters.values()][1:]
     named = [each.name for each in asked if each.kind is not each.VAR_KEYWORD]
     others = _OTHERS.get(name, {})
