@@ -25,7 +25,7 @@ from tests.helpers import random_symmetric
 
 __all__ = ["HARD", "KINDS", "SORTS", "Constrained", "ConstrainedIngredients", "Row"]
 
-KINDS = ("graph", "masked graph", "signed", "diagonal", "definite")
+KINDS = ("graph", "masked graph", "signed", "diagonal", "definite", "sdd")
 WITH_PATH = ("graph", "signed")
 SORTS = {
     "free": 0.0,  # without rows
@@ -44,49 +44,23 @@ _LARGEST_EXPONENTS = {"GLR": 2, "MCML": 4}  # of C in units: with larger ones mo
 
 @dataclass(frozen=True)
 class ConstrainedIngredients:
-    """What a random problem with linear constraints is made of.
-
-    Attributes
-    ----------
-    sort : str
-        A key of `SORTS`.
-    kind, objective : str
-        Of the set and of the objective.
-    log_unit, log_room : float
-        The logarithms, to base 10, of the unit in which the objective's minimiser is about 1, and
-        of ``C/K`` in such units: with 3 and more the trace bound most often does not bind.
-    eigenvalue_share, path_share : float
-        K times the smallest eigenvalue, as a share of C; and the weight of the path's edges as a
-        share of what would use up the budget.
-    middle_share : float
-        The share of the known member that is a multiple of the identity.
-    used_share : float
-        The share of the trace bound, or of the problem's own scale, that the known member uses.
-    rows : tuple of str
-        The forms of the rows.
-    delta : float
-        By how much conditions are nearly broken, or broken, in the problem's own scale.
-    contradiction : str
-        Which two conditions contradict each other where the sort says so.
-    digits : int
-        To how many digits the numbers are rounded; 17: not.
-    """
+    """What a random problem with linear constraints is made of."""
 
     seed: int
-    sort: str
-    kind: str
+    sort: str  # a key of `SORTS`
+    kind: str  # of the set
     objective: str
     n_features: int
-    log_unit: float
-    log_room: float
-    eigenvalue_share: float
-    path_share: float
-    middle_share: float
-    used_share: float
-    rows: tuple[str, ...]
-    delta: float
-    contradiction: str
-    digits: int
+    log_unit: float  # log10 of the unit in which the objective's minimiser is about 1
+    log_room: float  # log10 of C/K in such units: from 3 on the trace bound most often is loose
+    eigenvalue_share: float  # K times the smallest eigenvalue, as a share of C
+    path_share: float  # the weight of the path's edges, as a share of what the budget allows
+    middle_share: float  # of the known member: the share that is a multiple of the identity
+    used_share: float  # of the trace bound, or of the problem's own scale, by the known member
+    rows: tuple[str, ...]  # their forms
+    delta: float  # by how much conditions are broken, or nearly, in the problem's own scale
+    contradiction: str  # which two conditions contradict each other, where the sort says so
+    digits: int  # to which the numbers are rounded; 17: not
 
     @classmethod
     def drawn(cls, seed: int, sort: str | None = None) -> ConstrainedIngredients:
@@ -102,7 +76,9 @@ class ConstrainedIngredients:
         share = float(rng.choice([0.0, 0.0, 1e-6, 1e-3, 0.1, near]))
         if objective in BARRIERS and share == 0:  # bounded without it all the same
             share = float(rng.choice([0.0, 1e-6]))
-        kind = str(rng.choice(KINDS, p=[0.3, 0.15, 0.15, 0.2, 0.2]))
+        kind = str(rng.choice(KINDS[:5], p=[0.3, 0.15, 0.15, 0.2, 0.2]))
+        if kind == "definite" and seed % 2:  # as large as definite sets, but with pairs as atoms
+            kind = "sdd"
         path = float(rng.choice([0.0, 0.0, 0.3])) if size > 1 and kind in WITH_PATH else 0.0
         forms = rng.choice(FORMS, size=int(rng.integers(1, 5)), p=[0.3, 0.2, 0.1, 0.15, 0.15, 0.1])
         return cls(
@@ -236,7 +212,8 @@ class Constrained:
         """Return the smallest eigenvalue beyond the base, as a share of the mean eigenvalue."""
         beyond = metric - self.bounds.base()
         mean = float(np.trace(beyond)) / len(metric)
-        return float(np.linalg.eigvalsh(beyond)[0]) / mean if mean > 0 else 0.0
+        smallest = float(np.linalg.eigvalsh(self.bounds.in_cone(beyond))[0])
+        return smallest / mean if mean > 0 else 0.0
 
     # --- how it is drawn -------------------------------------------------------------------------
 
@@ -262,6 +239,7 @@ class Constrained:
             vector[i] = rng.uniform(0.2, 1)
             if i != j and self.bounds.signs[i, j] != 0:
                 sign = float(self.bounds.signs[i, j])  # of entry (i, j)
+                sign = float(rng.choice([-1.0, 1.0])) if np.isnan(sign) else sign
                 vector[j] = sign * rng.uniform(0.2, 1)
         return np.outer(vector, vector)
 
@@ -397,6 +375,8 @@ def _feasible_set(own: ConstrainedIngredients) -> FeasibleSet:
         return gda.DiagonalMetrics(bound, rho)
     if own.kind == "definite":
         return gda.PositiveDefiniteMetrics(bound, rho)
+    if own.kind == "sdd":
+        return gda.SDDMetrics(bound, rho)
     path = own.path_share * (bound - size * rho) / max(2 * (size - 1), 1)
     if own.kind == "signed":
         colors = np.random.default_rng([own.seed, 30]).choice([-1.0, 1.0], size)

@@ -346,7 +346,7 @@ class Judged:
         least = cp.Variable()
         above = metric - self.made.bounds.base()
         size = len(self.made.known)
-        inside = [above / unit - least * np.eye(size) >> 0, least <= 1]
+        inside = [*self._in_cone(above / unit - least * np.eye(size)), least <= 1]
         return self._solved(cp.Maximize(least), [*constraints, *inside], metric)
 
     @cached_property
@@ -370,7 +370,10 @@ class Judged:
         i, j = np.triu_indices(size, 1)
         signs = bounds.signs[i, j]
         zero, signed = signs == 0, (signs != 0) & ~np.isnan(signs)
-        constraints = [above >> 0, cp.trace(metric) / unit <= bounds.trace_bound / unit]
+        constraints = [
+            *self._in_cone(above),
+            cp.trace(metric) / unit <= bounds.trace_bound / unit,
+        ]
         if zero.any():
             constraints.append(variable[i[zero], j[zero]] == 0)
         if signed.any():
@@ -383,6 +386,19 @@ class Judged:
             kinds = {"==": left == right, "<=": left <= right, ">=": left >= right}
             constraints.append(kinds[row.relation])
         return metric, unit, constraints
+
+    def _in_cone(self, above: cp.Expression) -> list[cp.Constraint]:
+        """Return the conditions that a matrix, or its comparison matrix, is semidefinite."""
+        if not self.made.bounds.is_sdd:
+            return [above >> 0]
+        size = above.shape[0]
+        comparison = cp.Variable((size, size), symmetric=True)
+        off = np.ones((size, size)) - np.eye(size)
+        return [
+            comparison >> 0,
+            cp.diag(comparison) == cp.diag(above),
+            cp.multiply(off, cp.abs(above)) <= -cp.multiply(off, comparison),
+        ]
 
     def _solved(
         self, objective: cp.Minimize | cp.Maximize, constraints: list[Any], metric: cp.Expression

@@ -24,17 +24,8 @@ _N_SAMPLES = 14
 def objective_of(name: str, size: int, unit: float, rng: np.random.Generator) -> Objective:
     """Return a random objective of a kind: one of `OBJECTIVES`.
 
-    Parameters
-    ----------
-    name : str
-        The kind.
-    size : int
-        K.
-    unit : float
-        About as large as the entries of the best metric are. Where samples are compared, most
-        squared distances are about 1 under the metric ``unit · I``.
-    rng : numpy.random.Generator
-        What else there is to draw.
+    The unit is about as large as the entries of the best metric are. Where samples are compared,
+    most squared distances are about 1 under the metric ``unit · I``.
     """
     return OBJECTIVES[name](size, unit, rng)
 

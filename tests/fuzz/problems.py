@@ -22,61 +22,27 @@ KINDS = ("graph", "signed", "diagonal", "definite")
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What a random problem is made of.
-
-    Attributes
-    ----------
-    kind : str
-        Of the set: an item of `KINDS`.
-    objective : {"GLR", "LogDet"}
-        The latter takes the covariance matrix of the samples.
-    scales : tuple of float
-        The logarithms, to base 10, of the scales of the features.
-    duplicates, constant, collinear : float
-        The shares of the samples that repeat the first, of the features that are constant, and of
-        those that are multiples of the first.
-    apart : float
-        By how much, in units of the scales, duplicates differ from the first sample.
-    tail : float
-        By how many decades the samples' sizes differ.
-    shift : float
-        The mean of each feature, in units of its scale.
-    signal : {"classes", "real", "close", "several"}
-        Two classes; real numbers; two classes apart from round-off; three signals of real numbers.
-    positives : int
-        How many samples the first of the two classes has.
-    weights : float
-        By how many decades the weights of samples differ.
-    listed : float
-        The share of the pairs in a list of them; 0: all pairs, without a list.
-    bound : str
-        Where the trace bound comes from: ``"scale"``, the features' scale; ``"fixed"``, a number
-        between 1e-2 and 1e6; ``"tight"``, just enough for the smallest eigenvalue.
-    trace_bound, eigenvalue_share : float
-        The bound as a multiple of that, and K times the smallest eigenvalue as a share of it.
-    path_share : float
-        The weight of the path's edges as a share of what would use up all of the budget.
-    """
+    """What a random problem is made of."""
 
     seed: int
-    kind: str
-    objective: str
+    kind: str  # of the set: an item of `KINDS`
+    objective: str  # "GLR", or "LogDet" of the covariance matrix of the samples
     n_samples: int
-    scales: tuple[float, ...]
-    duplicates: float
-    constant: float
-    collinear: float
-    apart: float
-    tail: float
-    shift: float
-    signal: str
-    positives: int
-    weights: float
-    listed: float
-    bound: str
-    trace_bound: float
-    eigenvalue_share: float
-    path_share: float
+    scales: tuple[float, ...]  # the logarithms, to base 10, of the scales of the features
+    duplicates: float  # the share of the samples that repeat the first
+    constant: float  # the share of the features
+    collinear: float  # the share of the features that are multiples of the first
+    apart: float  # by how much, in units of the scales, duplicates differ from the first sample
+    tail: float  # by how many decades the samples' sizes differ
+    shift: float  # the mean of each feature, in units of its scale
+    signal: str  # two "classes", "close" to these, "real" numbers, or "several" of them
+    positives: int  # how many samples the first of the two classes has
+    weights: float  # by how many decades the weights of samples differ
+    listed: float  # the share of the pairs in a list of them; 0: all pairs, without a list
+    bound: str  # "fixed", by the features' "scale", or "tight": hardly above K min_eigenvalue
+    trace_bound: float  # as a multiple of that
+    eigenvalue_share: float  # K times the smallest eigenvalue, as a share of the bound
+    path_share: float  # the weight of the path's edges, as a share of what the budget allows
 
     @classmethod
     def drawn(cls, seed: int) -> Ingredients:

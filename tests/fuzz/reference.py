@@ -37,26 +37,13 @@ _SHARES = (0.0, *(EPS * 4.0 ** np.arange(math.log(1 / EPS, 4))), 1.0)
 
 @dataclass(frozen=True)
 class Number:
-    """A value, and what a computation of the same in float64 can be asked for.
-
-    Attributes
-    ----------
-    error : float
-        By how much the value itself may be wrong.
-    terms : float
-        The sum of the terms that cancel in it.
-    sensitivity : float
-        By how much it changes when each number of the centred samples changes by its own size.
-    squares : float
-        What it would be made of if distances, and the gradient over the whole set, came from the
-        squares of samples instead of differences.
-    """
+    """A value, and what a computation of the same in float64 can be asked for."""
 
     value: float
-    error: float
-    terms: float
-    sensitivity: float = 0.0
-    squares: float = 0.0
+    error: float  # by how much the value itself may be wrong
+    terms: float  # the sum of the terms that cancel in it
+    sensitivity: float = 0.0  # to changes of the centred samples, each by its own size
+    squares: float = 0.0  # what it would be made of by squares of samples, not by differences
 
     @property
     def allowance(self) -> float:
@@ -66,34 +53,34 @@ class Number:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The conditions of a set.
+    """The conditions of a set."""
 
-    Attributes
-    ----------
-    fixed : ndarray of shape (K, K)
-        What every member contains beside ``ρI``.
-    signs : ndarray of shape (K, K)
-        Of the off-diagonals beyond the fixed part; 0 where they vanish, NaN where they are free.
-    """
-
-    fixed: FloatArray
-    signs: FloatArray
+    fixed: FloatArray  # what every member contains beside ρI
+    signs: FloatArray  # of the off-diagonals beyond it; 0: they vanish, NaN: they are free
     trace_bound: float
     min_eigenvalue: float
+    is_sdd: bool  # the comparison matrix has to be positive semidefinite, not only the matrix
 
     @classmethod
     def of(cls, feasible_set: FeasibleSet, size: int) -> Bounds:
         """Return the conditions that the fields of a set mean."""
-        kinds = {"diagonal": 0.0, "definite": math.nan, "graph": -1.0, "signed": -1.0}
-        colors = np.array(getattr(feasible_set, "colors", np.ones(size)), dtype=np.float64)
+        kinds = {"diagonal": 0.0, "definite": math.nan, "sdd": math.nan}
+        colors = np.array(getattr(feasible_set, "colors", None) or np.ones(size), dtype=np.float64)
         edges = np.diag(np.full(size - 1, getattr(feasible_set, "path_weight", 0.0)), 1)
         edges += edges.T
         return cls(
             fixed=(np.diag(edges.sum(axis=1)) - edges) * np.outer(colors, colors),
-            signs=kinds[feasible_set.name] * np.outer(colors, colors),
+            signs=kinds.get(feasible_set.name, -1.0) * np.outer(colors, colors),
             trace_bound=feasible_set.trace_bound,
             min_eigenvalue=feasible_set.min_eigenvalue,
+            is_sdd=feasible_set.name == "sdd",
         )
+
+    def in_cone(self, above: FloatArray) -> FloatArray:
+        """Return the matrix that has to be positive semidefinite."""
+        if not self.is_sdd:
+            return above
+        return np.where(np.eye(len(above), dtype=bool), above, -abs(above))
 
     def base(self) -> FloatArray:
         """Return what every member contains."""
@@ -109,7 +96,7 @@ class Bounds:
             "signs": float(np.max(-signs * entries, initial=0.0, where=~np.isnan(signs))),
             "zeros": float(np.max(np.abs(entries), initial=0.0, where=signs == 0)),
             "trace": float(np.trace(metric)) - self.trace_bound,
-            "eigenvalue": self.min_eigenvalue - float(np.linalg.eigvalsh(above)[0]),
+            "eigenvalue": self.min_eigenvalue - float(np.linalg.eigvalsh(self.in_cone(above))[0]),
         }
         return {name: max(0.0, value) / self.trace_bound for name, value in broken.items()}
 
@@ -131,7 +118,7 @@ class Bounds:
         for share in _SHARES:
             share = max(share, over / (over + budget / 2))
             inside = (1 - share) * above + share * middle
-            if cholesky(inside) is not None:
+            if cholesky(self.in_cone(inside)) is not None:
                 break
         member: LongArray = inside + fixed
         return member
