@@ -35,11 +35,11 @@ JOBS = 1  # cells side by side would take time from one another
 STUDIES: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
     "wine": (
         [Sequence("wine", load("wine"))],
-        {"most": 110, "budget": 20.0},
+        {"most": 60, "budget": 8.0},
     ),
     "breast cancer": (
         [Sequence("breast_cancer", load("breast_cancer"))],
-        {"most": 20, "budget": 20.0, "tolerances": [1e-6]},
+        {"most": 20, "budget": 8.0, "tolerances": [1e-6]},
     ),
     "made": (
         [

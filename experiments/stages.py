@@ -9,7 +9,6 @@ Run ``python experiments/stages.py`` from the top of a checkout (two minutes, wi
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from pathlib import Path
@@ -19,9 +18,11 @@ from typing import Any
 from problems import recorded
 
 import gdaopt as gda
+from gdaopt.backends.lookup import entry_of
 from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
 from gdaopt.programs import ProgramSolution
+from gdaopt.studies.versions import machine, versions
 from gdaopt.support.files import write_text
 
 STAGES = ("write", "canonicalize", "solve", "unpack")
@@ -72,7 +73,8 @@ def row(solver: str, found: list[tuple[ProgramSolution, float]]) -> tuple[float,
         f"{1e3 * median(reported):.3f}" if reported else "",
         f"{100 * share:.1f} %",
     ]
-    return median(walls), f"| {solver} | {len(found)} | {' | '.join(cells)} |"
+    about = f"{solver} | {entry_of(solver).version} | {len(found)}"
+    return median(walls), f"| {about} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -102,10 +104,10 @@ def main() -> None:
             "",
             "`python experiments/stages.py`.",
             "",
-            f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+            f"{machine()}. {', '.join(' '.join(pair) for pair in versions().items())}.",
             "",
-            f"| solver | answers | call | {' | '.join(STAGES)} | reported | together |",
-            f"|---|{'--:|' * (4 + len(STAGES))}",
+            f"| solver | version | answers | call | {' | '.join(STAGES)} | reported | together |",
+            f"|---|---|{'--:|' * (4 + len(STAGES))}",
             *(line for _, line in sorted(rows)),
             "",
         ]

@@ -80,16 +80,18 @@ class _OfThisThread(threading.local):
 
 
 _mine = _OfThisThread()
+_starting = threading.Lock()  # threads that import one package together can each get half of it
 
 
 def _worker(alone: bool = False) -> WorkerProcess:
     """Return a worker of this thread; start it when there is none."""
     worker = _mine.workers.get(alone)
     if worker is None or not worker.is_usable:
-        from joblib.externals.loky.backend import get_context  # on demand: few runs need it
+        with _starting:
+            from joblib.externals.loky.backend import get_context  # on demand: few runs need it
 
-        prepare = _prepare_alone if alone else _prepare
-        worker = _mine.workers[alone] = WorkerProcess(get_context("loky"), prepare)
+            prepare = _prepare_alone if alone else _prepare
+            worker = _mine.workers[alone] = WorkerProcess(get_context("loky"), prepare)
     return worker
 
 
