@@ -315,7 +315,7 @@ class LinearArrays:
         # cost·x = reduced·x + y·Ax, and the multipliers prove the same for the bounds in the place
         # of x and Ax: the gap is the sum of these differences.
         # This runs once for each of thousands of small programs: reduce is faster than min.
-        over = -float(np.minimum.reduce(np.minimum(above, below), initial=0.0))
+        over = 0.0 - float(np.minimum.reduce(np.minimum(above, below), initial=0.0))
         gap = float(np.abs(multipliers) @ _slack(multipliers, above, below, values))
         costs = np.abs(self.cost)
         size = max(float(costs @ np.abs(point)), float(np.maximum.reduce(costs, initial=0.0)))

@@ -16,7 +16,7 @@ from gdaopt.bench.replayed import Replayed, Start, replay
 from gdaopt.bench.sequences import Sequence
 from gdaopt.methods import solve
 from gdaopt.studies.study_directory import write_frame
-from gdaopt.support.text import shortened
+from gdaopt.support.text import plain
 from gdaopt.support.warning_filters import ignoring
 
 __all__ = ["replay_task", "run_task"]
@@ -69,7 +69,7 @@ def _line(
         "variables": len(program.cost),
         "verdict": verdict(found, tolerance, cap),
         "solver_status": "" if answer is None else answer.status,
-        "message": shortened(found.failure) if found.failure else "",
+        "message": plain(found.failure),
         "infeasibility": found.infeasibility,
         "suboptimality": found.suboptimality,
         "residual": found.residual,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from gdaopt.bench.judging import (
     shifted_geometric_mean,
 )
 from gdaopt.bench.table import counted
-from gdaopt.plotting.canvas import font_size
+from gdaopt.plotting.canvas import LETTER_WIDTH, font_size
 from gdaopt.plotting.legends import shared_legend
 from gdaopt.plotting.saving import new_figure
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
@@ -33,7 +35,8 @@ _KINDS = (
     *("simplex", "interior point", "first order", "active set", "augmented Lagrangian"),
     *("closed form", "unknown"),
 )
-_LOOKS = {kind: (COLOURS[i], MARKERS[i]) for i, kind in enumerate(_KINDS)}
+_COLOURS = dict(zip(_KINDS, COLOURS, strict=True))
+_OF_KIND = "s"  # the marker that stands for a kind in legends
 _MARGIN = 0.35  # inches, for the legend
 _PALE = "#DDDDDD"
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
@@ -46,6 +49,8 @@ _GROUPS = {  # panels of the profiles
 def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw the mean time of a program by each solver, and the shares that are verified.
 
+    Both are of the tightest tolerance, with a mark for each start.
+
     Parameters
     ----------
     programs : DataFrame
@@ -56,46 +61,40 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         Inches.
     """
     names = list(programs["data"].unique())
-    tightest, loosest = programs["tolerance"].min(), programs["tolerance"].max()
+    programs = programs[programs["tolerance"] == programs["tolerance"].min()]
     longest = programs.groupby("data")["solver"].nunique().max()
-    figure = new_figure(width, _MARGIN + len(names) * (0.75 + 0.135 * longest))
+    figure = new_figure(width, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
     grid = figure.subplots(len(names), 2, squeeze=False, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
         own = programs[programs["data"] == name]
-        means = _means(own[own["tolerance"] == tightest], cap)
+        means = _means(own, cap)
         order = sorted({solver for solver, _ in means}, key=lambda one: -_quickest(means, one))
+        verified = own.assign(share=own["verdict"] == "verified")
+        shares = verified.groupby(["solver", "start"])["share"].mean()
         for (solver, start), (seconds, _) in means.items():
             marker, fill = _STARTS[start]
-            colour = _LOOKS[_kind(solver)][0]
-            left.plot(
-                *(1e3 * seconds, order.index(solver)),
-                color=colour,
-                marker=marker,
-                fillstyle=fill,
-                linestyle="none",
-                markersize=4,
-            )
-        shares = _shares(own, tightest, loosest)
-        for solver, (tight, loose) in shares.items():
-            row = order.index(solver)
-            right.barh(row, 100 * loose, color=_PALE, edgecolor=GREY, linewidth=0.5)
-            right.barh(row, 100 * tight, color=_LOOKS[_kind(solver)][0], height=0.45)
+            for ax, value in ((left, 1e3 * seconds), (right, 100 * shares[solver, start])):
+                ax.plot(
+                    *(value, order.index(solver)),
+                    color=_COLOURS[_kind(solver)],
+                    marker=marker,
+                    fillstyle=fill,
+                    linestyle="none",
+                    markersize=4,
+                )
         left.set_xscale("log")
         left.set_yticks(range(len(order)), order)
         left.set_ylim(-0.7, len(order) - 0.3)
         _entitle(left, f"{name}: ms a program")
-        tolerances = f"{tightest:.0e}".replace("e-0", "e-")
-        title = f"verified at {tolerances}, %"
-        if loosest > tightest:
-            title += f"\n(pale: {loosest:.0e})".replace("e-0", "e-")
-        _entitle(right, title, beside=left)
-        right.set_xlim(0, 100)
+        _entitle(right, "verified, %", beside=left)
+        right.set_xlim(-4, 104)
         for ax in (left, right):
             ax.grid(axis="x", color=_PALE, linewidth=0.5)
             ax.set_axisbelow(True)
             ax.tick_params(length=2)
         right.tick_params(axis="y", length=0)
-    _legend(figure, programs, starts=True)
+    _say_what(figure, programs)
+    _legend(figure, {**_of_kinds(programs), **_of_starts(programs)})
     return figure
 
 
@@ -110,11 +109,12 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         As for `times`.
     """
     del cap  # what is not verified counts as unsolved here
-    found = {}
-    for name in programs["data"].unique():
-        own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
-        seconds = _seconds(own[own["tolerance"] == own["tolerance"].min()])
-        found[name] = performance_profile(seconds)
+    tightest = programs["tolerance"].min()
+    programs = programs[(programs["start"] == "re-solve") & (programs["tolerance"] == tightest)]
+    found = {
+        str(name): performance_profile(_seconds(own))
+        for name, own in programs.groupby("data", sort=False)
+    }
     panels = [
         (name, group, [one for one in profile if _kind(one) in kinds])
         for name, profile in found.items()
@@ -149,6 +149,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.remove()
     figure.supxlabel("time over the least time of all solvers", fontsize=size)
     figure.supylabel("share verified", fontsize=size)
+    _say_what(figure, programs)
     return figure
 
 
@@ -169,59 +170,37 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     Parameters
     ----------
     programs, cap, width
-        As for `times`. Each solver has a mark for each tolerance that was asked of it.
+        As for `times`. Each solver has a mark for each tolerance that was asked of it, in the
+        colour of its kind of algorithm.
     """
-    names = list(programs["data"].unique())
-    figure = new_figure(width, _MARGIN + 0.5 + len(names) * min(3.4, 0.9 * width))
+    programs = programs[programs["start"] == "re-solve"]
+    names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
+    looks = _of_solvers(programs)
+    figure = new_figure(width, 3 * _MARGIN + 0.8 + len(names) * min(3.0, 0.9 * width))
     grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
     for name, ax in zip(names, grid, strict=True):
-        own = programs[(programs["data"] == name) & (programs["start"] == "re-solve")]
-        marks = {}
-        for tolerance in sorted(own["tolerance"].unique()):
-            part = own[own["tolerance"] == tolerance]
-            for (solver, _), point in _means(part, cap, all_count=False).items():
-                marks[solver, tolerance] = point
-        others = [key for key in marks if key[0] != ANALYTIC]
-        best = [
-            key
-            for key, kept in zip(others, not_dominated([marks[key] for key in others]), strict=True)
-            if kept
-        ]
+        marks = {
+            (solver, tolerance): point
+            for (data, tolerance), part in programs.groupby(["data", "tolerance"])
+            if data == name
+            for (solver, _), point in _means(part, cap, all_count=False).items()
+        }
         for (solver, tolerance), (seconds, residual) in marks.items():
-            colour, marker = _LOOKS[_kind(solver)]
-            tight = tolerance == own["tolerance"].min()
-            ax.plot(
-                *(1e3 * seconds, residual),
-                color=colour,
-                marker=marker,
-                fillstyle="full" if tight else "none",
-                linestyle="none",
-                markersize=4.5,
-            )
-        front = sorted(marks[key] for key in best)
-        ax.plot(
-            *([1e3 * x for x, _ in front], [y for _, y in front]),
-            color=GREY,
-            linewidth=0.8,
-            zorder=0,
-        )
-        for key in best:
-            x, y = marks[key]
-            ax.annotate(  # to the left: what is there would be better
-                key[0],
-                (1e3 * x, y),
-                (-5, 0),
-                textcoords="offset points",
-                horizontalalignment="right",
-                verticalalignment="center",
-                fontsize=_small(ax),
-            )
+            fill = "full" if tolerance == tightest else "none"
+            look = {"linestyle": "none", "fillstyle": fill, **looks[solver]}
+            ax.plot(1e3 * seconds, residual, **look)
+        points = [point for (solver, _), point in marks.items() if solver != ANALYTIC]
+        kept = not_dominated(points)
+        front = sorted(point for point, is_best in zip(points, kept, strict=True) if is_best)
+        times_of_front, residuals = [1e3 * x for x, _ in front], [y for _, y in front]
+        ax.plot(times_of_front, residuals, color=GREY, linewidth=0.8, zorder=0)
         ax.set_xscale("log")
         ax.set_yscale("log")
         _entitle(ax, name)
         ax.set_ylabel("mean residual, at least\nthe tolerance asked", fontsize=_small(ax) + 1)
-    grid[-1].set_xlabel("ms a program (full: tighter tolerance)", fontsize=_small(grid[-1]) + 1)
-    _legend(figure, programs, markers=True)
+    grid[-1].set_xlabel("ms a program (full: tightest tolerance)", fontsize=_small(grid[-1]) + 1)
+    _say_what(figure, programs)
+    _legend(figure, {**looks, **_of_kinds(programs)})
     return figure
 
 
@@ -273,20 +252,6 @@ def _quickest(means: Mapping[tuple[str, str], tuple[float, float]], solver: str)
     return min(seconds for (name, _), (seconds, _) in means.items() if name == solver)
 
 
-def _shares(own: pd.DataFrame, tightest: float, loosest: float) -> dict[str, tuple[float, float]]:
-    """Return the shares verified at both tolerances, each of answers that were asked for it."""
-    start = "re-solve" if "re-solve" in set(own["start"]) else own["start"].iloc[0]
-    found = {}
-    for solver, group in own[own["start"] == start].groupby("solver"):
-        verified = group["verdict"] == "verified"
-        shares = [
-            float(verified[group["tolerance"] == tolerance].mean())
-            for tolerance in (tightest, loosest)
-        ]
-        found[str(solver)] = (shares[0], shares[1])
-    return found
-
-
 def _seconds(own: pd.DataFrame) -> dict[str, Any]:
     """Return the seconds of each program by solver, infinity where it is not verified."""
     own = counted(own).sort_values("index")
@@ -308,24 +273,55 @@ def _half(profile: tuple[Any, Any]) -> float:
     return float(ratios[at]) if at < len(ratios) else np.inf
 
 
-def _legend(
-    figure: Figure, programs: pd.DataFrame, *, starts: bool = False, markers: bool = False
-) -> None:
-    """Write which colour is which kind of algorithm, below the panels."""
-    from matplotlib.lines import Line2D
+def _say_what(figure: Figure, programs: pd.DataFrame) -> None:
+    """Write above the panels which programs they are of, their starts, and the tolerances asked."""
+    tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
+    text = (
+        f"{_listed(programs['program'].unique())} programs; {_listed(programs['start'].unique())}; "
+        f"tolerance {_listed(tolerances)}"
+    )
+    size = _small(figure.axes[0])
+    letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * size))
+    figure.suptitle(textwrap.fill(text, letters), fontsize=size, x=0.02, horizontalalignment="left")
 
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the looks of the kinds of algorithms, by name."""
     used = {_kind(name) for name in programs["solver"].unique()}
-    looks: dict[str, dict[str, Any]] = {
-        kind: {"color": colour, "marker": marker if markers else "s", "markersize": 4.5}
-        for kind, (colour, marker) in _LOOKS.items()
+    return {
+        kind: {"color": colour, "marker": _OF_KIND, "markersize": 4.5}
+        for kind, colour in _COLOURS.items()
         if kind in used
     }
-    if starts:
-        shown = set(programs["start"])
-        looks |= {
-            start: {"color": GREY, "marker": marker, "fillstyle": fill, "markersize": 4}
-            for start, (marker, fill) in _STARTS.items()
-            if start in shown
-        }
+
+
+def _of_starts(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the looks of the starts, by name."""
+    return {
+        start: {"color": GREY, "marker": marker, "fillstyle": fill, "markersize": 4}
+        for start, (marker, fill) in _STARTS.items()
+        if start in set(programs["start"])
+    }
+
+
+def _of_solvers(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the looks of solvers: the colour of their kind, and a marker of their own in it."""
+    looks = {}
+    names = sorted(map(str, programs["solver"].unique()))
+    for kind, colour in _COLOURS.items():
+        own = [name for name in names if _kind(name) == kind]
+        for name, marker in zip(own, cycle(one for one in MARKERS if one != _OF_KIND)):
+            looks[name] = {"color": colour, "marker": marker, "markersize": 4.5}
+    return looks
+
+
+def _legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write a legend of marks below the panels."""
+    from matplotlib.lines import Line2D
+
     handles = {name: Line2D([], [], linestyle="none", **look) for name, look in looks.items()}
     shared_legend(figure.axes, handles, loc="outside lower center")

@@ -80,7 +80,12 @@ def programs_frame(
         for position, name in enumerate(_OF_CELL):
             whole.insert(position, name, row[name])
         frames.append(whole)
-    return pd.concat(frames, ignore_index=True)
+    programs = pd.concat(frames, ignore_index=True)
+    # Which programs something is compiled for, those know that reached them.
+    first = programs["is_first"].astype(bool)
+    return programs.assign(
+        is_first=first.groupby([programs["data"], programs["index"]]).transform("any")
+    )
 
 
 def _quickest(answers: pd.DataFrame) -> pd.DataFrame:

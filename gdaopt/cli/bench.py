@@ -113,8 +113,9 @@ def bench(
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
     study = Bench(out, sequences, checked)
     about, most_seconds = study.estimate()
+    used = dict.fromkeys(task.about["solver"] for task in study.tasks.values())
     output.say(
-        f"{len(study.tasks) - study.n_done} cells by {len(checked.solvers)} solvers: about "
+        f"{len(study.tasks) - study.n_done} cells by {', '.join(used)}: about "
         f"{about / 60:.0f} min where programs are small, at most {most_seconds / 60:.0f} min"
     )
     summary, _ = run_study(output, study, "cells")

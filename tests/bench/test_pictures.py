@@ -21,6 +21,7 @@ def programs(*data: str) -> pd.DataFrame:
             "solver": solver,
             "start": start,
             "tolerance": tolerance,
+            "program": ["diagonal", "joint"][index % 2],
             "index": index,
             "is_first": index == 0,
             "verdict": said,
@@ -61,8 +62,27 @@ def test_times_are_those_that_count() -> None:
     at = {round(float(y)): float(x) for x, y in points}
     assert at[0] == pytest.approx(1e4)
     assert at[3] < 2.0
-    widths = sorted({round(bar.get_width()) for bar in right.patches})  # type: ignore[attr-defined]
-    assert widths == [0, 100]
+    shares = [np.asarray(line.get_xydata(), dtype=np.float64)[0] for line in right.lines]
+    assert [y for _, y in shares] == [y for _, y in points]  # of the same solvers and starts
+    assert sorted({x for x, _ in shares}) == [0, 100]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_say_programs_starts_and_tolerances(name: str) -> None:
+    figure = PICTURES[name](programs("wine"), 10.0)
+    title = figure.get_suptitle()
+    assert "diagonal, joint programs" in title
+    assert ("hot" in title) == (name == "times")  # the other two are of re-solves
+    assert ("1e-06" in title, "0.0001" in title) == (True, name == "pareto")
+
+
+def test_each_solver_of_the_pareto_picture_has_a_mark_and_a_name_of_its_own() -> None:
+    figure = PICTURES["pareto"](programs("wine"), 10.0)
+    (legend,) = figure.legends
+    kinds = {"closed form", "simplex", "first order"}
+    assert {text.get_text() for text in legend.get_texts()} == kinds | set(VERDICTS)
+    marks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
+    assert len(set(marks)) == len(kinds | set(VERDICTS))
 
 
 def test_profiles_begin_at_no_program_and_end_at_all() -> None:

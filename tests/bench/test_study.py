@@ -20,7 +20,7 @@ from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import KINDS, Sequence, record_task
 from gdaopt.bench.study import Bench
-from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
+from gdaopt.bench.table import counted, markdown, programs_frame, runs_frame, summary
 
 LIMITS = BenchOptions(solvers=["highspy"])
 IRIS = Sequence("iris", gda.datasets.load("iris"))
@@ -207,6 +207,13 @@ def test_what_the_budget_does_not_reach(
     assert list(frame["verdict"]) == ["verified"] + ["unreached"] * (len(row["kinds"]) - 1)
     assert list(frame["program"]) == row["kinds"]
     assert set(frame["seconds"][1:]) == {10.0}
+    # Beside a solver that reached all, the same programs count of both.
+    replay_task(tmp_path / "b", path, "analytic", "re-solve", 1e-6, LIMITS)
+    rows["b"] = {**rows["a"], "solver": "analytic", "start": "re-solve"}
+    lines = {key: tmp_path / f"{key}.parquet" for key in rows}
+    frame = programs_frame(rows, lines, {"iris": row}, 10.0)
+    late, whole = (counted(own) for _, own in frame.groupby("start"))
+    assert list(late["index"]) == list(whole["index"]) != list(range(len(row["kinds"])))
 
 
 def test_a_feasible_program_that_is_called_infeasible(
