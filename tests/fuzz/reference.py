@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +77,7 @@ class Bounds:
             is_sdd=feasible_set.name == "sdd",
         )
 
-    def in_cone(self, above: FloatArray) -> FloatArray:
+    def in_cone(self, above: Any) -> Any:
         """Return the matrix that has to be positive semidefinite."""
         if not self.is_sdd:
             return above
