@@ -99,7 +99,7 @@ class Tangent:
     @cached_property
     def base(self) -> Any:
         """B, the base of the set."""
-        return self.problem.feasible_set.base_like(self.gradient)
+        return like(self.gradient, self.problem.feasible_set.base(len(self.gradient)))
 
     @cached_property
     def beyond_base(self) -> Any:

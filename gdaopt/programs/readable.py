@@ -74,8 +74,8 @@ def at(
     family = feasible_set.family
     if not isinstance(family, TwoSparseAtoms) or feasible_set.fixed_part(size) is not None:
         raise InvalidInputError(
-            "programs.at needs a set of GraphMetrics without path_weight, SignedGraphMetrics or "
-            f"SDDMetrics, got {feasible_set!r}"
+            "programs.at needs a set of GraphMetrics without path_weight, SignedGraphMetrics, "
+            f"SDDMetrics or DiagonalMetrics, got {feasible_set!r}"
         )
     metric = symmetric_matrix("metric", metric, size)
     broken = problem.violations(metric)

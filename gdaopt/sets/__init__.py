@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
-from gdaopt.sets.diagonal import DiagonalMetrics, FeatureAtoms
+from gdaopt.sets.diagonal import DiagonalMetrics
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
 from gdaopt.sets.graph import GraphMetrics
@@ -20,7 +20,6 @@ __all__ = [
     "DiagonalMetrics",
     "EdgeMask",
     "FeasibleSet",
-    "FeatureAtoms",
     "GraphMetrics",
     "LinearMinimum",
     "PositiveDefiniteMetrics",

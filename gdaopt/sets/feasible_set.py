@@ -141,17 +141,6 @@ class FeasibleSet(ABC):
         fixed = self.fixed_part(n_features)
         return base if fixed is None else base + fixed
 
-    def base_like(self, gradient: Symmetric) -> Any:
-        """Return B: as an array, or under the mask of a masked gradient."""
-        size = len(gradient)
-        if not isinstance(gradient, MaskedMatrix):
-            return self.base(size)
-        rho, edges = np.full(size, self.min_eigenvalue), gradient.edges
-        fixed = self.fixed_part(size)
-        if fixed is None:
-            return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
-        return MaskedMatrix(rho + fixed.diagonal(), fixed[edges], edges)
-
     def budget(self, n_features: int) -> float:
         """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
         return self._bound_beyond(self.fixed_part(n_features)) - n_features * self.min_eigenvalue

@@ -14,7 +14,7 @@ from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_pri
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, entries_of, matrix_of, placement
 from gdaopt.linalg.gershgorin import align, comparison_matrix
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
-from gdaopt.linalg.projection import Projection
+from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -189,22 +189,22 @@ class TwoSparseAtoms(AtomFamily):
 
     def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
         """Return a sentence on the largest wrong sign, and on the largest outside of the mask."""
-        off_diagonal = self._flips(beyond_base) * beyond_base
-        np.fill_diagonal(off_diagonal, 0.0)
+        wrong = self._flips(beyond_base) * beyond_base
+        np.fill_diagonal(wrong, 0.0)
+        breaches = {"": wrong}
+        if self._leaves_out(len(wrong)):
+            outside = np.abs(wrong)
+            for pairs in (self.edges_of(len(wrong)), self.edges_of(len(wrong))[::-1]):
+                outside[pairs] = 0.0
+            wrong[outside > 0] = 0.0
+            breaches["not among the edges"] = outside
         found = []
-        if off_diagonal.max() > slack:
-            i, j = (int(n) for n in np.unravel_index(off_diagonal.argmax(), beyond_base.shape))
-            sign = "positive" if beyond_base[i, j] > 0 else "negative"
-            found.append(f"off-diagonal [{i},{j}] is {sign}: {beyond_base[i, j]:.6g}")
-        if self._leaves_out(len(beyond_base)):
-            rows, columns = self.edges_of(len(beyond_base))
-            off_diagonal[rows, columns] = off_diagonal[columns, rows] = 0.0
-            outside = np.abs(off_diagonal)
-            if outside.max() > slack:
-                i, j = (int(n) for n in np.unravel_index(outside.argmax(), beyond_base.shape))
-                found.append(
-                    f"off-diagonal [{i},{j}] is not among the edges: {beyond_base[i, j]:.6g}"
-                )
+        for what, excesses in breaches.items():
+            if excesses.max() > slack:
+                i, j = (int(n) for n in np.unravel_index(excesses.argmax(), wrong.shape))
+                entry = float(beyond_base[i, j])
+                what = what or ("positive" if entry > 0 else "negative")
+                found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
         return found
 
     def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
@@ -225,6 +225,9 @@ class TwoSparseAtoms(AtomFamily):
 
         A free entry keeps its sign: the other sign would be farther away.
         """
+        if not len(self.edges_of(len(beyond_base))[0]):
+            diagonal = project_on_bounded_sum(np.diagonal(beyond_base), budget)
+            return Projection(np.diag(diagonal))
         if not self._some_are_free:
             return super().projected(beyond_base, budget, accuracy, correction)
         flips = self._flips(beyond_base)
@@ -245,8 +248,11 @@ class TwoSparseAtoms(AtomFamily):
         return cp.reshape(placed, (n_features, n_features), order="C")
 
     def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0``; where some signs are free, which is more, the second-order cones."""
-        if self._some_are_free:
+        """Return ``N ⪰ 0``; the second-order cones where they are more, or fewer.
+
+        They are more where some signs are free, and inequalities where there are no pairs.
+        """
+        if self._some_are_free or not len(self.edges_of(beyond_base.shape[0])[0]):
             return self.second_order(beyond_base)
         return super().semidefinite(beyond_base)
 

@@ -119,7 +119,7 @@ def test_the_column_program(solver: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["joint", "diagonal", ("column", 2)])
-@pytest.mark.parametrize("set_name", ["signed", "sdd", "mask"])
+@pytest.mark.parametrize("set_name", ["signed", "sdd", "mask", "diagonal"])
 def test_other_sets(set_name: str, kind: Any) -> None:
     """Vertices are members; a step from the centre is that over graph metrics, signs apart."""
     rng = np.random.default_rng(3)
@@ -127,16 +127,17 @@ def test_other_sets(set_name: str, kind: Any) -> None:
         G = random_symmetric(rng, K)
         if set_name == "mask":
             feasible_set: Any = gda.GraphMetrics(4.0, 0.01, edges=[(0, 1), (1, 2)])
+        elif set_name == "diagonal":
+            feasible_set = gda.DiagonalMetrics(4.0, 0.01)
         else:
             feasible_set = named_set(set_name, K, 4.0)
         problem = gda.MetricProblem(gda.Linear(G), feasible_set)
         step = gda.programs.at(problem, problem.central_metric(), kind)
         value, found, _ = solved(step, "CLARABEL")
         assert problem.violations(feasible_set.made_feasible(found)) == ()
-        as_of_graph = feasible_set.family.as_of_graph(G)
         graph = gda.MetricProblem(
-            gda.Linear(np.asarray(as_of_graph)) if set_name != "mask" else gda.Linear(G),
-            gda.GraphMetrics(4.0, 0.01, edges=getattr(feasible_set, "edges", None)),
+            gda.Linear(np.asarray(feasible_set.family.as_of_graph(G))),
+            gda.GraphMetrics(4.0, 0.01, edges=np.column_stack(feasible_set.edges_of(K))),
         )
         expected = gda.programs.at(graph, problem.central_metric(), kind).solve("CLARABEL")
         assert value == pytest.approx(expected, abs=1e-6)
@@ -160,7 +161,7 @@ def test_constraints_of_ones_own_follow() -> None:
 @pytest.mark.parametrize(
     ("feasible_set", "metric", "kind", "says"),
     [
-        (gda.DiagonalMetrics(4.0), np.eye(K), "joint", "needs a set of GraphMetrics .*Diagonal"),
+        (gda.PositiveDefiniteMetrics(4.0), np.eye(K), "joint", "needs a set of .* got Positive"),
         (gda.GraphMetrics(4.0, 0.1, 0.1), np.eye(K), "joint", "without path_weight"),
         (gda.GraphMetrics(4.0), 2 * np.eye(K), "joint", "no member of the problem: trace 8"),
         (gda.GraphMetrics(4.0), np.eye(3), "joint", "metric"),

@@ -80,7 +80,7 @@ OUTSIDE = [
     ("graph", r"off-diagonal \[0,1\] is positive: 0.5", [[1, 0.5], [0.5, 1]]),
     ("graph-path", r"without the fixed part of the set: .* is positive: 0.1", np.eye(2)),
     ("graph-path", "without the fixed part of the set: smallest", [[0.1, -0.2], [-0.2, 0.1]]),
-    ("diagonal", r"off-diagonal \[0,1\] is not 0: -3", [[1, -3], [-3, 1]]),
+    ("diagonal", r"off-diagonal \[0,1\] is not among the edges: -3", [[1, -3], [-3, 1]]),
     ("diagonal", "0.05 is below 0.1", np.diag([1, 0.05])),
     ("definite", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),
     ("signed", "smallest eigenvalue -2 is below 0.1", [[1, -3], [-3, 1]]),

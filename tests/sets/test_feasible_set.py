@@ -37,6 +37,7 @@ SETS: dict[str, Callable[..., FeasibleSet]] = {
     "sdd": SDDMetrics,
 }
 WITH_PATH = ("graph", "signed")
+OUTSIDE = "off-diagonal [1,2] is not among the edges:"
 
 USES: dict[str, Callable[[FeasibleSet], object]] = {
     "check_size": lambda feasible_set: feasible_set.check_size(4),
@@ -255,7 +256,7 @@ class TestEverySet:
         ("kind", "positive", "negative"),
         [
             ("graph", "off-diagonal [1,2] is positive: 0.5", ""),
-            ("diagonal", "off-diagonal [1,2] is not 0: 0.5", "off-diagonal [1,2] is not 0: -0.5"),
+            ("diagonal", f"{OUTSIDE} 0.5", f"{OUTSIDE} -0.5"),
             ("definite", "", ""),
             ("signed", "", "off-diagonal [1,2] is negative: -0.5"),
             ("partial", "", "off-diagonal [1,2] is negative: -0.5"),

@@ -206,7 +206,7 @@ def test_projections_are_cvxpys(kind: str, size: int) -> None:
         program = cp.Problem(
             cp.Minimize(cp.norm(variable - metric, "fro")), feasible_set.of(variable)
         )
-        program.solve("CLARABEL")
+        program.solve("CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10)
         assert np.linalg.norm(found - metric) == pytest.approx(program.value, rel=1e-6)
         assert variable.value is not None
         near = 1e-4 * feasible_set.trace_bound
