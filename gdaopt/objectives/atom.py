@@ -1,7 +1,6 @@
 """Objectives in CVXPY's language: an objective of a variable is a convex atom.
 
-CVXPY takes the value and the gradient of the atom from the objective. Its expression is made only
-where a conic solver asks for it, so that an atom of many samples costs nothing until then.
+Its expression is made only where a conic solver asks for it.
 """
 
 from __future__ import annotations

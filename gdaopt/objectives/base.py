@@ -1,7 +1,6 @@
 """What all objectives have, and their sums and multiples: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
 
-A sum asks its terms for every result and adds the results up, also along lines and for weights of
-atoms. So it is as fast as its terms are, and no term needs to know of the sum.
+A sum asks its terms for every result, so that it is as fast as they are.
 """
 
 from __future__ import annotations
@@ -171,16 +170,6 @@ class SumObjective(Objective):
 
     The logarithm of a multiple of Q is convex where that of Q is; of a sum the package does not
     make use of it.
-
-    Parameters
-    ----------
-    terms : sequence of (float, Objective)
-        The factors ``c_k > 0`` and the objectives, all for metrics of the same size.
-
-    Raises
-    ------
-    InvalidInputError
-        For objectives of different sizes, or a sum that is too large for floating-point numbers.
     """
 
     def __init__(self, terms: Sequence[tuple[float, Any]]) -> None:

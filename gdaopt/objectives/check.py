@@ -83,10 +83,9 @@ def check_gradient(
     """Check the gradient at one metric along one random direction, at the price of two values.
 
     The slope must be between the difference quotients on both sides of the metric, as any
-    subgradient of a convex function is, whether there is a kink or not. Allowed beyond that are the
-    tolerance of `check_objective` and the round-off that the point states. A value that is not
-    finite is outside of the objective's domain and says nothing. Entries of the diagonal and of the
-    edges change by some millionths, for which the metric needs room.
+    subgradient of a convex function is, up to a tolerance and the round-off that the point states.
+    A value that is not finite is outside of the objective's domain and says nothing. Entries of the
+    diagonal and of the edges change by some millionths, for which the metric needs room.
     """
     size = len(point.metric)
     scales = np.sqrt(np.diagonal(point.metric))

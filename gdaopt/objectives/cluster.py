@@ -4,8 +4,8 @@ A pass is a task for each chunk of the pairs: a K×K metric goes to a worker, an
 few numbers for each feature comes back. The chunks are the same as on one machine and are added up
 in the same order, so that the numbers are the same.
 
-Where tasks are lost with a worker, the samples are sent again and the pass is repeated. A cluster
-that no longer answers ends in an error rather than in a wait.
+Where tasks are lost with a worker, the samples are sent again and the pass is repeated; a cluster
+that no longer answers is an error.
 """
 
 from __future__ import annotations

@@ -334,18 +334,19 @@ class LSML(PairObjective[LSMLLoss]):
     ) -> None:
         features = checked_samples(X)
         rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
-        count = _DRAWN * len(features)
-        if n_quadruplets is not None:
-            count = integer("n_quadruplets", n_quadruplets, at_least=1)
+        if n_quadruplets is None:
+            n_quadruplets = _DRAWN * len(features)
+        count = integer("n_quadruplets", n_quadruplets, at_least=1)
         if (y is None) == (quadruplets is None):
             raise InvalidInputError(
                 "pass either labels y or quadruplets, "
                 + ("got neither" if y is None else "got both")
             )
-        if y is None:
-            found = checked_pairs(quadruplets, len(features), "quadruplets", 4)
-        else:
-            found = _drawn(class_codes(y, len(features)), count, rng)
+        found = (
+            checked_pairs(quadruplets, len(features), "quadruplets", 4)
+            if y is None
+            else _drawn(class_codes(y, len(features)), count, rng)
+        )
         coincide = (features[found[:, 2]] == features[found[:, 3]]).all(axis=1)
         if y is None and coincide.any():
             index = int(coincide.argmax())

@@ -29,9 +29,10 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["DenseObjective", "DensePoint", "Evaluation", "FunctionObjective"]
+__all__ = ["DenseObjective", "DensePoint", "Evaluation", "FunctionObjective", "check_function"]
 
 _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
+_EXPRESSION = "lambda M: cp.sum_squares(M) / 2"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
 
 
@@ -201,6 +202,14 @@ class _DenseLine(Line):
         return self.direction.inner(self._at(gamma).gradient()), math.nan
 
 
+def check_function(name: str, given: Any, example: str) -> None:
+    """Refuse what is no function of the metric."""
+    if not callable(given) or isinstance(given, type):
+        raise InvalidInputError(
+            f"{name} must be a function of the metric, such as {example}, got {shortened(given)}"
+        )
+
+
 def _returned(found: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     """Return as an array of this shape what a function of the user's has returned."""
     try:
@@ -262,14 +271,9 @@ class FunctionObjective(DenseObjective):
         expression: Callable[[Expression], Expression] | None = None,
     ) -> None:
         super().__init__(n_features)
-        functions: dict[str, Any] = {"value_and_gradient": value_and_gradient}
-        functions |= {} if expression is None else {"expression": expression}
-        for name, given in functions.items():
-            if not callable(given) or isinstance(given, type):
-                raise InvalidInputError(
-                    f"{name} must be a function of the metric, such as {_EXAMPLE}, got "
-                    f"{shortened(given)}"
-                )
+        check_function("value_and_gradient", value_and_gradient, _EXAMPLE)
+        if expression is not None:
+            check_function("expression", expression, _EXPRESSION)
         self.convex = flag("convex", convex)
         self._function = value_and_gradient
         self._expression_of = expression

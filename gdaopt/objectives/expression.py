@@ -13,7 +13,7 @@ from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.dense import DenseObjective, DensePoint
+from gdaopt.objectives.dense import DenseObjective, DensePoint, check_function
 from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
 from gdaopt.support.cvxpy_loading import cp
@@ -78,11 +78,7 @@ class CvxpyObjective(DenseObjective):
                 f"expression is the CVXPY expression {shortened(expression)}; pass a function that "
                 f"makes it of the metric, such as {_EXAMPLE}"
             )
-        if not callable(expression) or isinstance(expression, type):
-            raise InvalidInputError(
-                f"expression must be a function of the metric, such as {_EXAMPLE}, got "
-                f"{shortened(expression)}"
-            )
+        check_function("expression", expression, _EXAMPLE)
         self._expression_of = expression
         variable = cp.Variable((self.n_features, self.n_features), symmetric=True, name="M")
         found = self.expression(variable)
@@ -271,7 +267,7 @@ class Tape:
 
 
 class _Affine:
-    """An affine function ``A' vec(M) + b``."""
+    """``A' vec(M) + b``."""
 
     def __init__(self, expression: Any, variable: cp.Variable) -> None:
         found = expression.grad[variable]

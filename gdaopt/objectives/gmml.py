@@ -74,7 +74,6 @@ class GMMLPoint(FactoredPoint):
 
     @property
     def linear(self) -> FloatArray:
-        """S."""
         return self.objective.similar
 
     def conjugate(self, dual: FloatArray) -> tuple[float, float]:

@@ -84,7 +84,6 @@ class LogDetPoint(FactoredPoint):
 
     @property
     def linear(self) -> FloatArray:
-        """S."""
         return self.objective.covariance
 
     def conjugate(self, dual: FloatArray) -> tuple[float, float]:

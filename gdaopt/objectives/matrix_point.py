@@ -14,7 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.protocol import Line, Point
+from gdaopt.objectives.protocol import BarrierPoint, Line, Point
 from gdaopt.support.validation import FloatArray, read_only
 
 __all__ = ["FactoredLine", "FactoredPoint", "MatrixPoint", "semidefinite_bytes"]
@@ -55,7 +55,7 @@ class MatrixPoint(Point, ABC):
         return None if math.isfinite(self.value) else f"the objective is {self.value}"
 
 
-class FactoredPoint(MatrixPoint):
+class FactoredPoint(MatrixPoint, BarrierPoint):
     """A point of an objective that is finite for positive definite metrics only."""
 
     @cached_property

@@ -279,8 +279,7 @@ class LossLine(Line):
 def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
     """Return the value and the moments of a loss over a chunk of the pairs, in one pass.
 
-    The shift is that of the first block. Where that is too far from the shift of all blocks, a
-    second pass takes the latter.
+    The shift is that of the first block, or in a second pass that of all blocks.
     """
     for n_blocks in (1, None):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -487,9 +487,8 @@ def _underflow(
 def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
     """Return about `size` samples, of each stratum its share, and how many each represents.
 
-    The strata of all samples ascend, and so do the indices of the samples that are taken. Samples
-    that are next to each other in a stratum may be alike: of each run of N/size samples one is
-    taken, at random but always the same.
+    The strata of all samples ascend. Samples that are next to each other in a stratum may be alike:
+    of each run of N/size samples one is taken, at random but always the same.
     """
     rng = np.random.default_rng(0)
     indices, counts = [], []

@@ -168,18 +168,11 @@ class Logarithm(Derivatives):
 
 @dataclass(frozen=True, eq=False)
 class NewtonModel:
-    """The second derivatives of an objective at a metric, where features have units of their own.
+    """The second derivatives of an objective at a metric, where features have units t of their own.
 
-    In the units t of the features a direction D is ``diag(t) Y diag(t)``, and so is the metric.
-
-    Attributes
-    ----------
-    hessian : callable
-        Takes a symmetric K×K matrix Y and returns ``∇²Q[Y]``, as such a matrix.
-    inverse : callable
-        Its inverse, exact or an approximation of it that is positive definite.
-    of_entries : ndarray of shape (K, K)
-        Half the second derivative by the entries (i, j) and (j, i) together, positive.
+    A direction D is ``diag(t) Y diag(t)``, and so is the metric. The `hessian` maps a symmetric Y
+    to ``∇²Q[Y]``, and `inverse` is its inverse or an approximation that is positive definite. The
+    matrix `of_entries` has half the second derivative by the entries (i, j) and (j, i) together.
     """
 
     hessian: Callable[[Any], Any]

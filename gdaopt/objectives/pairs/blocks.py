@@ -56,10 +56,7 @@ _FEWEST_ROWS = 32  # of whole rows, be they long
 
 
 def tiles(rows: slice, columns: slice) -> Iterator[Block]:
-    """Yield blocks that have all pairs of some rows and columns once.
-
-    Blocks that follow each other have the same columns: sums over some of them touch few samples.
-    """
+    """Yield blocks that have all pairs of some rows and columns once, columns by columns."""
     width = columns.stop - columns.start
     most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))
     n_parts = -(-width // most)
@@ -71,10 +68,7 @@ def tiles(rows: slice, columns: slice) -> Iterator[Block]:
 
 
 def triangle(samples: slice) -> Iterator[Block]:
-    """Yield blocks that have all pairs of some samples.
-
-    Blocks on the diagonal have both orders of a pair, and samples with themselves.
-    """
+    """Yield blocks of all pairs of some samples; those on the diagonal have both orders."""
     step = _fitting(min(samples.stop - samples.start, _BLOCK_COLUMNS))
     for start in range(samples.start, samples.stop, step):
         rows = slice(start, min(start + step, samples.stop))

@@ -90,7 +90,7 @@ def all_distances(
 
 
 def expression_bytes(pairs: Pairs) -> float:
-    """Return an estimate of the memory that `squared_distances` and losses take in a solver."""
+    """Return an estimate of the bytes that `squared_distances` and losses take in a solver."""
     n_samples, size = pairs.features.shape
     n_coefficients = pairs.n_pairs * (size + 8) + n_samples * (size * (size + 1) // 2)
     return float(_BYTES_PER_COEFFICIENT * n_coefficients)

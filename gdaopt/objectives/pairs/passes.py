@@ -1,12 +1,11 @@
 """Passes over all pairs of samples, and numbers of all pairs, kept or computed anew in each pass.
 
-Each step of a method makes a new point, with a few arrays of one number a pair. Fresh memory of
-this size costs a page fault every few KB, which takes as long as the exponentials. So a buffer pool
-lends the memory of a point that is gone to the next one.
+Fresh memory for a number of each pair costs a page fault every few KB, which takes as long as the
+exponentials. So a buffer pool lends the memory of a point that is gone to the next one.
 
-Where there are too many pairs to keep a number of each, one pass finds all that a value and a
-gradient need. The pairs are split into chunks, which threads or other machines compute at the same
-time; the result of a chunk is a few numbers, one for each feature, and one K×K matrix.
+Where there are too many pairs for that, one pass finds all that a value and a gradient need. The
+pairs are split into chunks, which threads or other machines compute at the same time; the result of
+a chunk is a few numbers, one for each feature, and one K×K matrix.
 """
 
 from __future__ import annotations
@@ -112,9 +111,8 @@ _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 class TransformedSamples:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
-    For ``a = XM`` and ``b = X`` these are the distances under M. The matrices have ``-2a``, ``a·b``
-    and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a column. The three terms of their
-    product `cancel` where they are so large that digits would be lost.
+    The matrices have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a
+    column. The three terms `cancel` where they are so large that digits would be lost.
     """
 
     left: FloatArray

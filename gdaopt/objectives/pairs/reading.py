@@ -170,7 +170,7 @@ class LabelledPairs:
         return mask
 
     def chosen(self, block: Block, similar: bool) -> Chosen | None:
-        """Return an index of the entries in `mask`, None where there are none."""
+        """Return an index of the entries in `mask`, or None."""
         if self.codes is not None and self.places is None:
             rows, columns = self.codes[block.rows], self.codes[block.columns]
             if rows[-1] < columns[0]:  # classes ascend
@@ -278,7 +278,6 @@ def read_labelled_pairs(
 
 
 def _flags(similar: Any, n_pairs: int) -> Mask:
-    """Return which pairs are similar; refuse what is not one boolean for each pair."""
     refuse_masked("similar", similar)
     flags = np.asarray(similar)
     if flags.dtype != bool or flags.shape != (n_pairs,):

@@ -111,11 +111,6 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
 
     See `gdaopt.GLR` for the arguments and the errors. All pairs that differ in the signal are
     `SignalPairs`, and the pairs of a list are `ListedPairs`.
-
-    Examples
-    --------
-    >>> weighted_pairs([[0.0], [1.0], [3.0]], [1, -1, -1]).n_pairs
-    2
     """
     features = finite_array("X", X, ndim=2, is_data=True)
     signal = finite_array("z", z, ndim=(1, 2), is_data=True)
