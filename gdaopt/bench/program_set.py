@@ -7,7 +7,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress, pairwise
 from operator import methodcaller
@@ -36,6 +36,7 @@ __all__ = ["RECIPES", "read_optima", "write_set"]
 
 _RHO = 1e-6
 _SEED = 0
+_DROPPED = 1e-9  # HiGHS' small_matrix_value
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,18 @@ class _Recipe:
                     **blocks,
                 )
             programs = [
-                exported_arrays(one) for one in load_programs(file) if one.kind == self.kind
+                _as_read(exported_arrays(one))
+                for one in load_programs(file)
+                if one.kind == self.kind
             ]
         told = [True, *(any(_changes(*pair)) for pair in pairwise(programs))]
         return [*compress(programs, told)][:most]
+
+
+def _as_read(arrays: LinearArrays) -> LinearArrays:
+    """Return a program without the coefficients that HiGHS drops when it reads a file."""
+    kept = np.abs(arrays.coefficients) > _DROPPED
+    return replace(arrays, coefficients=np.where(kept, arrays.coefficients, 0.0))
 
 
 def _rows(M: Any) -> list[Any]:

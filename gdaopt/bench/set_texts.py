@@ -28,7 +28,8 @@ those of scikit-learn, `synthetic-K` two Gaussian clouds of K features, from a s
 ## Files
 
 * `NAME/NAME_000.mps.gz`, …: the programs, in order. All numbers are written such that they are
-  read to the last bit; the costs, bounds and coefficients are of about the size 1.
+  read to the last bit; the costs, bounds and coefficients are of about the size 1. Coefficients
+  up to 1e-9, which solvers drop when they read a file, are left out.
 * `NAME/NAME.test`: the names of the files in order, as in the series of the MIP Workshop's
   computational competition of 2023.
 * `NAME/manifest.json`: for each program its least value, rounded, and what has changed since
