@@ -183,14 +183,10 @@ class FeasibleSet(ABC):
         """Return a sentence for each condition that `metric` breaks; none for a member."""
         metric = as_symmetric("metric", metric)
         self.family.check_size(len(metric))
-        fixed = self.fixed_part(len(metric))
-        if fixed is None:
-            return tuple(self._violations(metric, self.trace_bound))
-        found = self._violations(metric - fixed, self._bound_beyond(fixed))
-        return tuple(f"without the fixed part of the set: {sentence}" for sentence in found)
-
-    def _violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
-        """Return the violations of a metric less the fixed part, under a bound on its trace."""
+        fixed, where = self.fixed_part(len(metric)), ""
+        trace_bound = self._bound_beyond(fixed)
+        if fixed is not None:
+            metric, where = metric - fixed, "without the fixed part of the set: "
         unit = self.trace_bound  # of the round-off that is allowed
         found = self.family.entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
         trace = float(np.trace(metric))
@@ -205,7 +201,7 @@ class FeasibleSet(ABC):
                 found.append(
                     f"smallest eigenvalue {of}{smallest:.6g} is below {self.min_eigenvalue:g}"
                 )
-        return found
+        return tuple(where + sentence for sentence in found)
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.

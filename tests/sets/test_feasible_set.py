@@ -43,9 +43,10 @@ USES: dict[str, Callable[[FeasibleSet], object]] = {
     "check_size": lambda feasible_set: feasible_set.check_size(4),
     "start": lambda feasible_set: feasible_set.start(4),
     "minimize_linear": lambda feasible_set: feasible_set.minimize_linear(np.eye(4)),
+    "projected": lambda feasible_set: feasible_set.projected(np.eye(4)),
     "of": lambda feasible_set: feasible_set.of(cp.Variable((4, 4), symmetric=True)),
 }
-METHODS = ["start", "minimize_linear", "best_atoms", "contains", "decomposed"]
+METHODS = ["start", "minimize_linear", "projected", "best_atoms", "contains", "decomposed"]
 
 families = pytest.mark.parametrize("family", FAMILIES, ids=str)
 kinds = pytest.mark.parametrize("kind", SETS)

@@ -193,26 +193,6 @@ def test_other_entries_are_violations_and_are_made_feasible(
     assert not (feasible * (1 - is_allowed(size, feasible_set))).any()
 
 
-@pytest.mark.parametrize("kind", ["graph", "signed"])
-@pytest.mark.parametrize("size", [2, 4, 6])
-def test_projections_are_cvxpys(kind: str, size: int) -> None:
-    rng = np.random.default_rng(size)
-    for _ in range(3):
-        feasible_set = random_set(rng, size, kind)
-        metric = feasible_set.trace_bound * random_symmetric(rng, size)
-        found = feasible_set.projected(metric).point
-        assert not (found * (1 - is_allowed(size, feasible_set))).any()
-        variable = cp.Variable((size, size), symmetric=True)
-        program = cp.Problem(
-            cp.Minimize(cp.norm(variable - metric, "fro")), feasible_set.of(variable)
-        )
-        program.solve("CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10)
-        assert np.linalg.norm(found - metric) == pytest.approx(program.value, rel=1e-6)
-        assert variable.value is not None
-        near = 1e-4 * feasible_set.trace_bound
-        np.testing.assert_allclose(found, np.asarray(variable.value), atol=near)
-
-
 @pytest.mark.parametrize("cone", ["semidefinite", "second-order"])
 def test_variables_have_no_entry_outside_of_the_mask(cone: str) -> None:
     feasible_set = gda.GraphMetrics(4.0, edges=PAIRS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
+from tests.sets.mask_cases import random_mask
 
 ACCURACY = 1e-10  # of C, the default
 
@@ -33,6 +35,8 @@ def case(
     kind, floor = hull
     rho = rng.choice([0.0, 1e-3, 0.3]) * unit
     feasible_set = set_of(kind, size, size * unit, rho, floor * unit)
+    if kind in ("graph", "signed", "sdd") and floor == 0 and rng.random() < 0.3:
+        feasible_set = replace(feasible_set, edges=random_mask(rng, size))  # type: ignore[call-arg]
     target = random_symmetric(rng, size) * rng.choice([0.1, 1.0, 30.0]) * unit
     if rng.random() < 0.3:  # that the trace bound alone is against
         target = target + 3 * unit * np.eye(size)
@@ -192,7 +196,7 @@ def test_eigen_decompositions_are_counted(kind: str, floor: float, calls: list[i
         if kind == "definite":
             assert len(calls) == 1
         else:  # a closed form where there are no edges
-            assert bool(calls) == (kind != "diagonal" and size > 1)
+            assert bool(calls) == (len(feasible_set.edges_of(size)[0]) > 0)
 
 
 @pytest.mark.parametrize(("kind", "floor"), [hull for hull in HULLS if hull[0] != "diagonal"])
@@ -270,18 +274,3 @@ def test_many_features(size: int) -> None:
 def test_refuses_what_is_no_metric(kind: str, floor: float, target: FloatArray, match: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=match):
         set_of(kind, 3, 3.0, 0.1, floor).projected(target)
-
-
-@pytest.mark.parametrize(
-    ("feasible_set", "match"),
-    [
-        (gda.GraphMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
-        (gda.GraphMetrics(3.0, 0.0, path_weight=1.0), "leaves no budget"),
-        (gda.PositiveDefiniteMetrics(1.0, 0.5), "trace_bound 1 must exceed"),
-        (gda.SignedGraphMetrics([1, -1], 3.0), "2 entries for 3 features"),
-    ],
-    ids=["graph", "floor", "definite", "colours"],
-)
-def test_refuses_a_size_that_does_not_fit(feasible_set: FeasibleSet, match: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=match):
-        feasible_set.projected(np.eye(3))
