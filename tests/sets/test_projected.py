@@ -35,8 +35,9 @@ def case(
     kind, floor = hull
     rho = rng.choice([0.0, 1e-3, 0.3]) * unit
     feasible_set = set_of(kind, size, size * unit, rho, floor * unit)
-    if kind in ("graph", "signed", "sdd") and floor == 0 and rng.random() < 0.3:
-        feasible_set = replace(feasible_set, edges=random_mask(rng, size))  # type: ignore[call-arg]
+    graphs = gda.GraphMetrics | gda.SignedGraphMetrics | gda.SDDMetrics
+    if isinstance(feasible_set, graphs) and floor == 0 and rng.random() < 0.3:
+        feasible_set = replace(feasible_set, edges=random_mask(rng, size))
     target = random_symmetric(rng, size) * rng.choice([0.1, 1.0, 30.0]) * unit
     if rng.random() < 0.3:  # that the trace bound alone is against
         target = target + 3 * unit * np.eye(size)
