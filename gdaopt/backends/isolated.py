@@ -33,17 +33,10 @@ def call_in_worker(
     time_limit: float | None,
     alone: bool = False,
 ) -> ValueT:
-    """Call a function in the worker process of this thread; see `WorkerProcess.call`.
+    """Call a function in the worker process of this thread, or `alone` in the second one.
 
-    Parameters
-    ----------
-    alone : bool, optional
-        Whether to call it in the second worker.
-
-    Raises
-    ------
-    SolverFailedError
-        When the worker was killed at the limit, or died.
+    See `WorkerProcess.call`. A worker that died, or was killed at the limit, is a
+    SolverFailedError.
 
     Examples
     --------

@@ -57,15 +57,7 @@ def own_backends() -> list[str]:
 def add_module(path: str | os.PathLike[str]) -> None:
     """Add the solvers of a Python file, here and in the worker processes that are started later.
 
-    Parameters
-    ----------
-    path : path-like
-        Each `SolverEntry` in it is added under the name of its variable.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file cannot be run, or has no `SolverEntry` with a backend.
+    Each `SolverEntry` in it is added under the name of its variable.
     """
     _add_file(Path(path).absolute())
     known = os.environ.get(_MODULES, "").split(os.pathsep)
@@ -115,20 +107,10 @@ def _failing(why: str) -> Callable[..., Backend]:
 
 
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
-    """Return the options that ask a solver for a tolerance.
+    """Return the options that ask a solver, by its canonical name, for a tolerance.
 
-    Parameters
-    ----------
-    solver : str
-        A canonical name of `gdaopt.backends.find_backend`.
-    tolerance : float
-        The tolerance to ask for.
-
-    Returns
-    -------
-    dict
-        For `solver_opts`; empty for ``"analytic"``, and for a solver whose tolerances are not
-        known here: it uses its defaults.
+    They are empty for ``"analytic"``, and for a solver whose tolerances are not known here: it uses
+    its defaults.
 
     Examples
     --------
@@ -144,18 +126,6 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
 
 def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
     """Refuse options that a solver of CVXPY does not know, where this can be told.
-
-    Parameters
-    ----------
-    solver : str
-        Canonical name of a solver of CVXPY that works here.
-    options : mapping
-        What is passed to it.
-
-    Raises
-    ------
-    InvalidInputError
-        With the option and the nearest name that there is.
 
     Examples
     --------

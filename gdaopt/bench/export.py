@@ -72,18 +72,7 @@ def exported_arrays(program: RecordedProgram) -> LinearArrays:
 def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
     """Write a program to a file, atomically: as MPS, or as a Python file that needs CVXPY alone.
 
-    Parameters
-    ----------
-    program : RecordedProgram
-        Such as `gdaopt.bench.load_programs` returns.
-    path : path-like
-        The file, whose name ends with ``.mps`` or ``.py``; the module in a Python file has the
-        names ``problem`` and ``x``.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
+    The name of the file ends with ``.mps`` or ``.py``.
     """
     content = _CONTENT[Path(path).suffix](program)
     return write_atomically(path, lambda file: file.write(content))

@@ -31,22 +31,10 @@ _STATED = 1e-6  # of the value's terms: how near stated optima have to be to the
 
 
 def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
-    """Return a program with its reference.
+    """Return a program, which messages call `name`, with its reference.
 
-    Parameters
-    ----------
-    arrays : LinearArrays
-        The program, such as `LinearArrays.of` returns.
-    name : str
-        What messages call it.
-    optimum : float, optional
-        Its least value, where that is known.
-
-    Raises
-    ------
-    InvalidInputError
-        When HiGHS finds no optimum, or one that its multipliers do not prove, or another than the
-        stated one.
+    A program is refused when HiGHS finds no optimum, or one that its multipliers do not prove, or
+    another than the stated one.
     """
     check_instance(name, arrays, LinearArrays)
     solved = HighsModel({}).minimize(arrays, hot=False)
@@ -83,13 +71,7 @@ def given_program(arrays: LinearArrays, name: str, optimum: float | None = None)
 
 
 def read_mps(path: Path) -> tuple[LinearArrays, float]:
-    """Return the linear relaxation that an MPS file holds, to be minimised, and its constant.
-
-    Raises
-    ------
-    InvalidInputError
-        When HiGHS cannot read the file.
-    """
+    """Return the linear relaxation that an MPS file holds, to be minimised, and its constant."""
     highspy = load_highspy()
     model: Any = highspy.Highs()
     model.setOptionValue("log_to_console", False)
@@ -118,11 +100,6 @@ def read_folder(folder: Path) -> list[RecordedProgram]:
     which order, and the optima that are known. Else a file that ends with ``.test`` names them, as
     in the series of the MIP workshop's competition of 2023; else all are taken, by name. Integers
     are taken for real numbers.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are none, and for a file that is missing, damaged or not linear.
     """
     programs = []
     for path, stated in _listed(folder):

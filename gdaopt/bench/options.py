@@ -26,39 +26,9 @@ METHODS = tuple(dict.fromkeys(KINDS.values()))
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """What to compare, and how.
+    """What to compare, and how; the options of ``gdaopt bench``, which says what each means.
 
-    Attributes
-    ----------
-    solvers : sequence of str
-        Names, or ``"all"`` alone. ``"analytic"`` is always added, as the reference.
-    programs : sequence of str
-        Of ``"diagonal"``, ``"column"`` and ``"joint"``.
-    starts : sequence of str
-        Of ``"cold"``, ``"re-solve"`` and ``"hot"``; only solvers that can are started hot.
-    tolerances : sequence of float
-        Asked of each solver, and answers are judged by them.
-    runs : sequence of str
-        Methods of whole runs by each solver: of ``"alternating"`` and ``"joint"``.
-    repeats : int
-        How often each sequence is solved; the least time of each program counts.
-    steps : int
-        Most steps of a run: of recorded runs, and of whole runs by each solver.
-    most : int
-        Programs of each kind: spread evenly over the programs of a run, or random ones.
-    cap : float
-        Seconds for a program, and what one that is not verified counts.
-    budget : float
-        Seconds for all programs of one cell, in each repeat, and for a whole run.
-    jobs : int
-        Cells at a time; more than one blurs the times.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown name, a number out of range, and an empty list.
-    SolverNotFoundError
-        For a solver that is named and does not work here.
+    ``"analytic"`` is always among the solvers, as the reference. Bad options are refused.
 
     Examples
     --------

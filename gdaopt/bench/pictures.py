@@ -1,4 +1,8 @@
-"""The pictures of a study of solvers, a panel for each data set; all kinds of programs together."""
+"""The pictures of a study of solvers, a panel for each data set; all kinds of programs together.
+
+They are drawn from `gdaopt.bench.table.programs_frame`, so many inches wide; a program that is not
+verified counts as `cap` seconds.
+"""
 
 from __future__ import annotations
 
@@ -50,15 +54,6 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw the mean time of a program by each solver, and the shares that are verified.
 
     Both are of the tightest tolerance, with a mark for each start.
-
-    Parameters
-    ----------
-    programs : DataFrame
-        See `gdaopt.bench.table.programs_frame`.
-    cap : float
-        Seconds that a program counts that is not verified.
-    width : float
-        Inches.
     """
     names = list(programs["data"].unique())
     programs = programs[programs["tolerance"] == programs["tolerance"].min()]
@@ -102,11 +97,6 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw performance profiles; see `performance_profile`.
 
     A panel for each group of solvers: its solvers in colours, all other solvers in grey behind.
-
-    Parameters
-    ----------
-    programs, cap, width
-        As for `times`.
     """
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
@@ -167,11 +157,7 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
 def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw time against precision; a line joins the points that no other point beats in both.
 
-    Parameters
-    ----------
-    programs, cap, width
-        As for `times`. Each solver has a mark for each tolerance that was asked of it, in the
-        colour of its kind of algorithm.
+    Each solver has a mark for each tolerance, in the colour of its kind of algorithm.
     """
     programs = programs[programs["start"] == "re-solve"]
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()

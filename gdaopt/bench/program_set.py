@@ -118,22 +118,9 @@ a user's (`_rows`); and with edges of either sign."""
 def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda _: None) -> None:
     """Write the set of sequences to a folder that is empty or does not exist.
 
-    All numbers come from data sets of scikit-learn and from seeds: the same versions on the same
-    kind of machine write the same bytes.
-
-    Parameters
-    ----------
-    folder : Path
-        Where.
-    most : int
-        Programs of each sequence: the first ones of its run.
-    progress : callable, optional
-        Gets a line on each sequence.
-
-    Raises
-    ------
-    InvalidInputError
-        When the folder holds something.
+    Of each sequence there are the first programs of its run, at most `most`. All numbers come from
+    data sets of scikit-learn and from seeds: the same versions on the same kind of machine write
+    the same bytes. `progress` gets a line on each sequence.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} must be an empty directory; name another one")

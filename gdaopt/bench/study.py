@@ -39,27 +39,8 @@ _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `B
 class Bench(Study):
     """A directory with the recorded sequences, and a row for each cell.
 
-    Parameters
-    ----------
-    path : path-like
-        The directory; where it holds an earlier study of the same options, that is continued, also
-        with other solvers.
-    sequences : sequence of Sequence
-        What is solved.
-    options : BenchOptions
-        By whom, and how.
-
-    Attributes
-    ----------
-    tasks : dict of str to Task
-        The cells, by key.
-    recordings : dict of str to Task
-        The recordings, which come first, by key.
-
-    Raises
-    ------
-    InvalidInputError
-        Without sequences, and for a directory that cannot be used (see `StudyDirectory`).
+    Where it holds an earlier study of the same options, that is continued, also with other solvers.
+    `recordings` are tasks as the cells are, and come first. A study without sequences is refused.
     """
 
     def __init__(
@@ -126,15 +107,7 @@ class Bench(Study):
         return f"{about['data']}: {about['solver']}, {what}, tolerance {about['tolerance']:g}"
 
     def run(self, progress: Progress | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Run what is missing, write tables and pictures, and return the summary and the runs.
-
-        Raises
-        ------
-        DirectoryInUseError
-            When another process is writing to the directory.
-        InvalidInputError
-            When a sequence could not be recorded.
-        """
+        """Run what is missing, write tables and pictures, and return the summary and the runs."""
         options = self._options
         with sole_writer(self.path):
             recorded = run_tasks(

@@ -43,34 +43,10 @@ _OF_RESULT = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
-    """What to compare.
+    """What to compare; the options of ``gdaopt compare``, which says what each means.
 
-    Attributes
-    ----------
-    problem : LearningOptions
-        What defines the problems.
-    methods : sequence of str
-        Names with options, see `gdaopt.studies.method_spec.MethodSpec`.
-    solvers : sequence of str
-        The solvers that each method that solves programs is run with; without any, such a method
-        uses its own default.
-    tolerance, time_limit : float or None
-        Options of all methods that do not give their own; None for the methods' defaults.
-    trace_every : int
-        Steps between rows of the trace, for all methods that do not give their own number.
-    jobs : int
-        How many runs at a time.
-    backend : {"process", "pool", "dask"}
-        Where the runs are computed: in a process for each run, or by workers that compute many, see
-        `gdaopt.studies.task_workers.TaskWorkers`. Only a process of its own measures the memory of
-        a single run; a worker of Dask is not killed at the `deadline`.
-    scheduler : str or None
-        The address of a Dask cluster whose workers compute the runs, with the backend ``dask``.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown backend, a scheduler without Dask, and fewer jobs than one.
+    `tolerance` and `time_limit` are for the methods that do not give their own; None leaves the
+    methods' defaults. Bad options are refused.
     """
 
     problem: LearningOptions = field(default_factory=LearningOptions)

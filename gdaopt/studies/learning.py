@@ -46,37 +46,12 @@ __all__ = [
 class LearningOptions:
     """What defines the problems of a data set.
 
-    Attributes
-    ----------
-    positive : str or None
-        The class to learn against the rest; None for each in turn, and for the one problem that
-        two classes are.
-    objective : str
-        What is minimised, a name of `gdaopt.objectives.OBJECTIVES`, with its defaults.
-    scale : {"unit", "zscore", "none"}
-        The scale of the features, see `gdaopt.scaling.scale_features`.
-    trace_bound : {"K", "auto"} or float
-        C, see `gdaopt.scaling.read_trace_bound`.
-    min_eigenvalue : float
-        ρ.
-    set : str
-        The kind of the feasible set, a name of `gdaopt.sets.SETS`.
-    constraints : callable or None
-        Linear constraints of your own, see `gdaopt.MetricProblem`.
-    max_classes : int
-        The most classes to learn in turn. A column with more different values is more often a
-        target of regression, or a column of names, than one of classes.
-    edges : sequence of pairs of str, or None
-        The names of the only pairs of features that may have an edge; None for all pairs.
-    max_samples : int or None
-        Learn from at most about so many samples, drawn at random, always the same ones, in the
-        proportions of the classes; None for all. Features are scaled by all samples.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown objective, scale, rule for the trace bound, or kind of set, for numbers out
-        of range, and for edges of a set without any.
+    They are options of ``gdaopt learn``, which says what each means; bad ones are refused.
+    `positive` is the class to learn against the rest; None for each in turn, and for the one
+    problem that two classes are. A column with more different values than `max_classes` is more
+    often a target of regression, or a column of names, than one of classes. `edges` are pairs of
+    names. With `max_samples` features are still scaled by all samples; the samples that are drawn
+    are always the same.
 
     Examples
     --------

@@ -47,24 +47,11 @@ class TaskWorkers:
     The workers of the others are meant for tasks of seconds or less. Each of their tasks runs with
     one BLAS thread, so that its numbers depend neither on the number of jobs nor on the backend.
 
-    Attributes
-    ----------
-    jobs : int
-        How many tasks at a time.
-    backend : {"process", "pool", "dask"}
-        Dask is an extra: ``pip install "gdaopt[dask]"``.
-    scheduler : str or None
-        For Dask, the address of a cluster, as ``tcp://host:port``, whose workers are used instead
-        of new ones. They need the same gdaopt, the modules of the tasks' functions on their
-        ``PYTHONPATH``, and a single thread each (``--nthreads 1``).
-    deadline : float or None
-        Seconds after which the process of a task is killed; the task is then finished, with the
-        status ``time_limit``. Not with Dask.
-
-    Raises
-    ------
-    InvalidInputError
-        For bad attributes, and where Dask is not installed.
+    `scheduler` is for Dask, an extra: the address of a cluster, as ``tcp://host:port``, whose
+    workers are used instead of new ones. They need the same gdaopt, the modules of the tasks'
+    functions on their ``PYTHONPATH``, and a single thread each (``--nthreads 1``). The process of a
+    task is killed after `deadline` seconds, which Dask does not do; the task is then finished, with
+    the status ``time_limit``.
 
     Examples
     --------
