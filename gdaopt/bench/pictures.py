@@ -100,7 +100,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
-    programs = programs[(programs["start"] == "re-solve") & (programs["tolerance"] == tightest)]
+    programs = _of_one_start(programs[programs["tolerance"] == tightest])
     found = {
         str(name): performance_profile(_seconds(own))
         for name, own in programs.groupby("data", sort=False)
@@ -135,7 +135,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.set_ylim(0, 1.02)
         ax.tick_params(labelbottom=True)
     size = _small(grid[0]) + 1
-    for ax in grid[len(panels) :]:
+    for ax in grid[max(len(panels), 1) :]:
         ax.remove()
     figure.supxlabel("time over the least time of all solvers", fontsize=size)
     figure.supylabel("share verified", fontsize=size)
@@ -159,7 +159,7 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
     Each solver has a mark for each tolerance, in the colour of its kind of algorithm.
     """
-    programs = programs[programs["start"] == "re-solve"]
+    programs = _of_one_start(programs)
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
     looks = _of_solvers(programs)
     figure = new_figure(width, 3 * _MARGIN + 0.8 + len(names) * min(3.0, 0.9 * width))
@@ -259,11 +259,20 @@ def _half(profile: tuple[Any, Any]) -> float:
     return float(ratios[at]) if at < len(ratios) else np.inf
 
 
+def _of_one_start(programs: pd.DataFrame) -> pd.DataFrame:
+    """Return the programs of re-solves, or of the first start that solvers were asked for."""
+    closed = programs["solver"] == ANALYTIC
+    starts = set(programs.loc[~closed, "start"])
+    start = next((one for one in ("re-solve", "cold", "hot") if one in starts), "")
+    return programs[closed | (programs["start"] == start)]
+
+
 def _say_what(figure: Figure, programs: pd.DataFrame) -> None:
     """Write above the panels which programs they are of, their starts, and the tolerances asked."""
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
+    starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
-        f"{_listed(programs['program'].unique())} programs; {_listed(programs['start'].unique())}; "
+        f"{_listed(programs['program'].unique())} programs; {_listed(starts)}; "
         f"tolerance {_listed(tolerances)}"
     )
     size = _small(figure.axes[0])

@@ -76,6 +76,19 @@ def test_pictures_say_programs_starts_and_tolerances(name: str) -> None:
     assert ("1e-06" in title, "0.0001" in title) == (True, name == "pareto")
 
 
+@pytest.mark.parametrize("start", ["cold", "hot", "re-solve"])
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_bench_of_one_start(name: str, start: str) -> None:
+    """The closed form has the start "re-solve" alone; without other solvers there is no profile."""
+    some = programs("wine")
+    closed = some["solver"] == "analytic"
+    own = some[closed | (some["start"] == "hot")].assign(
+        start=lambda all: all["start"].where(all["solver"] == "analytic", start)
+    )
+    assert f"; {start}; " in PICTURES[name](own, 10.0).get_suptitle()
+    PICTURES[name](some[closed], 10.0)
+
+
 def test_each_solver_of_the_pareto_picture_has_a_mark_and_a_name_of_its_own() -> None:
     figure = PICTURES["pareto"](programs("wine"), 10.0)
     (legend,) = figure.legends
