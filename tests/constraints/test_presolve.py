@@ -109,14 +109,26 @@ def test_equalities_that_follow_from_others_are_left_out() -> None:
     assert result.multipliers[2] == 0
 
 
-@pytest.mark.parametrize("trace_bound", [1e2, 1e6, 1e7, 1e9, 1e12])
-def test_trace_bounds_that_do_not_bind_do_not_matter(trace_bound: float) -> None:
-    problem = problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], trace_bound)
-    result = gda.solve(problem, "certified", tolerance=1e-7)
-    assert result.status == "converged", result.message
-    # -log det and trace over the first block, which is not diagonal, and 1 for the third feature.
-    tight = gda.solve(problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], 10.0), "certified")
-    assert result.objective == pytest.approx(tight.objective, rel=1e-6)
+FEW: dict[str, tuple[int, Constraints]] = {
+    "an entry": (2, lambda M: [M[0, 0] <= 0.5]),
+    "an entry and an edge": (3, lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1]),
+    "three": (6, lambda M: [M[0, 0] <= 0.5, M[1, 1] + M[2, 2] == 1.5, M[3, 4] == -0.05]),
+}
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 5, 6, 7, 8, 9, 10, 12])
+@pytest.mark.parametrize("name", FEW)
+def test_trace_bounds_that_do_not_bind_do_not_matter(name: str, exponent: int) -> None:
+    size, constraints = FEW[name]
+    S = np.cov(np.random.default_rng(0).standard_normal((12, size)).T) if size > 3 else np.eye(size)
+    tight, loose = (
+        gda.solve(
+            gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(bound), constraints), tolerance=1e-7
+        )
+        for bound in (20.0, 10.0**exponent)
+    )
+    assert loose.status == "converged", loose.message
+    assert loose.objective == pytest.approx(tight.objective, rel=2e-7)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-4, 1.0, 1e5])
