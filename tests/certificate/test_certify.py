@@ -5,7 +5,6 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -335,30 +334,6 @@ class TestNoBound:
             assert certificate.gap < 1e-11
 
 
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("metric", "message"),
-        [
-            (np.diag([1.0, math.nan]), r"metric holds nan at index \(1, 1\)"),
-            (np.diag([1.0, math.inf]), r"metric holds inf at index \(1, 1\)"),
-            (np.eye(3), "metric must be 2×2, got 3×3"),
-            (np.ones((2, 3)), r"metric must be square, got shape \(2, 3\)"),
-            (np.ones(2), "metric must have 2 dimension"),
-            (np.array([[1.0, -0.5], [0.0, 1.0]]), r"metric is not symmetric: \[0,1\] is -0.5"),
-            ("M", "metric cannot be read as an array of numbers"),
-        ],
-    )
-    def test_is_refused(self, metric: Any, message: str) -> None:
-        problem = gda.MetricProblem(Nearest(np.eye(2)), gda.GraphMetrics(2.0))
-        with pytest.raises(InvalidInputError, match=message):
-            gda.certify(problem, metric)
-
-    def test_lists_are_read(self) -> None:
-        problem = gda.MetricProblem(small_glr(9, 2, "real"), gda.GraphMetrics(2.0))
-        expected = gda.certify(problem, np.eye(2))
-        assert gda.certify(problem, [[1, 0], [0, 1]]) == expected  # type: ignore[arg-type]
-
-
 class WrongGradient(Nearest):
     tested = True  # so it says: the comparison of values and bounds has to find it
 
@@ -505,16 +480,6 @@ class TestResults:
         objective = result.trace.column("objective")
         gaps = result.trace.column("relative_gap")
         np.testing.assert_array_equal(gaps, (objective - bounds) / np.abs(objective))
-
-    def test_round_trip(self, run: Solved, tmp_path: Path) -> None:
-        loaded = gda.Result.load(run.result.save(tmp_path / "result"))
-        assert loaded == run.result
-        for name in ("lower_bound", "gap", "relative_gap", "feasible_set"):
-            assert getattr(loaded, name) == getattr(run.result, name) is not None
-        for name in ("atoms", "weights"):
-            before, after = getattr(run.result, name), getattr(loaded, name)
-            assert (before is None) is (after is None) is (run.result.method != "certified")
-            assert before is None or (before == after).all()
 
 
 @pytest.mark.covering(1)

@@ -23,6 +23,7 @@ from gdaopt.support.validation import (
     number,
     options_mapping,
     positive_vector,
+    symmetric_matrix,
 )
 
 
@@ -101,6 +102,7 @@ def test_matrices_that_are_symmetric_are_not_copied() -> None:
         (lambda: as_symmetric("M", np.eye(2, 3)), "M must be square"),
         (lambda: as_symmetric("M", np.empty((0, 0))), "M is empty"),
         (lambda: as_symmetric("M", np.ma.masked_equal(np.eye(2), 1)), "M has 2 masked"),
+        (lambda: symmetric_matrix("M", np.eye(3), 2), "M must be 2×2, got 3×3"),
         (lambda: as_vector("v", [1, 2], size=3), "v must have 3 entries, got 2"),
         (lambda: as_vector("v", np.array([1.0, np.inf])), r"v holds inf at index \(1,\)"),
         (lambda: positive_vector("v", [1, 0]), "v must be positive, got 0 at index 1"),
