@@ -6,19 +6,22 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from gdaopt.certificate import Certificate
 from gdaopt.certificate.dual import dual_bound, trace_multiplier
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.methods.stopping import Patience
+from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
 from gdaopt.problem import MetricProblem
+from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
@@ -96,9 +99,9 @@ class ProjectedNewton(Method):
                 f"{shortened(problem.feasible_set)} have to keep more: take 'certified'"
             )
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""
-        yield from _Run(self, problem, clock).states()
+        yield from _Run(self, problem).states()
 
 
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
@@ -139,10 +142,9 @@ class _Run:
     Its matrices are in units of the current metric, whose diagonal is 1 in them.
     """
 
-    def __init__(self, method: ProjectedNewton, problem: MetricProblem, clock: Clock) -> None:
+    def __init__(self, method: ProjectedNewton, problem: MetricProblem) -> None:
         self._method = method
         self._problem = problem
-        self._clock = clock
         self._set = problem.feasible_set
         size = problem.n_features
         self._base = self._set.base(size)
@@ -151,8 +153,7 @@ class _Run:
         self._dtype: type = np.float32 if size > _SINGLE else np.float64
         self._near_zero = _NEAR_ZERO
         self._released = math.inf
-        self._lower_bound = -math.inf
-        self._round_off = 0.0
+        self._lower_bound = LowerBound()
         self._cut = 0  # steps in turn that would have left the set
 
     def states(self) -> Iterator[State]:
@@ -161,7 +162,7 @@ class _Run:
         point = self._start()
         check_start(self._problem, point)
         state = self._state(point, objective_seconds=time.perf_counter() - start)
-        patience = Patience(self._gap(point), _PATIENCE, "steps")
+        patience = Patience(self._lower_bound.gap(point.value), _PATIENCE, "steps")
         yield state
         for number in count(1):
             begin = time.perf_counter()
@@ -181,7 +182,8 @@ class _Run:
             )
             yield state
             if value - point.value <= _ROUND_OFF * abs(value):
-                patience.check(self._gap(point), self._round_off, point.value)
+                gap = self._lower_bound.gap(point.value)
+                patience.check(gap, self._lower_bound.round_off, point.value)
 
     def _start(self) -> Point:
         """Return the objective at `initial`, or else at the start of the objective's own."""
@@ -208,18 +210,19 @@ class _Run:
         gradient = point.gradient() * products
         free = self._free(beyond_base, gradient / model.of_entries, gradient, point.value)
         to_zero = np.where(free, 0.0, -beyond_base)
-        equation = _NewtonEquation(model, free.astype(self._dtype), self._clock)
         # Accuracy is worth its price near the optimum only.
-        share = abs(self._gap(point) / point.value) if point.value else math.inf
+        gap = self._lower_bound.gap(point.value)
+        share = abs(gap / point.value) if point.value else math.inf
         accuracy = max(_TIGHT, min(_LOOSE, math.sqrt(share)))
+        solved = partial(_solved, model, free.astype(self._dtype), accuracy)
         multiplier = trace_multiplier(self._problem, point)
         right = -gradient - multiplier * np.diag(units**2)
         if to_zero.any():
             right -= model.hessian(to_zero.astype(self._dtype))
-        direction = (to_zero + equation.solved(right, accuracy)) * products
+        direction = (to_zero + solved(right)) * products
         excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
         if multiplier > 0 or excess > 0:  # the trace bound binds: a better multiplier keeps it
-            of_trace = equation.solved(-np.diag(units**2), accuracy) * products
+            of_trace = solved(-np.diag(units**2)) * products
             direction -= (excess / float(np.trace(of_trace))) * of_trace
         found: FloatArray = direction
         return found
@@ -232,7 +235,7 @@ class _Run:
         leaves = self._feasible(beyond_base - shifts) != 0
         candidates = np.abs(gradient[at_zero & leaves])
         largest = float(candidates.max()) if len(candidates) else 0.0
-        is_close = self._gap_of(value) < _CLOSE * abs(value)
+        is_close = self._lower_bound.gap(value) < _CLOSE * abs(value)
         self._released = 0.0 if is_close else _RELEASED * min(self._released, largest)
         stays = at_zero & (np.abs(gradient) <= self._released)
         goes = ~leaves & (np.abs(beyond_base) <= self._near_zero)
@@ -244,7 +247,7 @@ class _Run:
         """Return the point after a step along the projected path, and the step size."""
         gradient, step, cut = point.gradient(), 1.0, False
         while step > _SHORTEST:
-            self._clock.check()
+            check_time()
             beyond_base = self._feasible(point.metric - self._base + step * direction)
             metric = self._base + beyond_base
             if not self._has_base or is_at_least(beyond_base, 0.0):
@@ -267,52 +270,38 @@ class _Run:
             )
         return found, step
 
-    # --- the certificate ----------------------------------------------------------------------
-
-    def _gap(self, point: Point) -> float:
-        return self._gap_of(point.value)
-
-    def _gap_of(self, value: float) -> float:
-        return value - self._lower_bound
-
     def _state(self, point: Point, **columns: Any) -> State:
         """Return the state at a point, with the best bound of the dual problem so far."""
         bound = dual_bound(self._problem, point)
-        if bound.value > self._lower_bound:
-            self._lower_bound, self._round_off = min(bound.value, point.value), bound.round_off
-        known = self._lower_bound if self._lower_bound > -math.inf else None
+        certificate = Certificate(point.value, bound.value, "dual", round_off=bound.round_off)
+        found = self._lower_bound.add(certificate)
+        known = found if found > -math.inf else None
         return State(point=point, objective=point.value, lower_bound=known, **columns)
 
 
-class _NewtonEquation:
-    """``P ∇²Q[D] = P R`` for D = P D, where P keeps the entries for which `free` is 1, not 0."""
+def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:
+    """Solve ``P ∇²Q[D] = P R`` for D = P D, where P keeps the entries for which `free` is 1, not 0.
 
-    def __init__(self, model: NewtonModel, free: Any, clock: Clock) -> None:
-        self._model = model
-        self._free = free
-        self._clock = clock
-
-    def solved(self, right: FloatArray, accuracy: float) -> FloatArray:
-        """Return D by conjugate gradients, where the residual is a share of the start's."""
-        free, model = self._free, self._model
-        residual = right.astype(free.dtype) * free
-        solution = np.zeros_like(residual)
+    By conjugate gradients, until the residual is a share of the start's.
+    """
+    residual = right.astype(free.dtype) * free
+    solution = np.zeros_like(residual)
+    preconditioned = model.inverse(residual) * free
+    direction = preconditioned
+    size = first = float(np.vdot(residual, preconditioned))
+    for _ in range(_MOST_PRODUCTS):
+        check_time()
+        product = model.hessian(direction) * free
+        curvature = float(np.vdot(direction, product))
+        if not curvature > 0:  # round-off is all that is left
+            break
+        solution += (size / curvature) * direction
+        residual -= (size / curvature) * product
         preconditioned = model.inverse(residual) * free
-        direction = preconditioned
-        size = first = float(np.vdot(residual, preconditioned))
-        for _ in range(_MOST_PRODUCTS):
-            self._clock.check()
-            product = model.hessian(direction) * free
-            curvature = float(np.vdot(direction, product))
-            if not curvature > 0:  # round-off is all that is left
-                break
-            solution += (size / curvature) * direction
-            residual -= (size / curvature) * product
-            preconditioned = model.inverse(residual) * free
-            size, before = float(np.vdot(residual, preconditioned)), size
-            if not size > accuracy**2 * first:
-                break
-            direction = preconditioned + (size / before) * direction
-        exact = solution.astype(np.float64)
-        symmetric: FloatArray = (exact + exact.T) / 2
-        return symmetric
+        size, before = float(np.vdot(residual, preconditioned)), size
+        if not size > accuracy**2 * first:
+            break
+        direction = preconditioned + (size / before) * direction
+    exact = solution.astype(np.float64)
+    symmetric: FloatArray = (exact + exact.T) / 2
+    return symmetric
