@@ -4,7 +4,6 @@ from gdaopt.certificate.certify import (
     Certificate,
     certify,
     certify_point,
-    checked_bound,
     value_below,
 )
 from gdaopt.certificate.tangent import nothing_to_certify
@@ -13,7 +12,6 @@ __all__ = [
     "Certificate",
     "certify",
     "certify_point",
-    "checked_bound",
     "nothing_to_certify",
     "value_below",
 ]

@@ -48,7 +48,6 @@ __all__ = [
     "TightMultipliers",
     "certify",
     "certify_point",
-    "checked_bound",
     "value_below",
 ]
 
@@ -253,24 +252,6 @@ def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
         here = tangent.bound()
         scaled = here if log_convex else inflated_bound(tangent, here)
     return (scaled, "scaled") if scaled.value > here.value else (here, kind)
-
-
-def checked_bound(
-    certificate: Certificate, lower_bound: float, multipliers: FloatArray | None = None
-) -> float:
-    """Return a lower bound that is not above the objective at a member, the certified metric.
-
-    The bound may be that of another metric, and `multipliers` are those of the bound: they say how
-    much lower the objective can be because the member may be beyond a linear constraint by the
-    tolerance. An objective that is below the bound by more than round-off is a `GdaoptError`.
-    """
-    objective = certificate.objective
-    allowed = certificate.allowance
-    if multipliers is not None and certificate.excesses is not None:
-        allowed += float(np.abs(multipliers) @ certificate.excesses)
-    if lower_bound - objective > allowed:
-        raise value_below(objective, lower_bound)
-    return min(lower_bound, objective)
 
 
 def value_below(value: float, lower_bound: float) -> GdaoptError:

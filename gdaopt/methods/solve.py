@@ -209,7 +209,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         if not clock.is_over:
             conditions.check_start()
         tracer.record(state, seconds)
-        conditions.claim(tracer.lower_bound, tracer.multipliers)
+        conditions.claim(*tracer.claimed)
     solved_by = Counter[str]()
     status: Status
     try:
@@ -226,7 +226,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
                 begins = following.round != state.round
                 conditions.check(following, in_full=begins or tracer.is_due(following))
                 tracer.record(following, seconds)
-                conditions.claim(tracer.lower_bound, tracer.multipliers)
+                conditions.claim(*tracer.claimed)
                 state = following
                 solved_by.update([state.solver] if state.solver else [])
                 goes_on = _show(method, state, begins)
@@ -253,7 +253,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         if status == "left_domain":
             message += f"; the result is the state after step {state.iteration}"
         trace = tracer.trace(state, seconds)
-        conditions.claim(tracer.lower_bound, tracer.multipliers)
+        conditions.claim(*tracer.claimed)
         if status in _TO_THE_END and not clock.is_over:
             conditions.check_end(state)
         message += conditions.rise(state)

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from gdaopt.certificate import certify_point, checked_bound
+from gdaopt.certificate import certify_point
 from gdaopt.certificate.certify import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
@@ -31,7 +31,9 @@ class Tracer:
     Attributes
     ----------
     lower_bound : float
-        The largest lower bound up to the last row; -inf where there is none.
+        The largest lower bound up to the last row, at most its objective; -inf where there is none.
+    claimed : tuple
+        The largest lower bound that was found, whatever the row may show, and its multipliers.
     frank_wolfe_gap : float or None
         That of the last row, for an objective that is not convex.
     multipliers : ndarray of shape (m,) or None
@@ -44,8 +46,7 @@ class Tracer:
         self._problem = problem
         self._clock = clock
         self.lower_bound = -math.inf
-        self._largest = -math.inf  # the largest bound, also where the last row may not show it
-        self._by: FloatArray | None = None  # the multipliers that it was found with
+        self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
         self.multipliers: FloatArray | None = None
         self.frank_wolfe_gap: float | None = None
         self._tight_multipliers = TightMultipliers(problem)
@@ -89,8 +90,8 @@ class Tracer:
         known = -math.inf if state.lower_bound is None else state.lower_bound
         self.multipliers = state.multipliers
         if -math.inf < known <= state.objective:
-            self.lower_bound = self._largest = known
-            self._by = state.multipliers
+            self.lower_bound = known
+            self.claimed = known, state.multipliers
             return
         # At a point of its own: the tracer must not do computations in place of the method.
         at = self._problem.objective.at
@@ -99,7 +100,7 @@ class Tracer:
             multipliers = self._tight_multipliers.at(point)
             certificate = certify_point(self._problem, point, multipliers=multipliers)
         except TimeLimitError:  # an earlier bound holds as well
-            self.lower_bound = min(self._largest, state.objective)
+            self.lower_bound = min(self.claimed[0], state.objective)
             self.frank_wolfe_gap = None
             return
         self.multipliers = certificate.multipliers
@@ -108,14 +109,13 @@ class Tracer:
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf
             return
-        found = max(
-            (self._largest, self._by),
+        self.claimed = max(
+            self.claimed,
             (known, state.multipliers),
             (certificate.lower_bound, certificate.multipliers),
             key=lambda bound_and_multipliers: bound_and_multipliers[0],
         )
-        self.lower_bound = min(checked_bound(certificate, *found), state.objective)
-        self._largest, self._by = self.lower_bound, found[1]
+        self.lower_bound = min(self.claimed[0], state.objective)
 
     def _add(self, state: State, seconds: float) -> None:
         spectrum = None

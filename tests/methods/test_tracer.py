@@ -6,6 +6,7 @@ import gc
 import re
 import time
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from gdaopt.errors import GdaoptError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
+from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.tracer import Tracer
 from tests.result_cases import optimum, problem, solve, solved
@@ -56,11 +58,13 @@ def test_every_row_is_certified(result: gda.Result) -> None:
 def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
     point = problem().objective.at(problem().feasible_set.start(6))
     tracer = Tracer(problem(), Clock())
-    tracer.record(State(point=point, objective=point.value, lower_bound=point.value), 0.0)
+    start = State(point=point, objective=point.value, lower_bound=point.value)
+    tracer.record(start, 0.0)
     assert tracer.lower_bound == point.value
-    stale = State(point=point, objective=point.value, lower_bound=2 * point.value, iteration=1)
+    tracer.record(replace(start, lower_bound=2 * point.value, iteration=1), 0.0)
+    assert tracer.lower_bound == point.value
     with pytest.raises(GdaoptError, match="convex"):
-        tracer.record(stale, 0.0)
+        PostConditions(problem(), start, is_users=False).claim(*tracer.claimed)
 
 
 def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
