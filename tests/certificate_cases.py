@@ -30,20 +30,6 @@ class Nearest(gda.DenseObjective):
         return metric - self.target
 
 
-class Linear(gda.DenseObjective):
-    """``⟨A, M⟩``: its optima are vertices."""
-
-    def __init__(self, cost: FloatArray) -> None:
-        super().__init__(len(cost))
-        self.cost = cost
-
-    def value(self, metric: FloatArray) -> float:
-        return float(np.vdot(self.cost, metric))
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return self.cost
-
-
 def small_glr(n_samples: int, n_features: int, signal: str) -> gda.GLR:
     rng = np.random.default_rng(n_samples)
     X = rng.standard_normal((n_samples, n_features)) / math.sqrt(2 * n_features)

@@ -20,7 +20,6 @@ from tests.certificate_cases import (
     OBJECTIVES,
     ROUND_OFF,
     SETS,
-    Linear,
     Nearest,
     Solved,
     named_set,
@@ -186,7 +185,7 @@ class TestRoundOff:
         for _ in range(20):
             size = int(rng.integers(2, 8))
             feasible_set = named_set(set_name, size, 10 ** rng.uniform(-3, 3), share)
-            problem = gda.MetricProblem(Linear(random_symmetric(rng, size)), feasible_set)
+            problem = gda.MetricProblem(gda.Linear(random_symmetric(rng, size)), feasible_set)
             vertex = feasible_set.minimize_linear(
                 problem.objective.at(np.eye(size)).gradient()
             ).vertex
@@ -405,7 +404,7 @@ class TestFaults:
 def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:
     """``min -tr M`` under ``tr M ≤ 1``: at a metric of a trace that is too large by round-off."""
     problem = gda.MetricProblem(
-        Linear(-np.eye(2)),
+        gda.Linear(-np.eye(2)),
         gda.GraphMetrics(2.0, 0.0),
         constraints=lambda M: [M[0, 0] + M[1, 1] <= 1],
     )
