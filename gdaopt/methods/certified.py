@@ -257,7 +257,9 @@ class CertifiedRun(HullRun):
         objective no longer falls.
         """
         patience = Patience(self.gap, _PATIENCE, "rounds")
-        stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
+        stall = None  # a rule would keep the first points
+        if not self.problem.is_convex:
+            stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
         sample = self._sample
         gained = True  # by the last round with the sample
         for round_ in count(1):
@@ -270,7 +272,7 @@ class CertifiedRun(HullRun):
             else:
                 yield self._sample_round(round_, self._corrected(sample))
                 gained = self.gap <= _SAMPLE_GAIN * before
-            if self.problem.is_convex:
+            if stall is None:
                 patience.check(self.gap, self.lower_bound.round_off, self.point.value)
             else:
                 stall.check(self.point)

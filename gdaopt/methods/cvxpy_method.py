@@ -99,7 +99,8 @@ def solve_model(
     if by == Certified.name and "initial" not in options:
         options |= _start(model, posed, kept.result, warm_start)
     seen: list[State] = []
-    result = solve(posed, by, **options, callback=_remembering(seen, options.pop("callback", None)))
+    callback = _remembering(seen, options.pop("callback", None))
+    result = solve(posed, by, **options, callback=callback)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
     kept.result = result

@@ -318,11 +318,16 @@ class PairPoint(Point):
     def estimates_curvature(self) -> bool:
         return self.objective.model is not None
 
-    @cached_property
+    @property
     def modelled(self) -> PairPoint:
         """The point that gives second derivatives."""
+        # Kept in itself, a point would be freed only when the garbage collector comes by.
+        return self._of_subsample or self
+
+    @cached_property
+    def _of_subsample(self) -> PairPoint | None:
         model = self.objective.model
-        return self if model is None else PairPoint(model, self._metric)
+        return None if model is None else PairPoint(model, self._metric)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         point = self.modelled

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.methods import State
 from tests.modelling.cases import RandomModel, by_cone
 
 SIZE = 3
@@ -226,6 +227,19 @@ def test_limits_end_with_user_limit() -> None:
     assert problem.status == cp.settings.USER_LIMIT
     assert SET.contains(M.value)
     assert stats(problem).extra_stats.gap > 0
+
+
+def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
+    M, rounds = variable(), []
+    problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M))
+
+    def watch(state: State) -> bool:
+        rounds.append(state.round)
+        return state.round < 1
+
+    problem.solve(method="gdaopt", callback=watch)
+    assert rounds == [0, 1]
+    assert problem.status == cp.settings.USER_LIMIT
 
 
 def test_verbose_prints_progress(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import loss_sums
@@ -130,6 +131,7 @@ def test_points_are_gone_at_once(glr: gda.GLR, no_garbage_collector: None) -> No
     assert point.line(direction).value(0.5) > 0
     moved = point.moved(direction, 0.5)
     assert moved.gradient().any()
+    assert moved.curvature(Atoms.of_features(np.arange(2))).any()
     gone = weakref.ref(point), weakref.ref(moved)
     del point, moved
     assert [ref() for ref in gone] == [None, None]
