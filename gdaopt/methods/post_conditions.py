@@ -42,7 +42,8 @@ class PostConditions:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
-        self.in_order = self._least = self._start = start
+        self.in_order = self._least = start
+        self._start_metric, self._start_value = start.metric, start.objective
         self._allowance: float | None = None  # of the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
@@ -130,7 +131,7 @@ class PostConditions:
         """
         if self._is_tested:
             return
-        point, feasible_set = self._start.point, self._problem.feasible_set
+        point, feasible_set = self.in_order.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
         beyond_base = point.metric - feasible_set.base(size)
@@ -145,7 +146,7 @@ class PostConditions:
         if self._is_tested:
             return
         problem, point = self._problem, state.point
-        if state is not self._start:  # the start has been checked
+        if state.metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.is_convex or state.colors is not None:
             return  # in the last case the bound is one for the balanced metrics only
@@ -180,13 +181,14 @@ class PostConditions:
 
     def rise(self, state: State) -> str:
         """Say by how much the objective is above its value at the start; empty where it is not."""
-        start, most = self._start, 0.0
-        rise = state.objective - start.objective
-        if rise > 0:
-            most = sum(point.round_off().value for point in (start.point, state.point))
-        if rise <= most:
+        start = self._start_value
+        rise = state.objective - start
+        if rise <= 0:
             return ""
-        return f"; the objective is {rise:.3g} above its value at the start, {start.objective:.6g}"
+        points = self._problem.objective.at(self._start_metric), state.point
+        if rise <= sum(point.round_off().value for point in points):
+            return ""
+        return f"; the objective is {rise:.3g} above its value at the start, {start:.6g}"
 
 
 def _between(metric: FloatArray, other: FloatArray) -> FloatArray:
