@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from gdaopt.constraints import (
 )
 from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import Symmetric
+from gdaopt.linalg.atoms import Atoms, MatrixT
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
@@ -149,6 +149,27 @@ class MetricProblem:
         """Whether the objective keeps metrics positive definite, see `Objective.barrier`."""
         return bool(getattr(self.objective, "barrier", False))
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether methods over atoms make no K×K array ("Proposition: screened prices").
+
+        It is so for losses of distances of samples with many features, over sets of atoms of one or
+        two features, without linear constraints and without a fixed part.
+        """
+        return (
+            bool(getattr(self.objective, "is_wide", False))
+            and not self.feasible_set.family.all_unit_vectors
+            and not self.feasible_set.has_fixed_part
+            and self.rows is None
+        )
+
+    def base(self) -> Symmetric:
+        """Return the base of the set, of which methods over atoms start."""
+        if self.is_wide:
+            zero = MaskedMatrix.of_diagonal(np.zeros(self.n_features))
+            return cast(Symmetric, self.feasible_set.base_like(zero))
+        return self.feasible_set.base(self.n_features)
+
     def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, which is nearly as good to learn from.
 
@@ -217,6 +238,11 @@ class MetricProblem:
             return gradient
         return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
 
+    def whole_gradient(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
+        """Return the Lagrangian's gradient, by which the atoms of any set can be priced."""
+        found = point.scattered_gradient()
+        return self.lagrangian_gradient(point.gradient(), multipliers) if found is None else found
+
     def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
         """Return as much of the Lagrangian's gradient as the prices of the set's atoms need.
 
@@ -235,7 +261,7 @@ class MetricProblem:
         """Return the largest distance of a metric to a linear constraint that it breaks."""
         return 0.0 if self.rows is None else self.rows.violation(metric)
 
-    def violations(self, metric: FloatArray) -> tuple[str, ...]:
+    def violations(self, metric: Symmetric) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks.
 
         Allowed are what `FeasibleSet.contains` allows, and a distance to a linear constraint of
@@ -247,7 +273,7 @@ class MetricProblem:
         metric = symmetric_matrix("metric", metric, self.n_features)
         return (*found, *self.rows.violations(metric, self.feasible_set.trace_bound))
 
-    def made_feasible(self, metric: FloatArray) -> FloatArray:
+    def made_feasible(self, metric: MatrixT) -> MatrixT:
         """Return a metric near `metric` that keeps set and constraints.
 
         Meant for violations of the order of round-off, see `FeasibleSet.made_feasible`. With linear
@@ -257,7 +283,9 @@ class MetricProblem:
         """
         if self.presolved is None:
             return self.feasible_set.made_feasible(metric)
-        rows = self.presolved.rows
+        return cast(MatrixT, self._with_rows(dense(metric), self.presolved.rows))
+
+    def _with_rows(self, metric: FloatArray, rows: LinearConstraints) -> FloatArray:
         family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
         for _ in range(_CORRECTIONS):
             mended = rows.corrected(metric, self.feasible_set.trace_bound)

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import as_edges
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.support.files import (
     DamagedError,
@@ -46,8 +49,9 @@ FAILURES = frozenset({"solver_failed", "left_domain"})
 
 _FORMAT = 2
 _RECORD = "result"
-_ARRAYS = ("metric", "atoms", "weights", "colors", "multipliers")
-_OUTSIDE = (*_ARRAYS, "feasible_set", "trace")  # the fields that are not plain JSON
+_ARRAYS = ("atoms", "weights", "colors", "multipliers")
+_OUTSIDE = (*_ARRAYS, "entries", "feasible_set", "trace")  # the fields that are not plain JSON
+_IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
 _ROW = 2000  # bytes that a row of a trace takes in memory
 
 
@@ -58,7 +62,12 @@ class Result:
     Attributes
     ----------
     metric : ndarray of shape (K, K)
-        A member of the feasible set, read-only.
+        A member of the feasible set, read-only. Of many features it is made when it is asked for,
+        if there is memory for it.
+    sparse_metric : scipy.sparse.csr_array of shape (K, K)
+        The same.
+    entries : ndarray or MaskedMatrix
+        The same, as it was found.
     feasible_set : FeasibleSet
         The set of the problem.
     objective : float
@@ -106,6 +115,7 @@ class Result:
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
         Unit vectors and their weights, for methods that find the metric as a sum
         ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set.
+        Of many features the vectors are the rows of a `scipy.sparse.csr_array`.
     colors : ndarray of shape (K,) or None
         For methods that look for balanced signed graphs, +1 or -1 for each feature, so that
         ``colors[i] * colors[j] * metric[i, j] ≤ 0``; the certificate is then one for the balanced
@@ -130,7 +140,7 @@ class Result:
       reason              no block improves on its own: ...
     """
 
-    metric: FloatArray
+    entries: Symmetric
     feasible_set: FeasibleSet
     objective: float
     status: Status
@@ -148,12 +158,30 @@ class Result:
     solver: str
     solved_by: dict[str, int] = field(default_factory=dict)
     trace: Trace
-    atoms: FloatArray | None = None
+    atoms: Any = None
     weights: FloatArray | None = None
     colors: FloatArray | None = None
     constraints: tuple[str, ...] = ()
     multipliers: FloatArray | None = None
     constraint_violation: float | None = None
+
+    @property
+    def metric(self) -> FloatArray:
+        """Return the metric as an array, read-only.
+
+        Raises
+        ------
+        InvalidInputError
+            Where there are so many features that there is no memory for it.
+        """
+        return read_only(dense(self.entries))
+
+    @property
+    def sparse_metric(self) -> csr_array:
+        """Return the metric as a sparse array."""
+        if isinstance(self.entries, MaskedMatrix):
+            return self.entries.sparse()
+        return csr_array(self.metric)
 
     @property
     def gap(self) -> float | None:
@@ -173,7 +201,7 @@ class Result:
             and self.feasible_set == other.feasible_set
             and self._record() == other._record()
             and self.trace == other.trace
-            and all(same_array(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+            and _same_arrays(self._arrays(), other._arrays())
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -186,7 +214,7 @@ class Result:
         return html_table(self._summary().items(), caption=self._title())
 
     def _title(self) -> str:
-        return f"{self.method}: {len(self.metric)}×{len(self.metric)} metric"
+        return f"{self.method}: {len(self.entries)}×{len(self.entries)} metric"
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by their names."""
@@ -234,6 +262,21 @@ class Result:
             if each.name not in _OUTSIDE
         }
 
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of metric, atoms and what belongs to them, as a file has them."""
+        arrays = {name: array for name in _ARRAYS if (array := getattr(self, name)) is not None}
+        if isinstance(self.entries, MaskedMatrix):
+            arrays["metric"] = self.entries.on_diagonal
+            arrays["edges"] = np.column_stack(self.entries.edges).astype(np.int64)
+            arrays["edge_entries"] = self.entries.on_edges
+        else:
+            arrays["metric"] = self.entries
+        if isinstance(self.atoms, csr_array):
+            arrays["atoms"] = self.atoms.data
+            arrays["atom_features"] = self.atoms.indices.astype(np.int64)
+            arrays["atom_starts"] = self.atoms.indptr.astype(np.int64)
+        return arrays
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the whole result to one npz file, atomically and without pickle.
 
@@ -247,7 +290,9 @@ class Result:
         pathlib.Path
             The file that was written. Its arrays are ``metric`` and ``left_ends``; ``atoms`` and
             ``weights``, and ``colors``, where the result has them; the columns and any iterates of
-            the trace, as ``trace/...``; and ``result``, which is JSON text of everything else.
+            the trace, as ``trace/...``; and ``result``, which is JSON text of everything else. Of
+            many features ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and
+            ``atoms``, ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
         path = Path(path)
         if path.suffix != ".npz":
@@ -255,7 +300,7 @@ class Result:
         record = {"format": _FORMAT, **self._record(), "feasible_set": self.feasible_set.record()}
         columns = self.trace.to_arrays()
         arrays: dict[str, Any] = {
-            **{name: array for name in _ARRAYS if (array := getattr(self, name)) is not None},
+            **self._arrays(),
             "left_ends": columns.pop("left_ends"),
             _RECORD: np.array(json.dumps(record)),
             **{f"trace/{name}": column for name, column in columns.items()},
@@ -297,6 +342,9 @@ class Result:
             kept: dict[str, Any] = {
                 name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
             }
+            kept["entries"] = read_only(arrays["metric"])
+            if _IS_SPARSE in arrays:
+                kept |= _sparse_of(arrays)
             return cls(feasible_set=feasible_set, trace=trace, **record, **kept)
         except OSError:
             raise
@@ -304,6 +352,12 @@ class Result:
             raise InvalidInputError(
                 f"{path} is not a saved gdaopt result: {reason(error)}"
             ) from error
+
+
+def _same_arrays(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> bool:
+    """Say whether both have the same arrays."""
+    names = ours.keys() == theirs.keys()
+    return names and all(same_array(array, theirs[name]) for name, array in ours.items())
 
 
 def is_result_file(path: Path) -> bool:
@@ -356,13 +410,18 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
     """Refuse arrays of numbers that do not belong to one metric."""
     size = trace.left_ends.shape[1]
     n_atoms = len(arrays["atoms"]) if "atoms" in arrays else None
-    shapes = {
+    shapes: dict[str, tuple[int | None, ...]] = {
         "metric": (size, size),
         "atoms": (n_atoms, size),
         "weights": (n_atoms,),
         "colors": (size,),
         "multipliers": (n_constraints,),
     }
+    if _IS_SPARSE in arrays:
+        n_edges, n_atoms = len(arrays[_IS_SPARSE]), len(arrays.get("weights", ()))
+        shapes |= {"metric": (size,), "edge_entries": (n_edges,), "weights": (n_atoms,)}
+        shapes |= {"atoms": arrays["atom_features"].shape} if "atoms" in arrays else {}
+        _check_indices(arrays, size, n_atoms)
     for name in shapes.keys() & arrays.keys() | {"metric"}:
         array = arrays[name]
         if array.dtype != np.float64 or not np.isfinite(array).all():
@@ -371,3 +430,31 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
             raise ValueError(f"its {name} has shape {array.shape}, for {size} features")
     if ("atoms" in arrays) != ("weights" in arrays):
         raise ValueError("its atoms and weights do not go together")
+
+
+def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) -> None:
+    """Refuse edges and features of atoms that are none of K features."""
+    edges = arrays[_IS_SPARSE]
+    as_edges(edges.T, size)
+    keys = edges @ [size, 1]
+    if (np.diff(keys) <= 0).any():
+        raise ValueError("its edges are not in the order of pairs")
+    if "atoms" not in arrays:
+        return
+    features, starts = arrays["atom_features"], arrays["atom_starts"]
+    is_right = features.dtype.kind == starts.dtype.kind == "i" and starts.shape == (n_atoms + 1,)
+    is_right = is_right and features.ndim == 1 and bool(((features >= 0) & (features < size)).all())
+    is_right = is_right and starts[0] == 0 and starts[-1] == len(features)
+    if not (is_right and (np.diff(starts) > 0).all()):
+        raise ValueError("its atoms are no sparse vectors of its features")
+
+
+def _sparse_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return metric and atoms that are no K×K arrays."""
+    rows, columns = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
+    entries = MaskedMatrix(arrays["metric"], arrays["edge_entries"], (rows, columns))
+    if "atoms" not in arrays:
+        return {"entries": entries}
+    parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
+    shape = len(parts[2]) - 1, len(entries)
+    return {"entries": entries, "atoms": csr_array(parts, shape=shape)}

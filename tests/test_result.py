@@ -79,7 +79,8 @@ class TestFiles:
             assert replace(of_atoms, feasible_set=gda.GraphMetrics(6.0, 1e-3)) != of_atoms
         else:
             changed = getattr(of_atoms, change) * (1 + 1e-15)
-            assert replace(of_atoms, **{change: changed}) != of_atoms
+            name = "entries" if change == "metric" else change
+            assert replace(of_atoms, **{name: changed}) != of_atoms
         assert replace(of_atoms) == of_atoms
 
     def test_equality_sees_the_trace(self, closed: gda.Result) -> None:

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import issparse
 
 from gdaopt.certificate.dual import dual_bound
 from gdaopt.certificate.tangent import (
@@ -131,7 +132,7 @@ class Certificate:
 
 
 def certify(
-    problem: MetricProblem, metric: FloatArray, multipliers: FloatArray | None = None
+    problem: MetricProblem, metric: Any, multipliers: FloatArray | None = None
 ) -> Certificate:
     """Certify a metric from any source.
 
@@ -139,8 +140,9 @@ def certify(
     ----------
     problem : MetricProblem
         Objective and set.
-    metric : array-like of shape (K, K)
-        Any symmetric matrix, in the set or not, at which Q is finite.
+    metric : array-like or sparse array of shape (K, K)
+        Any symmetric matrix, in the set or not, at which Q is finite. A sparse one, such as
+        `Result.sparse_metric`, is for an objective of pairs of samples with many features.
     multipliers : array-like of shape (m,), optional
         λ of the linear constraints, not negative for inequalities, such as `Result.multipliers`.
         Every λ gives a lower bound; when left out, the best is found by column generation.
@@ -171,7 +173,8 @@ def certify(
             f"{shortened(problem.objective)} says that it is not convex, so that no metric can be "
             "certified; gdaopt.solve looks for stationary points of it"
         )
-    metric = symmetric_matrix("metric", metric, problem.n_features)
+    if not (issparse(metric) and problem.is_wide):
+        metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
     with underflow_ignored():
@@ -198,7 +201,7 @@ def certify_point(
     if rows is not None and multipliers is None:
         multipliers = TightMultipliers(problem).at(point)
     if gradient is None:
-        gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
+        gradient = problem.whole_gradient(point, multipliers)
     if best is None:
         best = problem.feasible_set.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)
@@ -227,9 +230,9 @@ def certify_point(
         multipliers=multipliers,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
-    if found.value > value and not problem.violations(point.metric):
+    if found.value > value and not problem.violations(tangent.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap(problem.made_feasible(point.metric))
+        inside = tangent.gap(problem.made_feasible(tangent.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"

@@ -15,6 +15,7 @@ import numpy as np
 
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.masked import (
+    ImplicitMatrix,
     MaskedMatrix,
     Symmetric,
     inner,
@@ -22,7 +23,9 @@ from gdaopt.linalg.masked import (
     like,
     magnitude_form,
     magnitude_inner,
+    n_terms,
     norm,
+    trace,
 )
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
@@ -85,7 +88,7 @@ class Tangent:
         problem = self.problem
         gradient = (
             problem.gradient_at(point, self.multipliers)
-            if isinstance(self.gradient, MaskedMatrix)
+            if isinstance(self.gradient, ImplicitMatrix)
             else problem.lagrangian_gradient(point.gradient(), self.multipliers)
         )
         best = problem.feasible_set.best_atoms(gradient, len(self.best.prices), self.best.atoms)
@@ -94,27 +97,43 @@ class Tangent:
     @cached_property
     def budget(self) -> float:
         """τ, which the base of the set leaves of the trace bound."""
-        return self.problem.feasible_set.budget(len(self.point.metric))
+        return self.problem.feasible_set.budget(self.problem.n_features)
+
+    @cached_property
+    def metric(self) -> Symmetric:
+        """M."""
+        return self.point.known_metric
+
+    @cached_property
+    def seen(self) -> Symmetric:
+        """G, where M has few edges under the mask of these."""
+        if isinstance(self.metric, MaskedMatrix):
+            return self.gradient_on(self.metric)
+        return self.gradient
+
+    def gradient_on(self, metric: MaskedMatrix) -> MaskedMatrix:
+        """Return G under the mask of a metric."""
+        if isinstance(self.gradient, ImplicitMatrix):
+            return self.gradient.under(metric.edges)
+        return MaskedMatrix.of(self.gradient, metric.edges)
 
     @cached_property
     def base(self) -> Any:
         """B, the base of the set."""
-        return like(self.gradient, self.problem.feasible_set.base(len(self.gradient)))
+        return self.problem.feasible_set.base_like(self.seen)
 
     @cached_property
     def beyond_base(self) -> Any:
         """``M - B``."""
-        return like(self.gradient, self.point.metric) - self.base
+        return like(self.seen, self.metric) - self.base
 
-    def gap(self, metric: FloatArray | None = None) -> float:
+    def gap(self, metric: Any = None) -> float:
         """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M.
 
         It is not negative for a member M, by default the metric of the tangent.
         """
-        beyond_base = (
-            self.beyond_base if metric is None else like(self.gradient, metric) - self.base
-        )
-        gap = inner(self.gradient, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
+        beyond_base = self.beyond_base if metric is None else like(self.seen, metric) - self.base
+        gap = inner(self.seen, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
@@ -139,36 +158,37 @@ class Tangent:
         By `errors` g ≥ 0 the exact gradient of the objective is within ``g_i g_j`` of each entry.
         """
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        metric, beyond_base, price = self.point.metric, self.beyond_base, float(self.best.prices[0])
-        size, of_rows = len(metric), 0.0
+        beyond_base, price = self.beyond_base, float(self.best.prices[0])
+        size, of_rows = len(beyond_base), 0.0
         if rows is not None and self.multipliers is not None:
-            sizes, of_rows = rows.magnitudes(self.multipliers, metric)
-            added = (len(rows) + 8) * UNIT * (sizes + cast(Any, abs(gradient)))
+            sizes, of_rows = rows.magnitudes(self.multipliers, self.point.metric)
+            added = (len(rows) + 8) * UNIT * (sizes + abs(cast(Any, gradient)))
             # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest
             # entries.
             errors = np.sqrt(errors**2 + added.max(axis=1))
             of_rows *= (size**2 + 16) * UNIT
         least = feasible_set.family.least_price(price, gradient, errors)
-        sizes_of_terms = magnitude_inner(gradient, beyond_base) + magnitude_inner(
-            gradient, self.base
+        sizes_of_terms = magnitude_inner(self.seen, beyond_base) + magnitude_inner(
+            self.seen, self.base
         )
         return (
             self.budget * (min(0.0, price) - min(0.0, least))
             + magnitude_form(beyond_base, errors)
-            + (size**2 + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
+            + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
             + 8 * UNIT * feasible_set.trace_bound * abs(least)  # τ is rounded relative to C
             + of_rows
         )
 
     def membership(self) -> float:
         """Return how far Q can be below the optimum at a member that is outside by round-off."""
-        rows, metric = self.problem.rows, self.point.metric
-        moved = 8 * len(metric) * UNIT * self.problem.feasible_set.trace_bound
+        rows = self.problem.rows
+        moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
         with np.errstate(over="ignore"):
             of_set = moved * norm(self.gradient)
             if rows is None or self.multipliers is None:
                 return of_set
-            beyond = np.abs(rows.in_own_units(self.multipliers)) @ np.abs(rows.excesses(metric))
+            excesses = rows.excesses(self.point.metric)
+            beyond = np.abs(rows.in_own_units(self.multipliers)) @ np.abs(excesses)
             return of_set + float(beyond)
 
 
@@ -255,15 +275,16 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     problem, point, budget = tangent.problem, tangent.point, tangent.budget
     value, price = abs(point.value), float(tangent.best.prices[0])
     # Above the base.
-    trace = float(np.trace(point.metric)) - (problem.feasible_set.trace_bound - budget)
+    total = trace(tangent.metric) - (problem.feasible_set.trace_bound - budget)
     if (
-        budget < _FAR * trace
-        or -price * trace > _NEAR * value
+        budget < _FAR * total
+        or -price * total > _NEAR * value
         or point.value - here.value <= _CLOSED * value
     ):
         return here
-    base = problem.feasible_set.base(len(point.metric))
-    beyond_base, bound, share = point.metric - base, here, _INFLATIONS[0]
+    metric: Any = tangent.metric
+    base = problem.feasible_set.base_like(metric)
+    beyond_base, bound, share = metric - base, here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)

@@ -155,7 +155,9 @@ def _consistent(
 def _metric(feasible_set: FeasibleSet, found: LinearSolution, n_features: int) -> FloatArray:
     """Return the metric of a solution, exactly within the trace bound."""
     most = feasible_set.budget(n_features) / max(float(found.weights.sum()), 1e-300)
-    return found.atoms.added_to(feasible_set.base(n_features), min(most, 1.0) * found.weights)
+    weights = min(most, 1.0) * found.weights
+    inner: FloatArray = found.atoms.added_to(feasible_set.base(n_features), weights)
+    return inner
 
 
 def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:

@@ -18,13 +18,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
+from gdaopt.linalg.samples import Samples, columns_of, is_sparse
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
@@ -43,6 +46,9 @@ _ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
 _BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator keeps such arrays
 _LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
+
+
+MatrixT = TypeVar("MatrixT", bound=Symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +83,8 @@ class Atoms:
         return cls(np.broadcast_to(np.arange(vectors.shape[1]), vectors.shape), vectors)
 
     @classmethod
-    def of_few_entries(cls, vectors: FloatArray) -> Atoms:
-        """Return the rows of `vectors` as two-sparse atoms, where none has more entries.
+    def of_few_entries(cls, vectors: Any) -> Atoms:
+        """Return the rows of an array or sparse array as two-sparse atoms, where none has more.
 
         Examples
         --------
@@ -86,6 +92,13 @@ class Atoms:
         array([[1, 2],
                [1, 0]])
         """
+        if is_sparse(vectors):
+            first, last = vectors.indptr[:-1], vectors.indptr[1:] - 1
+            of_last = np.where(last > first, vectors.data[last], 0.0)
+            return cls(
+                np.column_stack([vectors.indices[first], vectors.indices[last]]).astype(np.intp),
+                np.column_stack([vectors.data[first], of_last]),
+            )
         is_zero = vectors == 0
         if vectors.shape[1] < _SPARSE or ((~is_zero).sum(axis=1) > _SPARSE).any():
             return cls.of_vectors(vectors)
@@ -132,14 +145,20 @@ class Atoms:
         np.add.at(vectors, (np.arange(len(self))[:, None], self.support), self.values)
         return vectors
 
-    def projected(self, features: FloatArray) -> FloatArray:
+    def sparse(self, n_features: int) -> csr_array:
+        """Return the vectors as the rows of a sparse array, shape (n, K)."""
+        rows, places = np.nonzero(self.values)
+        index = rows, self.support[rows, places]
+        return csr_array((self.values[rows, places], index), shape=(len(self), n_features))
+
+    def projected(self, features: Samples) -> FloatArray:
         """Return ``X U``: the samples' coordinates along each atom, N×n for X of N×K."""
         if not self._is_sparse:
-            return features @ self.values.T
-        coordinates = features[:, self.support[:, 0]]
+            return np.asarray(features @ self.values.T)
+        coordinates = columns_of(features, self.support[:, 0])
         coordinates *= self.values[:, 0]
         for entry in range(1, self.values.shape[1]):
-            coordinates += features[:, self.support[:, entry]] * self.values[:, entry]
+            coordinates += columns_of(features, self.support[:, entry]) * self.values[:, entry]
         return coordinates
 
     def products(self, others: Atoms) -> FloatArray:
@@ -167,8 +186,16 @@ class Atoms:
         sums: FloatArray = np.einsum("kf,kfg,kg->k", self.values, entries, self.values)
         return sums
 
-    def added_to(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
+    def added_to(self, matrix: MatrixT, weights: FloatArray) -> MatrixT:
+        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is.
+
+        To a `MaskedMatrix` two-sparse atoms are added as such a one.
+        """
+        if isinstance(matrix, MaskedMatrix) and self._is_sparse:
+            return cast(MatrixT, self._added_to_masked(matrix, weights))
+        return cast(MatrixT, self._added_to_array(dense(matrix), weights))
+
+    def _added_to_array(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
         if not self._is_sparse:
             root = self.values.T * np.sqrt(np.abs(weights))
             total: FloatArray = matrix + (root * np.sign(weights)) @ root.T
@@ -180,6 +207,14 @@ class Atoms:
         np.add.at(total.reshape(-1), places.ravel(), entries.ravel())
         return total
 
+    def _added_to_masked(self, matrix: MaskedMatrix, weights: FloatArray) -> MaskedMatrix:
+        diagonal = np.zeros(len(matrix))
+        np.add.at(diagonal, self.support, self.values**2 * weights[:, None])
+        entries = self.values.prod(axis=1) * weights
+        is_pair = (self.values != 0).all(axis=1)
+        pairs = np.sort(self.support[is_pair], axis=1)
+        return matrix.plus(pairs[:, 0], pairs[:, 1], entries[is_pair], diagonal)
+
 
 @dataclass(frozen=True, eq=False)
 class ProjectedAtoms(Atoms):
@@ -189,14 +224,14 @@ class ProjectedAtoms(Atoms):
     problem.
     """
 
-    _kept: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
+    _kept: dict[int, tuple[Samples, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, atoms: Atoms) -> ProjectedAtoms:
         """Return the same atoms, which keep their coordinates."""
         return atoms if isinstance(atoms, ProjectedAtoms) else cls(atoms.support, atoms.values)
 
-    def projected(self, features: FloatArray) -> FloatArray:
+    def projected(self, features: Samples) -> FloatArray:
         """Return ``X U``, read-only; it is computed once for each array of samples."""
         samples, coordinates = self._kept.get(id(features), (None, features))
         if samples is not features:  # the kept array is still there, so that its id is its own
@@ -242,6 +277,7 @@ def best_pairs(
         return _best_listed(gradient, count, edges)
     if isinstance(gradient, MaskedMatrix):
         return _best_listed(gradient, count, gradient.edges)
+    gradient = dense(gradient)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient)
     diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)

@@ -19,7 +19,8 @@ The numbers that the paper prints as scalars are v, not 1/v ("Erratum 1: scalars
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -27,6 +28,7 @@ from scipy.linalg.lapack import dpotrs
 
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.spectrum import (
     LARGEST_DENSE,
     eigenpairs_by_lobpcg,
@@ -98,8 +100,10 @@ def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:
     return centres - radii
 
 
-def comparison_matrix(matrix: FloatArray) -> FloatArray:
+def comparison_matrix(matrix: Any) -> Any:
     """Return the matrix with off-diagonals ``-|M_ij|``, which has the same discs as M."""
+    if isinstance(matrix, MaskedMatrix):
+        return replace(matrix, on_edges=-np.abs(matrix.on_edges))
     comparison: FloatArray = -np.abs(matrix)
     np.fill_diagonal(comparison, np.diagonal(matrix))
     return comparison

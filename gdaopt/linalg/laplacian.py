@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part
 from gdaopt.support.validation import (
     FloatArray,
     as_symmetric,
@@ -176,7 +177,7 @@ def spanning_forest(size: int, edges: Edges) -> Edges:
     return rows, columns
 
 
-def n_components(metric: FloatArray, threshold: float) -> int:
+def n_components(metric: Symmetric, threshold: float) -> int:
     """Return the number of components of the graph of edges with weight above `threshold`.
 
     Examples
@@ -184,7 +185,11 @@ def n_components(metric: FloatArray, threshold: float) -> int:
     >>> n_components(np.diag([1.0, 2.0, 3.0]), threshold=0.0)
     3
     """
-    metric, threshold = as_symmetric("metric", metric), number("threshold", threshold)
+    threshold = number("threshold", threshold)
+    if isinstance(metric, MaskedMatrix):
+        index, block = connected_part(metric)
+        return len(metric) - len(index) + len(components(block < -threshold))
+    metric = as_symmetric("metric", metric)
     return len(components(metric < -threshold))
 
 

@@ -1,13 +1,15 @@
-"""Masked symmetric matrices, such as gradients: the diagonal and the entries of a mask of edges.
+"""Symmetric matrices that are no arrays, and the functions that take them and arrays alike.
 
 The oracle, the certificate and the programs of a set read the diagonal of a gradient and its
 entries at the edges of the set ("Proposition: masks of edges"). Where the mask has few edges, only
-these entries are computed. The functions below take a `MaskedMatrix` or an array.
+these entries are computed, and a `MaskedMatrix` holds them. Of many features a metric is one, too:
+all of its entries that are not 0 ("Proposition: screened prices").
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,33 +17,81 @@ from typing import Any, cast
 
 import numpy as np
 from scipy.linalg.lapack import dlange
+from scipy.sparse import csr_array
 
-from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import Edges, IndexArray, no_edges
 from gdaopt.support import validation
+from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
+    "ImplicitMatrix",
     "MaskedMatrix",
     "Symmetric",
+    "connected_part",
+    "dense",
     "inner",
     "is_finite",
     "largest_entry",
     "like",
     "magnitude_form",
     "magnitude_inner",
+    "n_terms",
     "norm",
     "paired_sums",
+    "trace",
 ]
 
 _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
+class ImplicitMatrix(ABC):
+    """A symmetric K×K matrix that is not an array.
+
+    It is read like an array: by `len`, `diagonal`, and a pair of arrays of indices.
+    """
+
+    __array_ufunc__ = None  # NumPy's numbers leave products with it to it
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return K."""
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal, shape (K,)."""
+
+    @abstractmethod
+    def __getitem__(self, index: Edges) -> FloatArray:
+        """Return the entries of some rows and columns, given as two arrays of the same shape."""
+
+    @abstractmethod
+    def dense(self) -> FloatArray:
+        """Return the matrix as an array, if there is memory for it."""
+
+    @abstractmethod
+    def is_finite(self) -> bool:
+        """Say whether all entries are finite."""
+
+    @abstractmethod
+    def largest_entry(self) -> float:
+        """Return a number that no magnitude of an entry is above; it may be somewhat larger."""
+
+    @abstractmethod
+    def norm(self) -> float:
+        """Return the Frobenius norm."""
+
+    def under(self, edges: Edges) -> MaskedMatrix:
+        """Return the diagonal and the entries at some edges, as a masked matrix."""
+        return MaskedMatrix(self.diagonal(), self[edges], edges)
+
+
 @dataclass(frozen=True, eq=False)
-class MaskedMatrix:
+class MaskedMatrix(ImplicitMatrix):
     """A symmetric K×K matrix that has only its diagonal and the entries of a mask of edges.
 
-    It is read like an array: by `len`, `diagonal`, and a pair of arrays of indices. Entries outside
-    of the mask are read as NaN; sums and norms count them as 0.
+    Entries outside of the mask are read as NaN; sums, norms and arrays count them as 0.
 
     Attributes
     ----------
@@ -71,6 +121,11 @@ class MaskedMatrix:
         """Return the diagonal of a matrix and its entries at the edges, as a masked matrix."""
         return cls(np.diagonal(matrix).copy(), matrix[edges], edges)
 
+    @classmethod
+    def of_diagonal(cls, diagonal: FloatArray) -> MaskedMatrix:
+        """Return a diagonal matrix."""
+        return cls(diagonal, np.zeros(0), no_edges())
+
     def __len__(self) -> int:
         return len(self.on_diagonal)
 
@@ -97,33 +152,124 @@ class MaskedMatrix:
     def __rmul__(self, factor: float) -> MaskedMatrix:
         return MaskedMatrix(factor * self.on_diagonal, factor * self.on_edges, self.edges)
 
+    __rmul__ = __mul__ = scaled
+
     def __abs__(self) -> MaskedMatrix:
         return MaskedMatrix(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
 
     def __add__(self, other: MaskedMatrix) -> MaskedMatrix:
+        if other.edges is not self.edges:
+            return self.plus(*other.edges, other.on_edges, other.on_diagonal)
         return MaskedMatrix(
             self.on_diagonal + other.on_diagonal, self.on_edges + other.on_edges, self.edges
         )
 
     def __sub__(self, other: MaskedMatrix) -> MaskedMatrix:
-        return MaskedMatrix(
-            self.on_diagonal - other.on_diagonal, self.on_edges - other.on_edges, self.edges
+        return self + other.scaled(-1.0)
+
+    def plus(
+        self, rows: IndexArray, columns: IndexArray, entries: FloatArray, diagonal: FloatArray
+    ) -> MaskedMatrix:
+        """Return the sum with entries at pairs i < j, in any order and also twice, on a diagonal.
+
+        The edges of the sum are all pairs of both.
+        """
+        added = rows * len(self) + columns
+        keys, places = np.unique(np.concatenate([self._keys, added]), return_inverse=True)
+        values = np.concatenate([self.on_edges, entries])
+        on_edges: FloatArray = np.bincount(places, values, len(keys)).astype(np.float64)
+        edges = (keys // len(self)).astype(np.intp), (keys % len(self)).astype(np.intp)
+        return MaskedMatrix(self.on_diagonal + diagonal, on_edges, edges)
+
+    def dense(self) -> FloatArray:
+        size = len(self)
+        check_fits(8.0 * size**2, f"a dense {size}×{size} matrix", "its sparse form has all of it")
+        matrix = np.zeros((size, size))
+        matrix[self.edges] = self.on_edges
+        matrix += matrix.T
+        np.fill_diagonal(matrix, self.on_diagonal)
+        return matrix
+
+    def sparse(self) -> csr_array:
+        """Return the matrix as a sparse one, with all of its diagonal."""
+        (rows, columns), diagonal = self.edges, np.arange(len(self))
+        index = (
+            np.concatenate([diagonal, rows, columns]),
+            np.concatenate([diagonal, columns, rows]),
         )
+        values = np.concatenate([self.on_diagonal, self.on_edges, self.on_edges])
+        return csr_array((values, index), shape=(len(self), len(self)))
+
+    @classmethod
+    def of_sparse(cls, name: str, matrix: Any, size: int) -> MaskedMatrix:
+        """Return a sparse matrix as a masked one; refuse what is not symmetric, K×K and finite."""
+        found: Any = csr_array(matrix).astype(np.float64)
+        if found.shape != (size, size):
+            raise InvalidInputError(f"{name} must be {size}×{size}, got {found.shape}")
+        if not np.isfinite(found.data).all() or (found != found.T).nnz:
+            raise InvalidInputError(f"{name} must be symmetric, and all entries finite")
+        found = found.tocoo()
+        rows, columns = found.coords
+        above = rows < columns
+        empty = cls.of_diagonal(matrix.diagonal().astype(np.float64))
+        return empty.plus(rows[above], columns[above], found.data[above], np.zeros(size))
+
+    def is_finite(self) -> bool:
+        return all(map(validation.is_finite, (self.on_diagonal, self.on_edges)))
+
+    def largest_entry(self) -> float:
+        on_edges = float(np.abs(self.on_edges).max(initial=0.0))
+        return max(float(np.abs(self.on_diagonal).max()), on_edges)
+
+    def norm(self) -> float:
+        off_diagonal = math.sqrt(2) * _lapack_norm(self.on_edges[:, None])
+        return math.hypot(_lapack_norm(self.on_diagonal[:, None]), off_diagonal)
 
 
-Symmetric = FloatArray | MaskedMatrix
-"""A symmetric matrix: an array, or masked."""
+Symmetric = FloatArray | ImplicitMatrix
+"""A symmetric matrix: an array, or none."""
 
 
-def like(pattern: Symmetric, matrix: FloatArray) -> Any:
+def like(pattern: Symmetric, matrix: Symmetric) -> Any:
     """Return a matrix under the mask of another one; where that one is an array, the matrix."""
-    return MaskedMatrix.of(matrix, pattern.edges) if isinstance(pattern, MaskedMatrix) else matrix
+    if not isinstance(pattern, MaskedMatrix) or isinstance(matrix, ImplicitMatrix):
+        return matrix
+    return MaskedMatrix.of(matrix, pattern.edges)
+
+
+def dense(matrix: Symmetric) -> FloatArray:
+    """Return a matrix as an array."""
+    return matrix.dense() if isinstance(matrix, ImplicitMatrix) else matrix
+
+
+def trace(matrix: Symmetric) -> float:
+    """Return the sum of the diagonal."""
+    return float(matrix.diagonal().sum())
+
+
+def n_terms(matrix: Symmetric) -> int:
+    """Return how many entries sums over a matrix have."""
+    if isinstance(matrix, MaskedMatrix):
+        return len(matrix) + 2 * len(matrix.on_edges)
+    return len(matrix) ** 2
+
+
+def connected_part(matrix: MaskedMatrix) -> tuple[IndexArray, FloatArray]:
+    """Return the features with an entry ≠ 0 off the diagonal, and the block of these."""
+    used = matrix.on_edges != 0
+    rows, columns = matrix.edges[0][used], matrix.edges[1][used]
+    index, places = np.unique(np.concatenate([rows, columns]), return_inverse=True)
+    block = np.zeros((len(index), len(index)))
+    block[places[: len(rows)], places[len(rows) :]] = matrix.on_edges[used]
+    block += block.T
+    np.fill_diagonal(block, matrix.on_diagonal[index])
+    return index, block
 
 
 def is_finite(matrix: Symmetric) -> bool:
     """Say whether all entries are finite."""
-    if isinstance(matrix, MaskedMatrix):
-        return all(map(validation.is_finite, (matrix.on_diagonal, matrix.on_edges)))
+    if isinstance(matrix, ImplicitMatrix):
+        return matrix.is_finite()
     return validation.is_finite(matrix)
 
 
@@ -137,10 +283,7 @@ def inner(first: Symmetric, second: Symmetric) -> float:
 
 def norm(matrix: Symmetric) -> float:
     """Return the Frobenius norm; squares neither under- nor overflow."""
-    if isinstance(matrix, MaskedMatrix):
-        off_diagonal = math.sqrt(2) * _lapack_norm(matrix.on_edges[:, None])
-        return math.hypot(_lapack_norm(matrix.on_diagonal[:, None]), off_diagonal)
-    return _lapack_norm(matrix)
+    return matrix.norm() if isinstance(matrix, ImplicitMatrix) else _lapack_norm(matrix)
 
 
 def _lapack_norm(matrix: FloatArray) -> float:
@@ -150,9 +293,8 @@ def _lapack_norm(matrix: FloatArray) -> float:
 
 def largest_entry(matrix: Symmetric) -> float:
     """Return the largest magnitude of an entry."""
-    if isinstance(matrix, MaskedMatrix):
-        on_edges = float(np.abs(matrix.on_edges).max(initial=0.0))
-        return max(float(np.abs(matrix.on_diagonal).max()), on_edges)
+    if isinstance(matrix, ImplicitMatrix):
+        return matrix.largest_entry()
     return max(float(matrix.max()), -float(matrix.min()))
 
 
@@ -171,9 +313,8 @@ def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
-    return sum(
-        float(vector[rows] @ (np.abs(matrix[rows]) @ vector)) for rows in _row_blocks(matrix)
-    )
+    array = cast(FloatArray, matrix)
+    return sum(float(vector[rows] @ (np.abs(array[rows]) @ vector)) for rows in _row_blocks(array))
 
 
 def _row_blocks(matrix: FloatArray) -> Iterator[slice]:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import cache
+from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -13,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
-from gdaopt.linalg.masked import largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, largest_entry
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.support.warning_filters import ignoring
@@ -41,7 +42,7 @@ _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the s
 _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
 
 
-def smallest_eigenvalue(metric: FloatArray) -> float:
+def smallest_eigenvalue(metric: Symmetric) -> float:
     """Return λ_min of a symmetric matrix, accurate to round-off of its norm.
 
     A large matrix is first split into the connected components of its graph, as the cost is cubic.
@@ -51,18 +52,24 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
     >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
     1.0
     """
-    metric = as_symmetric("metric", metric)
-    if len(metric) <= LARGEST_DENSE:
-        return _smallest(metric)
+    if not isinstance(metric, MaskedMatrix):
+        metric = as_symmetric("metric", metric)
+        if len(metric) <= LARGEST_DENSE:
+            return _smallest(metric)
     return float(component_eigenvalues(metric).min())
 
 
-def component_eigenvalues(metric: FloatArray) -> FloatArray:
+def component_eigenvalues(metric: Symmetric) -> FloatArray:
     """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0.
 
     In a graph metric these are the left-ends under the components' first eigenvectors ("Theorem:
     eigenvector alignment"), without the vectors.
     """
+    if isinstance(metric, MaskedMatrix):
+        values, (index, block) = metric.diagonal().copy(), connected_part(metric)
+        if len(index):
+            values[index] = component_eigenvalues(block)
+        return values
     metric = as_symmetric("metric", metric)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
     for index in connected_features(metric):
@@ -70,12 +77,17 @@ def component_eigenvalues(metric: FloatArray) -> FloatArray:
     return values
 
 
-def is_at_least(metric: FloatArray, bound: float) -> bool:
+def is_at_least(metric: Symmetric, bound: float) -> bool:
     """Say whether Cholesky factors prove, up to round-off, that no eigenvalue is below a bound.
 
     That takes a tenth of the time that eigenvalues take. A matrix whose smallest eigenvalue is the
     bound itself may have no factor.
     """
+    if isinstance(metric, MaskedMatrix):
+        index, block = connected_part(metric)
+        above = bool(metric.diagonal().min() >= bound)
+        return above and (not len(index) or is_at_least(block, bound))
+    metric = cast(FloatArray, metric)
     if len(metric) <= LARGEST_DENSE:
         return shifted_factor(metric, bound) is not None
     return bool(np.diagonal(metric).min() >= bound) and all(

@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gdaopt.certificate import nothing_to_certify
 from gdaopt.constraints import PresolvedRows
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.entries import matrix_of
+from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
@@ -51,6 +54,8 @@ _SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of f
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _GROWTH = 2.0  # of the weights in a round, where a longer step may end at a worse point
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
+_FEW_FEATURES = 4096  # of many, whose optimum is a start
+_FEW_TIMES = 2  # as many features have one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
@@ -168,6 +173,8 @@ class Certified(Method):
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).vanished() is None:
                 known, is_warm = found, False
+        if problem.is_wide and known is None and self.initial is None:
+            known = _optimum_of_few(self, problem, clock)
         run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
         if hasattr(problem.objective, "surrogate") and known is None and self.initial is None:
             yield from self._from_two_starts(run)
@@ -221,7 +228,7 @@ class CertifiedRun(HullRun):
             self.n_priced = 1
         self._log = problem.objective.log_convex
         self._newton_steps = 0
-        self._sample = problem.subsample()
+        self._sample = None if problem.is_wide else problem.subsample()
 
     def taken_over(self, other: CertifiedRun, last: State) -> State:
         """Move to the end of another run, and return the state there."""
@@ -347,7 +354,8 @@ class CertifiedRun(HullRun):
             self._optimise(ActiveSet(new, np.full(len(new), self.budget / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
-            if is_better:
+            # Of many features the middle of the set has too many atoms for a Hessian.
+            if is_better or (self.problem.is_wide and self._start is None):
                 return
             self.active_set, self.point = active_set, point
         # With rows the metric is added up anew: next to no room may be left, within round-off.
@@ -447,6 +455,30 @@ def _finished(
     return run if hasattr(run, "point") else None
 
 
+def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
+    """Return the optimum over the features that the gradient in the middle of the set favours.
+
+    None where all features are few, or the set has few pairs ("Algorithm: nested features").
+    """
+    feasible_set, size = problem.feasible_set, problem.n_features
+    metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
+    point: Any = problem.objective.at(metric)
+    gradient = feasible_set.gradient_at(point)
+    if size < _FEW_TIMES * _FEW_FEATURES or not isinstance(gradient, ScatterMatrix):
+        return None
+    if nothing_to_certify(point, gradient) is not None:
+        return None
+    strongest = np.argsort(-gradient.least_eigenvalues, kind="stable")[:_FEW_FEATURES]
+    features = np.sort(strongest)
+    objective: Any = problem.objective
+    few = MetricProblem(objective.of_features(features), feasible_set.of_features(features, size))
+    run = _finished(replace(method, time_limit=None), few, clock)
+    if run is None:
+        return None
+    atoms = run.active_set.atoms
+    return ActiveSet(Atoms(features[atoms.support], atoms.values), run.active_set.weights)
+
+
 def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     """Return the atoms of a result, with weights that keep the budget and the rows of a problem.
 
@@ -456,9 +488,9 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = result.feasible_set  # a dataclass
     alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
-    if len(result.metric) != size or not alike:
+    if len(result.entries) != size or not alike:
         raise InvalidInputError(
-            f"warm_start is a result over {other!r} of {len(result.metric)} features, and the "
+            f"warm_start is a result over {other!r} of {len(result.entries)} features, and the "
             f"problem has {feasible_set!r} of {size}; only their trace bounds may differ"
         )
     assert result.atoms is not None

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from gdaopt.backends import check_solver_options, find_solver, solve_program
 from gdaopt.errors import (
     InfeasibleProblemError,
-    InvalidInputError,
     SolverFailedError,
     TimeLimitError,
 )
@@ -28,6 +26,7 @@ from gdaopt.methods.stopping import LowerBound
 from gdaopt.problem import MetricProblem
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
+from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import options_mapping, store_flag
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "Semidefinite",
     "check_memory",
     "cone_bytes",
-    "free_memory",
     "is_isolated",
 ]
 
@@ -48,7 +46,6 @@ _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wron
 # edges in second-order cones. Measured with CLARABEL and ECOS, K from 10 to 80, all edges.
 _BYTES = {"semidefinite": 60, "second-order": 24}
 _LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such a program
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -226,12 +223,8 @@ def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
 
 def check_memory(needed: float, what: str) -> None:
     """Raise InvalidInputError for a program that needs more bytes of memory than are free."""
-    free = free_memory()
-    if needed > free:
-        raise InvalidInputError(
-            f"{what} would need about {needed / 1e9:.3g} GB of memory, of which {free / 1e9:.3g} "
-            "are free; take method 'certified', fewer samples or features, or force=True"
-        )
+    remedy = "take method 'certified', fewer samples or features, or force=True"
+    check_fits(needed, what, remedy)
 
 
 def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
@@ -242,16 +235,3 @@ def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
     minutes.
     """
     return clock.left is not None and needed > _LARGE if asked is None else asked
-
-
-def free_memory() -> int:
-    """Return the bytes that this process can still get, within its container's limit."""
-    import psutil  # on demand: only conic methods ask
-
-    free: int = psutil.virtual_memory().available
-    try:
-        limit = int((_CGROUP / "memory.max").read_text())
-        used = int((_CGROUP / "memory.current").read_text())
-    except (OSError, ValueError):  # no such limit, or "max"
-        return free
-    return min(free, max(limit - used, 0))

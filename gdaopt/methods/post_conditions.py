@@ -14,12 +14,13 @@ import numpy as np
 
 from gdaopt.certificate import certify_point, value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
+from gdaopt.linalg.masked import is_finite
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.state import State
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.support.validation import FloatArray, is_finite
+from gdaopt.support.validation import FloatArray
 
 __all__ = ["PostConditions"]
 
@@ -35,7 +36,8 @@ class PostConditions:
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
         self._problem = problem
-        self._is_tested = bool(problem.objective.tested)
+        # The tests take K×K arrays.
+        self._is_tested = bool(problem.objective.tested) or problem.is_wide
         self._rng = np.random.default_rng(0)
         broken = self._broken(start)
         if broken and is_users:
@@ -73,14 +75,14 @@ class PostConditions:
         if not_finite:
             return not_finite
         try:
-            return "; ".join(self._problem.violations(state.metric))
+            return "; ".join(self._problem.violations(state.known_metric))
         except InvalidInputError as error:  # which is no symmetric K×K matrix
             return str(error)
 
     def _not_finite(self, state: State) -> str:
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
-        return "" if is_finite(state.metric) else "entries of the metric are not finite"
+        return "" if is_finite(state.known_metric) else "entries of the metric are not finite"
 
     # --- values and bounds --------------------------------------------------------------------
 
@@ -110,11 +112,11 @@ class PostConditions:
         computed at a member that is strictly inside.
         """
         problem = self._problem
-        point = problem.objective.at(state.metric)
+        point = problem.objective.at(state.known_metric)
         certificate = certify_point(problem, point, multipliers=self._by)
         if certificate.reason:
             return math.inf
-        inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
+        inside = problem.objective.at(problem.made_feasible(state.known_metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.

@@ -15,6 +15,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gdaopt.errors import (
     InfeasibleProblemError,
@@ -23,6 +24,8 @@ from gdaopt.errors import (
     SolverFailedError,
     TimeLimitError,
 )
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method
@@ -40,7 +43,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name, read_only
+from gdaopt.support.validation import FloatArray, check_instance, check_name, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.support.workers import single_threaded
 
@@ -260,10 +263,11 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
     if status == "stalled" and stationary is not None:
         status = "stationary" if stationary <= method.allowed_gap(state.objective) else status
-    atoms = None if state.atoms is None else read_only(state.atoms.dense(problem.n_features).copy())
+    metric = state.known_metric
+    atoms = None if state.atoms is None else _array_of(state.atoms, metric)
     weights = None if state.weights is None else read_only(state.weights.copy())
     return Result(
-        metric=state.metric,
+        entries=metric,
         feasible_set=problem.feasible_set,
         objective=state.objective,
         status=status,
@@ -271,7 +275,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         # None rather than -inf, which JSON does not know.
         lower_bound=tracer.lower_bound if tracer.lower_bound > -math.inf else None,
         frank_wolfe_gap=tracer.frank_wolfe_gap,
-        components=problem.feasible_set.n_components(state.metric),
+        components=problem.feasible_set.n_components(metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
         eigen_decompositions=state.eigen_decompositions,
@@ -289,6 +293,13 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         constraints=() if problem.rows is None else problem.rows.names,
         constraint_violation=None if problem.rows is None else problem.violation(state.metric),
     )
+
+
+def _array_of(atoms: Atoms, metric: Symmetric) -> FloatArray | csr_array:
+    """Return atoms as an array, beside a metric that is none as a sparse one."""
+    if isinstance(metric, MaskedMatrix):
+        return atoms.sparse(len(metric))
+    return read_only(atoms.dense(len(metric)).copy())
 
 
 def _states(method: Method, problem: MetricProblem) -> Iterator[State]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from gdaopt.certificate import Certificate, certify_point
+from gdaopt.linalg.masked import MaskedMatrix, magnitude_inner
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -85,7 +87,11 @@ class StallRule:
         """Return the size of the objective, against which its changes are judged."""
         if self._log_convex:
             return abs(point.value)
-        return max(abs(point.value), float(np.abs(point.gradient() * point.metric).sum()))
+        metric: Any = point.known_metric
+        if isinstance(metric, MaskedMatrix):
+            slopes = point.gradient_entries(metric.edges)
+            return max(abs(point.value), magnitude_inner(slopes, metric))
+        return max(abs(point.value), float(np.abs(point.gradient() * metric).sum()))
 
 
 class Patience:

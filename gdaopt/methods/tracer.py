@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gdaopt.certificate import certify_point
 from gdaopt.certificate.certify import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
+from gdaopt.linalg.masked import MaskedMatrix, trace
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
@@ -95,7 +97,7 @@ class Tracer:
             return
         # At a point of its own: the tracer must not do computations in place of the method.
         at = self._problem.objective.at
-        point = state.point if self._clock.is_over else at(state.metric)
+        point = state.point if self._clock.is_over else at(state.known_metric)
         try:
             multipliers = self._tight_multipliers.at(point)
             certificate = certify_point(self._problem, point, multipliers=multipliers)
@@ -121,7 +123,8 @@ class Tracer:
         spectrum = None
         with suppress(TimeLimitError):
             spectrum = _spectrum(state)
-        ends, smallest, scaling = spectrum or (np.full(len(state.metric), np.nan), None, "")
+        size = self._problem.n_features
+        ends, smallest, scaling = spectrum or (np.full(size, np.nan), None, "")
         self._certify(state)
         known = self.lower_bound > -math.inf
         said = {name: getattr(state, name) for name in _SAID}
@@ -132,7 +135,7 @@ class Tracer:
             lambda_min=smallest,
             left_end_min=None if spectrum is None else float(ends.min()),
             left_end_max=None if spectrum is None else float(ends.max()),
-            matrix_trace=float(np.trace(state.metric)),
+            matrix_trace=trace(state.known_metric),
             constraint_violation=(
                 None if self._problem.rows is None else self._problem.violation(state.metric)
             ),
@@ -159,8 +162,12 @@ def _spectrum(state: State) -> tuple[FloatArray, float, str]:
     if state.v is not None:
         ends = left_ends(state.metric, state.v)
         return ends, smallest_eigenvalue(state.metric), state.scaling
-    comparison = comparison_matrix(state.metric)
+    metric: Any = state.known_metric
+    comparison = comparison_matrix(metric)
     ends = component_eigenvalues(comparison)
-    same = np.array_equal(comparison, state.metric)
-    smallest = float(ends.min()) if same else smallest_eigenvalue(state.metric)
+    entries, others = (
+        each.on_edges if isinstance(each, MaskedMatrix) else each for each in (comparison, metric)
+    )
+    same = np.array_equal(entries, others)
+    smallest = float(ends.min()) if same else smallest_eigenvalue(metric)
     return ends, smallest, _OF_COMPONENTS

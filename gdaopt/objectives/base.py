@@ -75,8 +75,8 @@ class Objective(ABC):
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
 
     @abstractmethod
-    def at(self, metric: FloatArray) -> Point:
-        """Return the point at a symmetric K×K matrix."""
+    def at(self, metric: Any) -> Point:
+        """Return the point at a symmetric K×K matrix, an array."""
 
     def __call__(self, metric: Expression) -> Expression:
         """Return the objective of a CVXPY variable, as a convex CVXPY expression.

@@ -15,12 +15,15 @@ from itertools import chain
 from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DeferredMatrix, DenseDirection, Direction
+from gdaopt.linalg.directions import DeferredMatrix, Direction, direction_of
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, trace
+from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
@@ -115,8 +118,23 @@ class PairObjective(Objective, Generic[LossT]):
         found._cluster = Cluster(client, self.loss, self._chunks)
         return found
 
-    def at(self, metric: FloatArray) -> PairPoint:
-        metric = symmetric_matrix("metric", metric, self.n_features)
+    @property
+    def is_wide(self) -> bool:
+        """Whether methods over atoms keep metrics and gradients without K×K arrays."""
+        return self.pairs.is_wide and self._cluster is None
+
+    def of_features(self, features: Indices) -> PairObjective[DistanceLoss]:
+        """Return the same loss of the distances by some of the features."""
+        return PairObjective(self.pairs.of_features(features), self.loss)
+
+    def at(self, metric: Any) -> PairPoint:
+        """Return the objective at a metric: an array, a sparse array or a `MaskedMatrix`."""
+        if is_sparse(metric):
+            metric = MaskedMatrix.of_sparse("metric", metric, self.n_features)
+        if not isinstance(metric, MaskedMatrix):
+            metric = symmetric_matrix("metric", metric, self.n_features)
+        if is_sparse(self.pairs.features) and not isinstance(metric, MaskedMatrix):
+            metric = MaskedMatrix.of_sparse("metric", csr_array(metric), self.n_features)
         return PairPoint(self, DeferredMatrix(lambda: metric))
 
     def conic_bytes(self) -> float:
@@ -124,7 +142,11 @@ class PairObjective(Objective, Generic[LossT]):
 
     def squares(self) -> Iterator[FloatArray]:
         """Yield ``‖d_p‖²`` for the pairs of each block."""
-        return self.pairs.products(self.pairs.features, self.pairs.features)
+        features = self.pairs.features
+        if not self.is_wide:
+            return self.pairs.products(features, features)
+        identity = MaskedMatrix.of_diagonal(np.ones(self.n_features))
+        return self.pairs.products(*direction_of(identity).factors(features))
 
     @property
     def has_many_pairs(self) -> bool:
@@ -133,7 +155,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
         """Return the objective of a subsample; None where samples are few, or without `draw`."""
-        n_samples = len(self.pairs.features)
+        n_samples = self.pairs.features.shape[0]
         if not self.has_many_pairs or n_samples < _GROWTH * _SMALLEST:
             return None
         size = _SMALLEST
@@ -147,7 +169,7 @@ class PairObjective(Objective, Generic[LossT]):
         if not self.has_many_pairs:
             return None
         least, most = _MODEL_SAMPLES
-        size = min(max(least, int(_MODEL_SHARE * len(self.pairs.features))), most)
+        size = min(max(least, int(_MODEL_SHARE * self.pairs.features.shape[0])), most)
         return self._drawn(size // self.pairs.orders)
 
     def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
@@ -213,7 +235,8 @@ class PairPoint(Point):
     """An objective of pairs at one metric.
 
     After a step along a line the distances are known, with their round-off and the number of steps
-    since they were computed.
+    since they were computed. Points that come from each other by steps share what is known of the
+    best pairs of features (`ScatterMatrix.screened`).
     """
 
     def __init__(
@@ -223,6 +246,7 @@ class PairPoint(Point):
         distances: PairValues | None = None,
         round_off: DistanceRoundOff | None = None,
         moves: int = 0,
+        screened: dict[object, Any] | None = None,
     ) -> None:
         self.objective = objective
         self._metric = metric
@@ -230,19 +254,26 @@ class PairPoint(Point):
         known = distances or objective.pair_values(self._compute_distances)
         self.sum = LossSum(objective.loss, self._pairs, known, objective.pair_values)
         self._is_single_pass = distances is None and objective.is_single_pass
+        self._is_single_pass &= not objective.is_wide
         self._round_off = round_off
         self._moves = moves
         self._last_line: LossLine | None = None
         self._last_width = 0
         self._last_slopes: tuple[Atoms, FloatArray] | None = None
         self._entries: MaskedMatrix | None = None
+        self._screened = {} if screened is None else screened
 
     @property
     def metric(self) -> FloatArray:
         return self._metric.dense()
 
+    @property
+    def known_metric(self) -> Symmetric:
+        return self._metric.known()
+
     def _compute_distances(self) -> Iterator[FloatArray]:
-        distances = self._pairs.products(*DenseDirection(self.metric).factors(self._pairs.features))
+        factors = direction_of(self.known_metric).factors(self._pairs.features)
+        distances = self._pairs.products(*factors)
         return less(distances, self.objective.log_weights)
 
     @cached_property
@@ -270,7 +301,28 @@ class PairPoint(Point):
         return self._pairs.scatter(self.sum.coefficients)
 
     @cached_property
+    def _scattered(self) -> ScatterMatrix:
+        """The gradient in units of ``exp(shift)``, without its entries."""
+        sign = self.objective.loss.sign
+        laplacian = sign * self._pairs.laplacian(self.sum.coefficients)
+        return ScatterMatrix(self._pairs.features, laplacian, sign < 0)
+
+    def scattered_gradient(self) -> ScatterMatrix | None:
+        if not (self.objective.is_wide and isinstance(self.known_metric, MaskedMatrix)):
+            return None
+        return self._scaled_scatter
+
+    @cached_property
+    def _scaled_scatter(self) -> ScatterMatrix:
+        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
+            scaled = self._scattered.scaled(self.sum.scale)
+        scaled.screened = self._screened
+        return scaled
+
+    @cached_property
     def _gradient(self) -> FloatArray:
+        if is_sparse(self._pairs.features):
+            return read_only(self._scaled_scatter.dense())
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
             gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
         return read_only(gradient)
@@ -290,6 +342,10 @@ class PairPoint(Point):
 
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         size = self.objective.n_features
+        if self.scattered_gradient() is not None:
+            if len(edges[0]):
+                return self._scaled_scatter.under(edges)
+            return MaskedMatrix(self._scaled_scatter.diagonal(), np.zeros(0), edges)
         is_known = "_gradient" in vars(self) or self._is_single_pass
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
             return MaskedMatrix.of(self._gradient, edges)
@@ -355,18 +411,18 @@ class PairPoint(Point):
         if (
             not objective.keeps_pairs
             or self._moves >= _MOVES_BEFORE_REFRESH
-            or (self.estimates_curvature and not is_followed)  # one pass gives all that is needed
+            # One pass gives all that is needed.
+            or (self.estimates_curvature and not is_followed and not objective.is_wide)
         ):
-            return PairPoint(objective, metric)
+            return PairPoint(objective, metric, screened=self._screened)
         if line is not None and is_followed:
             width, distances = self._last_width, partial(line.distances, gamma)
         else:
             left, right = direction.factors(self._pairs.features)
             width, distances = left.shape[1], partial(self._moved_distances, gamma * left, right)
         round_off = self.distance_round_off.moved(direction, gamma, width)
-        return PairPoint(
-            objective, metric, objective.pair_values(distances), round_off, self._moves + 1
-        )
+        kept = objective.pair_values(distances)
+        return PairPoint(objective, metric, kept, round_off, self._moves + 1, self._screened)
 
     def _moved_distances(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         changes = self._pairs.products(left, right)
@@ -426,9 +482,14 @@ class PairPoint(Point):
         if not self.objective.log_convex:
             return None
         known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
-        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
+        if known is not None:
+            diagonal = known.on_diagonal
+        elif self.scattered_gradient() is not None:
+            diagonal = -self._scattered.diagonal()
+        else:
+            diagonal = np.diagonal(self.scatter)
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
-        return _underflow(self._pairs.features, self.metric, self.total, steepest, size)
+        return _underflow(self._pairs.features, self.known_metric, self.total, steepest, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,23 +521,23 @@ class ExponentialLogarithm(Derivatives):
 
 
 def _underflow(
-    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
+    features: Samples, metric: Symmetric, total: Total, steepest: float, size: float
 ) -> str | None:
     """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
 
     The largest entry of the gradient, and the size of its terms, are in the unit of the total.
     """
-    largest = float(np.abs(features).max())
+    largest = max(float(features.max()), -float(features.min()))
     if largest == 0:
         return "all samples coincide: the gradient is 0, and no metric tells them apart"
     is_small = steepest <= _NOISE * size
-    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
+    is_flat = steepest * trace(metric) <= _NOISE * total.scaled
     is_lost = steepest * total.scale <= _LEAST_GRADIENT
     if total.value > 0 and not (is_small and is_flat) and not is_lost:
         return None
     # The root mean squared distance of samples, in units in which squares stay within float64.
-    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum(axis=1).mean()))
-    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
+    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum()) / features.shape[0])
+    unit = float(np.abs(metric.diagonal()).mean()) or 1.0
     factor = 1 / (spread * math.sqrt(unit))
     what = "the objective" if total.value == 0 else "the gradient of the objective"
     advice = (

@@ -19,7 +19,8 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
+from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
@@ -129,6 +130,15 @@ class Point(Derivatives, Protocol):
         The sentence says why, and what to do: an objective that has underflowed says by which
         factor to rescale the features. A gradient of zero at a minimiser is no such case.
         """
+
+    @property
+    def known_metric(self) -> Symmetric:
+        """The metric as it is kept: as an array, or of many features as a `MaskedMatrix`."""
+        return self.metric
+
+    def scattered_gradient(self) -> ScatterMatrix | None:
+        """Return ``∇Q(M)`` without its entries where there are many features, else None."""
+        return None
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: lower bounds are lowered by that much."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gdaopt.linalg.directions import DeferredMatrix, Direction
+from gdaopt.linalg.masked import magnitude_form
 from gdaopt.support.validation import FloatArray
 
 __all__ = [
@@ -103,10 +104,10 @@ class DistanceRoundOff:
     def of_metric(cls, metric: DeferredMatrix, n_features: int) -> DistanceRoundOff:
         """Return the round-off of distances computed by products with a K×K metric."""
 
-        def forms() -> FloatArray:
-            sizes = np.abs(metric.dense())
-            sizes *= _factor_roundings(n_features, n_features)
-            return sizes
+        def forms() -> Any:
+            factor = _factor_roundings(n_features, n_features)
+            known: Any = metric.known()
+            return abs(known) * factor
 
         return cls(n_features, DeferredMatrix(forms))
 
@@ -114,14 +115,17 @@ class DistanceRoundOff:
         """Return the round-off after a step along a direction of `n_factors` factors."""
         length = _factor_roundings(self.n_features, n_factors) * abs(gamma)
         # Of most points, trial steps, nobody asks.
-        forms = DeferredMatrix(lambda: direction.magnitude().added_to(self.forms.dense(), length))
+        forms = DeferredMatrix(lambda: self.forms.moved(direction.magnitude(), length).known())
         return DistanceRoundOff(self.n_features, forms, self.additions + n_factors + 2)
 
     def form(self, sizes: FloatArray) -> float:
         """Return ``s'Rs`` for magnitudes s of samples, shape (K,)."""
         # No partial sum was larger than the sum of all magnitudes.
         share = 1 + self.additions / _factor_roundings(self.n_features, 0)
-        return share * float(sizes @ self.forms.dense() @ sizes)
+        forms = self.forms.known()
+        if isinstance(forms, np.ndarray):
+            return share * float(sizes @ forms @ sizes)
+        return share * magnitude_form(forms, sizes)
 
 
 def _factor_roundings(n_features: int, n_factors: int) -> int:

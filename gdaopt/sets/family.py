@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.linalg.masked import Symmetric, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
@@ -138,11 +138,11 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
+    def entry_violations(self, beyond_base: Symmetric, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""
         return []
 
-    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
+    def with_feasible_entries(self, beyond_base: MatrixT) -> MatrixT:
         """Return the nearest matrix that keeps the conditions on single entries."""
         return beyond_base
 
@@ -178,7 +178,7 @@ class AtomFamily(ABC):
             beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
         )
 
-    def comparison(self, beyond_base: FloatArray) -> FloatArray:
+    def comparison(self, beyond_base: Any) -> Any:
         """Return the matrix that is positive semidefinite if N is in the cone, entries apart."""
         return beyond_base
 

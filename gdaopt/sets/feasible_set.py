@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.atoms import Atoms, MatrixT
+from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD, n_components
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, is_finite, like, trace
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
@@ -141,13 +141,38 @@ class FeasibleSet(ABC):
         fixed = self.fixed_part(n_features)
         return base if fixed is None else base + fixed
 
+    @property
+    def has_fixed_part(self) -> bool:
+        """Whether every member contains more than ``ρI``."""
+        return type(self).fixed_part is not FeasibleSet.fixed_part
+
+    def base_like(self, pattern: Symmetric) -> Any:
+        """Return B: as an array, or under the mask of a masked matrix."""
+        size = len(pattern)
+        if self.has_fixed_part or not isinstance(pattern, MaskedMatrix):
+            return like(pattern, self.base(size))
+        rho, edges = np.full(size, self.min_eigenvalue), pattern.edges
+        return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
+
     def budget(self, n_features: int) -> float:
         """Return ``τ = C - tr B``, the largest sum that the weights of the atoms may have."""
-        return self._bound_beyond(self.fixed_part(n_features)) - n_features * self.min_eigenvalue
+        fixed = self.fixed_part(n_features) if self.has_fixed_part else None
+        return self._bound_beyond(fixed) - n_features * self.min_eigenvalue
 
     def _bound_beyond(self, fixed: FloatArray | None) -> float:
         """Return the trace bound less the trace of the fixed part."""
         return self.trace_bound if fixed is None else self.trace_bound - float(np.trace(fixed))
+
+    def of_features(self, features: IndexArray, n_features: int) -> Self:
+        """Return the set of the blocks of some features of members that are ρI outside of them."""
+        changed: dict[str, Any] = {
+            "trace_bound": self.trace_bound - (n_features - len(features)) * self.min_eigenvalue
+        }
+        colors = getattr(self, "colors", None)
+        if colors is not None:
+            changed["colors"] = np.array(colors)[features]
+        found: Self = replace(cast(Any, self), **changed)
+        return found
 
     def check_size(self, n_features: int) -> None:
         """Raise InvalidInputError when no K×K metric fits, or only a single one.
@@ -179,19 +204,20 @@ class FeasibleSet(ABC):
         """
         return not self.violations(metric)
 
-    def violations(self, metric: FloatArray) -> tuple[str, ...]:
+    def violations(self, metric: Symmetric) -> tuple[str, ...]:
         """Return a sentence for each condition that `metric` breaks; none for a member."""
-        metric = as_symmetric("metric", metric)
+        if not isinstance(metric, MaskedMatrix):
+            metric = as_symmetric("metric", metric)
         self.family.check_size(len(metric))
-        fixed, where = self.fixed_part(len(metric)), ""
-        trace_bound = self._bound_beyond(fixed)
+        fixed = self.fixed_part(len(metric)) if self.has_fixed_part else None
+        trace_bound, where = self._bound_beyond(fixed), ""
         if fixed is not None:
-            metric, where = metric - fixed, "without the fixed part of the set: "
+            metric, where = dense(metric) - fixed, "without the fixed part of the set: "
         unit = self.trace_bound  # of the round-off that is allowed
         found = self.family.entry_violations(metric, _ENTRY_SLACK * unit / len(metric))
-        trace = float(np.trace(metric))
-        if trace > trace_bound + _TRACE_SLACK * unit:
-            found.append(f"trace {trace:.6g} exceeds the bound {trace_bound:g}")
+        total = trace(metric)
+        if total > trace_bound + _TRACE_SLACK * unit:
+            found.append(f"trace {total:.6g} exceeds the bound {trace_bound:g}")
         least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
         judged = self.family.comparison(metric)
         if not is_at_least(judged, least):
@@ -203,7 +229,7 @@ class FeasibleSet(ABC):
                 )
         return tuple(where + sentence for sentence in found)
 
-    def made_feasible(self, metric: FloatArray) -> FloatArray:
+    def made_feasible(self, metric: MatrixT) -> MatrixT:
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `contains` allows them: a saved result,
@@ -224,21 +250,23 @@ class FeasibleSet(ABC):
         the share t of the inner point that makes both conditions hold has a closed form.
         """
         size = len(metric)
-        fixed = self.fixed_part(size)
+        fixed = self.fixed_part(size) if self.has_fixed_part else None
         trace_bound = self._bound_beyond(fixed)
-        beyond = self.family.with_feasible_entries(metric if fixed is None else metric - fixed)
-        inner = self.min_eigenvalue * np.eye(size)
-        inner[np.diag_indices(size)] += self.budget(size) / (2 * size)
+        whole: Any = metric
+        beyond: Any = self.family.with_feasible_entries(whole if fixed is None else whole - fixed)
+        least = np.full(size, self.min_eigenvalue + self.budget(size) / (2 * size))
+        is_masked = isinstance(metric, MaskedMatrix)
+        inner: Any = MaskedMatrix.of_diagonal(least) if is_masked else np.diag(least)
         share = 0.0
         smallest = smallest_eigenvalue(self.family.comparison(beyond))
         if smallest < self.min_eigenvalue:
             gain = smallest_eigenvalue(inner) - smallest
             share = (self.min_eigenvalue - smallest) / gain
-        trace = float(np.trace(beyond))
-        if trace > trace_bound:
-            share = max(share, (trace - trace_bound) / (trace - float(np.trace(inner))))
-        result: FloatArray = (1 - share) * beyond + share * inner if share > 0 else beyond
-        return result if fixed is None else fixed + result
+        total = trace(beyond)
+        if total > trace_bound:
+            share = max(share, (total - trace_bound) / (total - trace(inner)))
+        result: MatrixT = (1 - share) * beyond + share * inner if share > 0 else beyond
+        return result if fixed is None else cast(MatrixT, fixed + cast(FloatArray, result))
 
     def projected(
         self,
@@ -310,13 +338,16 @@ class FeasibleSet(ABC):
         """Return the weight above which an edge counts: 1e-9 of C/K."""
         return EDGE_THRESHOLD * self.trace_bound / n_features
 
-    def n_components(self, metric: FloatArray) -> int:
+    def n_components(self, metric: Symmetric) -> int:
         """Return the number of components of the graph of the edges that count."""
         return n_components(comparison_matrix(metric), self.edge_threshold(len(metric)))
 
-    def n_edges(self, metric: FloatArray) -> int:
+    def n_edges(self, metric: Symmetric) -> int:
         """Return the number of edges that count, of either sign."""
-        weights = np.abs(metric[np.triu_indices(len(metric), 1)])
+        if isinstance(metric, MaskedMatrix):
+            weights = np.abs(metric.on_edges)
+        else:
+            weights = np.abs(dense(metric)[np.triu_indices(len(metric), 1)])
         return int(np.count_nonzero(weights > self.edge_threshold(len(metric))))
 
     # --- atoms --------------------------------------------------------------------------------
@@ -336,7 +367,7 @@ class FeasibleSet(ABC):
             When G holds NaN or infinite values.
         """
         if not is_finite(gradient):
-            if not isinstance(gradient, MaskedMatrix):
+            if isinstance(gradient, np.ndarray):
                 finite_array("gradient", gradient, ndim=2)  # raises, and says where
             raise InvalidInputError("gradient holds values that are not finite")
         return self.family.best_atoms(gradient, count, guess)

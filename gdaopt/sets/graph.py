@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -93,7 +93,8 @@ class GraphMetrics(FeasibleSet):
     def check_path(self, n_features: int, weight: float, name: str) -> None:
         """Refuse a weight of a path's edges, called `name`, that leaves no budget or no path."""
         self.check_connected(n_features, weight, name)
-        needed = float(np.trace(replace(self, path_weight=weight).base(n_features)))
+        n_edges = len(self._forest(n_features)[0])
+        needed = n_features * self.min_eigenvalue + 2 * weight * n_edges
         if self.trace_bound <= needed:
             raise InvalidInputError(
                 f"{name} {weight:g} leaves no budget: {n_features - 1} edges of that weight need a "
@@ -116,6 +117,11 @@ class GraphMetrics(FeasibleSet):
     def _forest(self, n_features: int) -> Edges:
         """Return the path of all features, or the spanning forest of the mask."""
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
+
+    @property
+    def has_fixed_part(self) -> bool:
+        """Whether the set contains a path."""
+        return self.path_weight > 0
 
     def fixed_part(self, n_features: int) -> FloatArray | None:
         if self.path_weight == 0:

@@ -85,6 +85,11 @@ class SignedGraphMetrics(FeasibleSet):
     def family(self) -> TwoSparseAtoms:
         return TwoSparseAtoms(self.edges, self.colors)
 
+    @property
+    def has_fixed_part(self) -> bool:
+        """Whether the set contains a path."""
+        return self.path_weight > 0
+
     def fixed_part(self, n_features: int) -> FloatArray | None:
         path = self.unsigned.fixed_part(n_features)
         return None if path is None else self._flipped(path)

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, least_pair_price, pair_atoms
-from gdaopt.linalg.entries import Edges, IndexArray, all_edges, entries_of, matrix_of, placement
+from gdaopt.linalg.atoms import (
+    Atoms,
+    MatrixT,
+    best_pairs,
+    decomposition,
+    least_pair_price,
+    pair_atoms,
+)
+from gdaopt.linalg.entries import (
+    Edges,
+    IndexArray,
+    all_edges,
+    entries_of,
+    matrix_of,
+    no_edges,
+    placement,
+)
 from gdaopt.linalg.gershgorin import align, comparison_matrix
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
+from gdaopt.linalg.scatter import ScatterMatrix
+from gdaopt.linalg.screening import best_screened
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -66,6 +84,8 @@ class TwoSparseAtoms(AtomFamily):
 
     def _leaves_out(self, n_features: int) -> bool:
         """Whether the mask leaves out a pair."""
+        if self._mask is None:
+            return False
         return len(self.edges_of(n_features)[0]) < n_features * (n_features - 1) // 2
 
     # --- signs ---------------------------------------------------------------------------------
@@ -92,6 +112,13 @@ class TwoSparseAtoms(AtomFamily):
         if self._signs.ndim == 0:
             return np.full(len(edges[0]), float(self._signs))
         return self._colors[edges[0]] * self._colors[edges[1]]
+
+    def _of_graph(self, entries: FloatArray, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return ``s G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
+        if not self._colors.ndim:
+            return entries if self._colors else np.abs(entries)
+        signs = self._colors[rows] * self._colors[columns]
+        return np.where(signs, signs * entries, np.abs(entries))
 
     def with_signs(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
         """Return the variables that programs have for pairs: indices of pairs, and signs in M.
@@ -128,6 +155,7 @@ class TwoSparseAtoms(AtomFamily):
         if isinstance(gradient, MaskedMatrix):
             on_edges, signs = gradient.on_edges, self.signs_of(gradient.edges)
             return replace(gradient, on_edges=np.where(signs, signs * on_edges, np.abs(on_edges)))
+        gradient = dense(gradient)
         changed: FloatArray = np.abs(gradient)
         if self._signs.ndim:
             np.multiply(self._signs, gradient, out=changed, where=self._signs != 0)
@@ -137,35 +165,56 @@ class TwoSparseAtoms(AtomFamily):
     # --- atoms ---------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> Symmetric:
-        size = len(point.metric)
-        if not self._leaves_out(size):
-            return super().gradient_at(point)
-        return point.gradient_entries(self.edges_of(size))
+        if self._leaves_out(size := len(point.known_metric)):
+            return point.gradient_entries(self.edges_of(size))
+        found = point.scattered_gradient()
+        return super().gradient_at(point) if found is None else found
 
     def best_atoms(
         self,
         gradient: Symmetric,
         count: int = 1,
-        guess: Atoms | None = None,  # noqa: ARG002 (closed form)
+        guess: Atoms | None = None,
     ) -> PricedAtoms:
         """Return the best atoms ("Theorem: exact linear minimisation oracle").
 
-        That takes O(K²), or O(K + n) for a mask of n pairs.
+        That takes O(K²), or O(K + n) for a mask of n pairs. Of the gradient of many features only
+        atoms that are better than the worst of the guess are looked for, by screened prices.
         """
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        edges = self.edges_of(len(gradient))
-        rows, columns, pair_prices = best_pairs(self.as_of_graph(gradient), count, edges)
+        if isinstance(gradient, ScatterMatrix) and self._leaves_out(len(gradient)):
+            gradient = gradient.under(self.edges_of(len(gradient)))
+        if isinstance(gradient, ScatterMatrix):
+            found = self._best_screened(gradient, count, guess)
+        else:
+            edges = self.edges_of(len(gradient))
+            found = best_pairs(self.as_of_graph(gradient), count, edges)
+        rows, columns, pair_prices = found
         atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
         prices = np.concatenate([diagonal[single], pair_prices])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(atoms[best], prices[best])
 
+    def _best_screened(
+        self, gradient: ScatterMatrix, count: int, guess: Atoms | None
+    ) -> tuple[IndexArray, IndexArray, FloatArray]:
+        """Return the best pairs, and their prices."""
+        pairs, worst = no_edges(), np.inf
+        if guess is not None:
+            rows, columns = np.sort(guess.support[(guess.values != 0).all(axis=1)], axis=1).T
+            pairs, worst = (rows, columns), float(guess.quadratic_forms(gradient).max())
+        known = gradient.screened
+        found, known[self] = best_screened(
+            gradient, count, pairs, self._of_graph, worst, known.get(self)
+        )
+        return found
+
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have."""
         of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
-        if own <= of_gradient:
+        if own <= of_gradient or isinstance(gradient, ScatterMatrix):
             return price - of_gradient - own
         # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
@@ -184,11 +233,14 @@ class TwoSparseAtoms(AtomFamily):
 
     # --- the matrices of the cone ----------------------------------------------------------------
 
-    def comparison(self, beyond_base: FloatArray) -> FloatArray:
+    def comparison(self, beyond_base: Any) -> Any:
         return comparison_matrix(beyond_base) if self._some_are_free else beyond_base
 
-    def entry_violations(self, beyond_base: FloatArray, slack: float) -> list[str]:
+    def entry_violations(self, beyond_base: Symmetric, slack: float) -> list[str]:
         """Return a sentence on the largest wrong sign, and on the largest outside of the mask."""
+        if isinstance(beyond_base, MaskedMatrix):
+            return self._masked_violations(beyond_base, slack)
+        assert isinstance(beyond_base, np.ndarray)
         wrong = self._flips(beyond_base) * beyond_base
         np.fill_diagonal(wrong, 0.0)
         breaches = {"": wrong}
@@ -207,8 +259,32 @@ class TwoSparseAtoms(AtomFamily):
                 found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
         return found
 
-    def with_feasible_entries(self, beyond_base: FloatArray) -> FloatArray:
+    def _masked_violations(self, beyond_base: MaskedMatrix, slack: float) -> list[str]:
+        (rows, columns), entries = beyond_base.edges, beyond_base.on_edges
+        is_outside = np.zeros(len(entries), dtype=bool)
+        if self._leaves_out(len(beyond_base)):
+            allowed = np.column_stack(self.edges_of(len(beyond_base))) @ [len(beyond_base), 1]
+            is_outside = ~np.isin(rows * len(beyond_base) + columns, allowed)
+        found = []
+        for what, sizes in (
+            ("", self.signs_of(beyond_base.edges) * entries),
+            ("not among the edges", np.where(is_outside, np.abs(entries), 0.0)),
+        ):
+            if sizes.max(initial=0.0) > slack:
+                worst = int(sizes.argmax())
+                i, j, entry = rows[worst], columns[worst], entries[worst]
+                what = what or ("positive" if entry > 0 else "negative")
+                found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
+        return found
+
+    def with_feasible_entries(self, beyond_base: MatrixT) -> MatrixT:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
+        if isinstance(beyond_base, MaskedMatrix):
+            signs = self.signs_of(beyond_base.edges)
+            wrong = signs * beyond_base.on_edges > 0
+            kept = np.where(wrong, 0.0, beyond_base.on_edges)
+            return cast(MatrixT, replace(beyond_base, on_edges=kept))
+        assert isinstance(beyond_base, np.ndarray)
         flips = self._flips(beyond_base)
         feasible = np.minimum(flips * beyond_base, 0.0)
         if self._leaves_out(len(beyond_base)):
@@ -216,7 +292,7 @@ class TwoSparseAtoms(AtomFamily):
             feasible = matrix_of(entries_of(feasible, edges), len(beyond_base), edges)
         feasible *= flips
         np.fill_diagonal(feasible, np.diagonal(beyond_base))
-        return feasible
+        return cast(MatrixT, feasible)
 
     def projected(
         self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None

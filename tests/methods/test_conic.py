@@ -11,6 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
+from gdaopt.support import memory
 from gdaopt.support.validation import FloatArray
 from tests.methods.certified_cases import (
     assert_same_optimum,
@@ -120,7 +121,7 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conic, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
 
 
 @pytest.mark.parametrize("method", ["sdp", "socp"])
@@ -149,4 +150,4 @@ def test_estimates_grow_with_the_program() -> None:
     assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
     few, many = (small(5, n).objective.conic_bytes() for n in (20, 40))
     assert many > 2 * few
-    assert 0 < conic.free_memory() < 1e15
+    assert 0 < memory.free_memory() < 1e15

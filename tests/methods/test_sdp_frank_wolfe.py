@@ -11,7 +11,7 @@ import pytest
 from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 
 import gdaopt as gda
-from gdaopt.methods import conic
+from gdaopt.support import memory
 from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import HULLS, Nearest, set_of, synthetic
 
@@ -118,7 +118,7 @@ def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conic, "free_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
     with pytest.raises(
         gda.errors.InvalidInputError, match=r"semidefinite program would need about .* GB"
     ):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from itertools import repeat
 from typing import Any, Protocol, Self
 
@@ -12,13 +14,17 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.samples import Samples, by_columns, is_sparse, squared_columns
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["Changes", "Coefficients", "Indices", "Pairs", "less"]
+__all__ = ["MOST_DENSE", "Changes", "Coefficients", "Indices", "Pairs", "less"]
 
 Indices = npt.NDArray[np.intp]
+
+MOST_DENSE = 1000
+"""With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 Coefficients = Callable[[], Iterator[FloatArray]]
 """Returns an iterator over a number of each pair, block by block, anew at each call.
@@ -47,15 +53,16 @@ class Pairs(ABC):
 
     Parameters
     ----------
-    features : ndarray of shape (N, K)
+    features : ndarray or csr_array of shape (N, K)
         Samples.
     order : ndarray of int, shape (N,), optional
         The order in which the samples are kept.
 
     Attributes
     ----------
-    features : ndarray of shape (N, K)
+    features : ndarray or csc_array of shape (N, K)
         The samples X in that order, read-only and centred: differences stay, cancellation shrinks.
+        Sparse samples are kept by columns, and are not centred.
         All arrays with one row a sample that the methods take are in this order.
     n_pairs : int
         How many numbers all blocks have together.
@@ -65,17 +72,40 @@ class Pairs(ABC):
         The error of a weight, in units of u, beside the round-off of its logarithm.
     """
 
+    features: Any  # an array, or a sparse one
     n_pairs: int
     orders = 1
     weight_roundings: float = 0.0
 
-    def __init__(self, features: FloatArray, order: Indices | None = None) -> None:
+    def __init__(self, features: Samples, order: Indices | None = None) -> None:
+        if is_sparse(features):  # differences need no centre
+            self.features = by_columns(features if order is None else features[order])
+            self._centre = np.zeros(features.shape[1])
+            return
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
-        centre = offsets.mean(axis=0)
-        kept = slice(None) if order is None else order
-        self.features = read_only(np.ascontiguousarray((offsets - centre)[kept]))
+        self._centre = offsets.mean(axis=0)
+        offsets -= self._centre
+        kept = offsets if order is None else offsets[order]
+        self.features = read_only(np.ascontiguousarray(kept))
+
+    def of_features(self, features: Indices) -> Self:
+        """Return the same pairs of samples of some of the features."""
+        found = copy(self)
+        found.features, found._centre = self.features[:, features], self._centre[features]
+        vars(found).pop("_squares", None)
+        return found
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are so many features, or sparse samples, that nothing is K×K."""
+        n_samples, n_features = self.features.shape
+        return is_sparse(self.features) or n_features > max(MOST_DENSE, n_samples)
+
+    @cached_property
+    def _squares(self) -> FloatArray:
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
-        self._squares = (np.abs(self.features) + np.abs(centre) / 4) ** 2
+        squares: FloatArray = (np.abs(self.features) + np.abs(self._centre) / 4) ** 2
+        return squares
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -132,6 +162,10 @@ class Pairs(ABC):
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
 
     @abstractmethod
+    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
+
+    @abstractmethod
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
@@ -168,9 +202,11 @@ class Pairs(ABC):
         y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
         `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
         """
-        degrees = np.zeros(len(self.features))
+        degrees = np.zeros(self.features.shape[0])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             self.add_degrees(degrees, block, p)
+        if self.is_wide:
+            return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
         sizes: FloatArray = degrees @ self._squares
         return sizes
 

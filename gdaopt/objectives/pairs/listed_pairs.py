@@ -67,7 +67,8 @@ class ListedPairs(Pairs):
         self._group = group
 
     def blocks(self) -> Iterator[Block]:
-        step = self._in_groups(_BLOCK_ENTRIES // int(self.features.shape[1]))
+        width = min(self.features.shape)  # of wide samples no difference is written out
+        step = self._in_groups(_BLOCK_ENTRIES // int(width))
         for start in range(0, self.n_pairs, step):
             check_time()
             yield Block(slice(start, min(start + step, self.n_pairs)))
@@ -113,6 +114,16 @@ class ListedPairs(Pairs):
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
 
+    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        n_samples = self.features.shape[0]
+        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
+        for block, p in zip(self.blocks(), coefficients, strict=True):
+            self.add_degrees(degrees, block, p)
+            np.subtract.at(weights, self.samples(block), p)
+        weights += weights.T
+        weights.flat[:: n_samples + 1] += degrees
+        return weights
+
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
@@ -145,7 +156,7 @@ class ListedPairs(Pairs):
     def moments(
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
-        degrees = np.zeros(len(self.features))
+        degrees = np.zeros(self.features.shape[0])
 
         def counted() -> Iterator[FloatArray]:
             for block, p in zip(self.blocks(), coefficients(), strict=True):

@@ -168,7 +168,7 @@ class RectanglePairs(Pairs):
         def add_near(left: FloatArray, right: FloatArray) -> None:
             np.add(near, left.T @ right, out=near)
 
-        half = self.features.T @ self._half_scatter(coefficients, add_near)
+        half: FloatArray = self.features.T @ self._half_scatter(coefficients, add_near)
         half += near / 2  # of products that BLAS does not round alike on both sides
         return half + half.T
 
@@ -176,7 +176,7 @@ class RectanglePairs(Pairs):
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
         size = self.features.shape[1]
-        degrees, magnitudes = np.zeros((2, len(self.features)))
+        degrees, magnitudes = np.zeros((2, self.features.shape[0]))
         products = np.zeros((size, size))
         for block, p in zip(self.blocks(), coefficients(), strict=True):
             products += self.features[block.rows].T @ (p @ self.features[block.columns])
@@ -230,7 +230,7 @@ class RectanglePairs(Pairs):
         `add_near` gets matrices A and B of each, with its scatter as the sum of all ``A'B``.
         """
         # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
-        degrees = np.zeros(len(self.features))
+        degrees = np.zeros(self.features.shape[0])
         products = np.zeros_like(self.features)
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
@@ -245,13 +245,23 @@ class RectanglePairs(Pairs):
         half: FloatArray = self.features * (degrees / 2)[:, None] - products
         return half
 
+    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        n_samples = self.features.shape[0]
+        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
+        for block, p in zip(self.blocks(), coefficients, strict=True):
+            self.add_degrees(degrees, block, p)
+            weights[block.rows, block.columns] -= p
+        weights += weights.T
+        weights.flat[:: n_samples + 1] += degrees
+        return weights
+
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         degrees[block.rows] += p.sum(axis=1)
         degrees[block.columns] += p.sum(axis=0)
 
     @property
     def scatter_roundings(self) -> int:
-        return 2 * len(self.features) + 16  # two sums over the samples
+        return 2 * int(self.features.shape[0]) + 16  # two sums over the samples
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None

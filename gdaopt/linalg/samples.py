@@ -1,0 +1,98 @@
+"""Samples as dense arrays of shape (N, K), or as sparse ones in columns, of which no copy is dense.
+
+With many features nothing of shape K×K is computed, and little of shape N×K: sums over the features
+go through runs of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csc_array
+
+from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
+
+__all__ = [
+    "Samples",
+    "by_columns",
+    "column_runs",
+    "columns_of",
+    "gram_matrix",
+    "is_sparse",
+    "products_of",
+    "squared_columns",
+]
+
+Samples = Any
+"""An array of shape (N, K), or a `scipy.sparse.csc_array` of that shape."""
+
+_RUN_ENTRIES = 2**18  # of the columns that are gone through at a time: 2 MB
+
+
+def is_sparse(samples: Samples) -> bool:
+    """Say whether samples are sparse."""
+    return bool(sparse.issparse(samples))
+
+
+def column_runs(samples: Samples) -> Iterator[slice]:
+    """Yield runs of columns whose dense entries stay in cache."""
+    n_samples, size = samples.shape
+    step = max(1, _RUN_ENTRIES // n_samples)
+    for start in range(0, size, step):
+        check_time()
+        yield slice(start, min(start + step, size))
+
+
+def columns_of(samples: Samples, index: slice | npt.NDArray[np.intp]) -> FloatArray:
+    """Return some columns as a dense array."""
+    found: Any = samples[:, index]
+    array: FloatArray = found.toarray() if is_sparse(found) else found
+    return array
+
+
+def products_of(matrix: FloatArray, columns: Samples) -> FloatArray:
+    """Return ``A X`` for an N×N matrix A and dense or sparse columns of samples."""
+    found: FloatArray = (columns.T @ matrix.T).T if is_sparse(columns) else matrix @ columns
+    return found
+
+
+def squared_columns(samples: Samples, weights: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return ``Σ_n w_n (|x_nk| + c_k)²`` for each feature k, for w ≥ 0."""
+    if is_sparse(samples):
+        return np.asarray(weights @ samples.power(2))
+    sums = np.empty(samples.shape[1])
+    for run in column_runs(samples):
+        sizes = np.abs(samples[:, run])
+        sizes += centre[run]
+        sizes *= sizes
+        sums[run] = weights @ sizes
+    return sums
+
+
+def gram_matrix(samples: Samples, metric: MaskedMatrix) -> FloatArray:
+    """Return ``X M X'``, N×N and exactly symmetric."""
+    if is_sparse(samples):
+        product = (samples @ (metric.sparse() @ samples.T)).toarray()
+        return np.asarray((product + product.T) / 2)
+    gram = np.zeros((len(samples), len(samples)))
+    for run in column_runs(samples):
+        part = samples[:, run]
+        gram += (part * metric.on_diagonal[run]) @ part.T
+    rows, columns = metric.edges
+    if len(rows):
+        gram += 2 * (samples[:, rows] * metric.on_edges) @ samples[:, columns].T
+    return (gram + gram.T) / 2
+
+
+def by_columns(samples: Any) -> csc_array:
+    """Return sparse samples by columns, in float64, without stored zeros and duplicates."""
+    found = csc_array(samples, dtype=np.float64, copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found

@@ -1,0 +1,149 @@
+"""The gradient of an objective of pairs of samples, without its K×K entries.
+
+It is ``G = X'SX``: S is minus or plus the Laplacian of a graph on the N samples, whose edges are
+the pairs, weighted by the derivatives of the objective by their distances. Single entries and
+blocks of entries are cheap, and the diagonal bounds the prices of all pairs of features
+("Proposition: screened prices").
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.masked import ImplicitMatrix, MaskedMatrix
+from gdaopt.linalg.samples import (
+    Samples,
+    column_runs,
+    columns_of,
+    gram_matrix,
+    is_sparse,
+    products_of,
+)
+from gdaopt.support import validation
+from gdaopt.support.memory import check_fits
+from gdaopt.support.validation import FloatArray
+
+__all__ = ["ScatterMatrix"]
+
+_GATHERED = 2**18  # entries that are gathered at a time
+
+
+class ScatterMatrix(ImplicitMatrix):
+    """``G = X'SX`` for samples X and a symmetric N×N matrix S.
+
+    Parameters
+    ----------
+    samples : ndarray or csc_array of shape (N, K)
+        X.
+    laplacian : ndarray of shape (N, N)
+        S.
+    is_negative : bool, optional
+        Whether -S is known to be positive semidefinite.
+
+    Examples
+    --------
+    >>> G = ScatterMatrix(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[-1.0, 1.0], [1.0, -1.0]]))
+    >>> G.diagonal(), G[np.array([0]), np.array([1])], G.least_eigenvalues
+    (array([-4., -1.]), array([2.]), array([4., 1.]))
+    """
+
+    def __init__(self, samples: Samples, laplacian: FloatArray, is_negative: bool = False) -> None:
+        self.samples = samples
+        self._laplacian = laplacian
+        self._is_negative = is_negative
+        self.n_priced = 0  # entries that were computed to find the best pairs
+        self.screened: dict[object, Any] = {}  # what is known of the best pairs, by families
+
+    def __len__(self) -> int:
+        return int(self.samples.shape[1])
+
+    def scaled(self, factor: float) -> ScatterMatrix:
+        """Return the matrix times a positive number."""
+        return ScatterMatrix(self.samples, factor * self._laplacian, self._is_negative)
+
+    def less(self, other: ScatterMatrix) -> ScatterMatrix:
+        """Return the difference from the matrix of other weights of the same samples."""
+        return ScatterMatrix(self.samples, self._laplacian - other._laplacian)
+
+    def products(self, columns: Samples) -> FloatArray:
+        """Return ``S X_J`` for some columns of the samples, as a dense array."""
+        return products_of(self._laplacian, columns)
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
+        return self._forms(self._laplacian)
+
+    def _forms(self, matrix: FloatArray) -> FloatArray:
+        """Return ``x_k' A x_k`` for each feature k."""
+        forms = np.empty(len(self))
+        for run in column_runs(self.samples):
+            columns = self.samples[:, run]
+            products = products_of(matrix, columns)
+            if is_sparse(columns):
+                forms[run] = np.asarray(columns.multiply(products).sum(axis=0)).ravel()
+            else:
+                forms[run] = np.einsum("nk,nk->k", columns, products)
+        return forms
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal
+
+    @cached_property
+    def least_eigenvalues(self) -> FloatArray:
+        """Numbers ``n_i ≥ 0``: no eigenvalue of G's block of features i and j is below -n_i - n_j.
+
+        They are the diagonal of the negative part of G.
+        """
+        if self._is_negative:
+            return -self._diagonal
+        roots, signs = self.roots
+        negative = roots[signs < 0]
+        return self._forms(negative.T @ negative)
+
+    @cached_property
+    def roots(self) -> tuple[FloatArray, FloatArray]:
+        """R and signs ±1 with ``S = R' diag(signs) R``, both N×N and N."""
+        values, vectors = np.linalg.eigh(self._laplacian)
+        return np.sqrt(np.abs(values))[:, None] * vectors.T, np.where(values < 0, -1.0, 1.0)
+
+    def __getitem__(self, index: Edges) -> FloatArray:
+        rows, columns = np.broadcast_arrays(*index)
+        found: FloatArray = self._diagonal[rows]  # a copy
+        apart = np.nonzero(rows != columns)
+        i, j = rows[apart], columns[apart]
+        entries = np.empty(len(i))
+        step = max(1, _GATHERED // len(self._laplacian))
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            left, right = (columns_of(self.samples, ends[part]) for ends in (i, j))
+            entries[part] = np.einsum("nk,nk->k", left, self._laplacian @ right)
+        found[apart] = entries
+        return found
+
+    def is_finite(self) -> bool:
+        return validation.is_finite(self._laplacian) and validation.is_finite(self._diagonal)
+
+    def largest_entry(self) -> float:
+        sizes: FloatArray = np.abs(self._diagonal) + 2 * self.least_eigenvalues
+        return float(np.max(sizes))
+
+    def norm(self) -> float:
+        ones = MaskedMatrix.of_diagonal(np.ones(len(self)))
+        unit = float(np.abs(self._laplacian).max()) or 1.0
+        product = self._laplacian / unit @ gram_matrix(self.samples, ones)
+        squared = float(np.vdot(product, product.T))
+        return unit * math.sqrt(max(squared, 0.0))
+
+    def dense(self) -> FloatArray:
+        size = len(self)
+        check_fits(
+            16.0 * size**2, f"a dense gradient of {size}×{size}", "its entries can be read alone"
+        )
+        products = self.products(self.samples)
+        half: FloatArray = self.samples.T @ products / 2
+        return np.asarray(half + half.T)

@@ -1,0 +1,208 @@
+"""Many features: the same optimum and certificate without any K×K array."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs import base
+from gdaopt.sets import FeasibleSet
+from gdaopt.sets.mask import EdgeMask
+from gdaopt.support.validation import FloatArray
+
+SIZE = 40
+LABELS = np.repeat([0, 1, 2], 6)
+
+OBJECTIVES: dict[str, Callable[[Any], Any]] = {
+    "GLR": lambda X: gda.GLR(X, LABELS),
+    "GLR real": lambda X: gda.GLR(X, np.linspace(-1, 1, len(LABELS))),
+    "GLR listed": lambda X: gda.GLR(X, LABELS, pairs=[[i, (i + 7) % 18] for i in range(18)]),
+    "MCML": lambda X: gda.MCML(X, LABELS),
+    "LMNN": lambda X: gda.LMNN(X, LABELS, n_neighbors=2),
+    "hinge": lambda X: gda.PairHinge(X, LABELS),
+    "logistic": lambda X: gda.LogisticPairs(X, LABELS),
+    "NCA": lambda X: gda.NCA(X, LABELS),
+}
+RNG = np.random.default_rng(5)
+COLORS = RNG.choice([-1, 1], SIZE).tolist()
+PAIRS = np.sort(RNG.integers(0, SIZE, (60, 2)), axis=1)
+EDGES = EdgeMask.of(np.unique(PAIRS[PAIRS[:, 0] < PAIRS[:, 1]], axis=0))
+SETS: dict[str, FeasibleSet] = {
+    "graph": gda.GraphMetrics(8.0, 1e-3),
+    "diagonal": gda.DiagonalMetrics(8.0, 1e-3),
+    "signed": gda.SignedGraphMetrics(COLORS, 8.0, 1e-3),
+    "sdd": gda.SDDMetrics(8.0, 1e-3),
+    "masked": gda.GraphMetrics(8.0, 1e-3, edges=EDGES),
+}
+
+
+def samples(seed: int = 0, size: int = SIZE) -> FloatArray:
+    """Return samples whose classes differ in some of the features."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((len(LABELS), size))
+    X[:, :4] += np.multiply.outer(LABELS, rng.uniform(0.5, 1.5, 4))
+    X[:, 5] = X[:, 6]  # a duplicate
+    X[:, 7] = 3.0  # a constant
+    return X / np.sqrt(size)
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function after whose call all samples have many features."""
+    return lambda: monkeypatch.setattr(base, "MOST_DENSE", 1)
+
+
+@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_optimum_and_its_bound_are_the_same(
+    name: str, set_name: str, wide: Callable[[], None]
+) -> None:
+    feasible_set, options = SETS[set_name], {"tolerance": 1e-7, "max_iterations": 60}
+    make = OBJECTIVES[name]
+    dense = gda.solve(gda.MetricProblem(make(samples()), feasible_set), **options)
+    wide()
+    problem = gda.MetricProblem(make(samples()), feasible_set)
+    assert problem.is_wide
+    found = gda.solve(problem, **options)
+    assert found.status == dense.status
+    slack = 0.0 if name == "NCA" else 2e-7 * abs(dense.objective)
+    assert found.objective <= dense.objective + slack + (1e-2 if name == "NCA" else 0.0)
+    if dense.lower_bound is not None:
+        assert found.lower_bound is not None
+        assert found.lower_bound <= dense.objective + 1e-13 * abs(dense.objective)
+        assert dense.lower_bound <= found.objective + 1e-13 * abs(dense.objective)
+    np.testing.assert_array_equal(found.sparse_metric.toarray(), found.metric)
+    total = feasible_set.base(SIZE) + (found.atoms.T * found.weights) @ found.atoms
+    np.testing.assert_allclose(found.metric, total, atol=1e-12)
+    assert feasible_set.contains(found.metric)
+    assert found.components == feasible_set.n_components(found.metric)
+    row = found.trace[-1]
+    assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(found.metric)[0], abs=1e-12)
+    assert row.matrix_trace == pytest.approx(np.trace(found.metric), rel=1e-12)
+
+
+@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_metric_has_the_same_certificate(
+    name: str, set_name: str, wide: Callable[[], None]
+) -> None:
+    """Also the allowance for round-off, but for the number of terms of its sums."""
+    feasible_set, make = SETS[set_name], OBJECTIVES[name]
+    problem = gda.MetricProblem(make(samples()), feasible_set)
+    if not problem.is_convex:
+        return
+    metric = gda.solve(problem, tolerance=1e-3).sparse_metric
+    dense = gda.certify(problem, metric.toarray())
+    wide()
+    found = gda.certify(gda.MetricProblem(make(samples()), feasible_set), metric)
+    assert found.bound == dense.bound
+    assert found.objective == pytest.approx(dense.objective, rel=1e-12)
+    assert found.lower_bound == pytest.approx(
+        dense.lower_bound, rel=1e-12, abs=1e-12 * abs(dense.objective)
+    )
+    assert found.round_off <= 1.01 * dense.round_off
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_sparse_samples_have_the_same_values(name: str) -> None:
+    """They need not be many features, and no centring makes them dense."""
+    X = samples()
+    X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
+    dense, sparse = OBJECTIVES[name](X), OBJECTIVES[name](csr_array(X))
+    rng = np.random.default_rng(2)
+    metric = np.diag(rng.uniform(1, 2, SIZE))
+    metric[3, 8] = metric[8, 3] = -0.5
+    there, here = dense.at(metric), sparse.at(csr_array(metric))
+    assert here.value == pytest.approx(there.value, rel=1e-12)
+    scale = np.abs(there.gradient()).max()
+    np.testing.assert_allclose(here.gradient(), there.gradient(), atol=1e-12 * scale)
+    np.testing.assert_allclose(sparse.gradient(metric), there.gradient(), atol=1e-12 * scale)
+    assert sparse.value(metric) == pytest.approx(there.value, rel=1e-12)
+    exact, stated = there.round_off(), here.round_off()
+    assert abs(here.value - there.value) <= exact.value + stated.value
+    both = np.multiply.outer(exact.gradient, exact.gradient)
+    both += np.multiply.outer(stated.gradient, stated.gradient)
+    assert (np.abs(here.gradient() - there.gradient()) <= both).all()
+    options = {"tolerance": 1e-9, "max_iterations": 60}
+    optima = [
+        gda.solve(gda.MetricProblem(objective, SETS["sdd"]), **options)
+        for objective in (dense, sparse)
+    ]
+    assert optima[1].status == optima[0].status
+    if name != "NCA":
+        assert optima[1].objective == pytest.approx(optima[0].objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "away", "pairwise"])
+def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]) -> None:
+    options: dict[str, Any] = {"variant": variant, "max_iterations": 60, "tolerance": 0.0}
+    dense = gda.solve(
+        gda.MetricProblem(gda.MCML(samples(), LABELS), SETS["graph"]), "frank-wolfe", **options
+    )
+    wide()
+    problem = gda.MetricProblem(gda.MCML(samples(), LABELS), SETS["graph"])
+    found = gda.solve(problem, "frank-wolfe", **options)
+    np.testing.assert_allclose(
+        found.trace.column("objective"), dense.trace.column("objective"), rtol=1e-9
+    )
+    np.testing.assert_allclose(found.metric, dense.metric, atol=1e-9)
+
+
+def test_a_wide_run_makes_no_square_array() -> None:
+    """Of 3,000 features one such array would have 72 MB."""
+    X = samples(size=3000)
+    tracemalloc.start()
+    problem = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(3000.0))
+    found = gda.solve(problem, tolerance=1e-6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.status == "converged"
+    assert peak < 3000**2 * 8 / 4
+    assert found.atoms.shape == (len(found.weights), 3000)
+
+
+def test_the_optimum_of_few_features_is_where_a_run_starts() -> None:
+    """Its first state is better than the middle of the set, and the end is certified."""
+    X = samples(size=9000)
+    problem = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(9000.0))
+    found = gda.solve(problem, tolerance=1e-6)
+    assert found.status == "converged"
+    assert found.trace[0].objective < 1.5 * found.objective
+
+
+def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], None]) -> None:
+    wide()
+    problem = gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"])
+    found = gda.solve(problem)
+    loaded = gda.Result.load(found.save(tmp_path / "wide"))
+    assert loaded == found
+    assert (loaded.sparse_metric != found.sparse_metric).nnz == 0
+    with np.load(tmp_path / "wide.npz") as archive:
+        assert max(archive[name].size for name in archive.files) < SIZE**2 / 2
+    warm = gda.solve(problem, "certified", warm_start=loaded)
+    assert warm.status == "converged"
+    assert warm.iterations == 0
+
+
+@pytest.mark.parametrize("name", ["edges", "atom_features", "atom_starts", "edge_entries"])
+def test_a_damaged_file_is_refused(name: str, tmp_path: Path, wide: Callable[[], None]) -> None:
+    wide()
+    found = gda.solve(gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"]))
+    path = found.save(tmp_path / "wide")
+    with np.load(path) as archive:
+        arrays = {each: archive[each] for each in archive.files}
+    damages = [arrays[name] + 1000, arrays[name][1:], arrays[name][::-1]]
+    if name == "atom_features":  # of other atoms
+        del damages[2]
+    for damaged in damages[1:2] if name == "edge_entries" else damages:
+        np.savez(path, **arrays | {name: damaged})
+        with pytest.raises(InvalidInputError, match="not a saved gdaopt result"):
+            gda.Result.load(path)
