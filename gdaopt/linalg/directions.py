@@ -185,7 +185,7 @@ class SparseDirection(Direction):
         return self.matrix.norm() ** 2
 
     def added_to(self, metric: Any, gamma: float) -> Any:
-        scaled = self.matrix.scaled(gamma)
+        scaled = gamma * self.matrix
         return metric + (scaled if isinstance(metric, MaskedMatrix) else scaled.dense())
 
     def magnitude(self) -> SparseDirection:

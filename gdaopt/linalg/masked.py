@@ -152,8 +152,6 @@ class MaskedMatrix(ImplicitMatrix):
     def __rmul__(self, factor: float) -> MaskedMatrix:
         return MaskedMatrix(factor * self.on_diagonal, factor * self.on_edges, self.edges)
 
-    __rmul__ = __mul__ = scaled
-
     def __abs__(self) -> MaskedMatrix:
         return MaskedMatrix(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
 
@@ -165,7 +163,7 @@ class MaskedMatrix(ImplicitMatrix):
         )
 
     def __sub__(self, other: MaskedMatrix) -> MaskedMatrix:
-        return self + other.scaled(-1.0)
+        return self + -1.0 * other
 
     def plus(
         self, rows: IndexArray, columns: IndexArray, entries: FloatArray, diagonal: FloatArray

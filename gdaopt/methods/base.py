@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, ProgramOptions
+from gdaopt.support.memory import free_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -24,6 +26,9 @@ from gdaopt.support.validation import (
 )
 
 __all__ = ["Method", "ProgramMethod", "check_start"]
+
+_FEW_FEATURES = 2000  # of which K×K arrays always fit
+_ARRAYS = 6  # K×K, that methods hold at the same time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,11 +73,14 @@ class Method(ABC):
         have some are refused where it does not.
     needs_convexity : bool
         Whether the method refuses objectives that are not convex.
+    takes_many_features : bool
+        Whether the method makes no K×K array where a problem needs none (`MetricProblem.is_wide`).
     """
 
     name: ClassVar[str]
     keeps_constraints: ClassVar[bool] = False
     needs_convexity: ClassVar[bool] = False
+    takes_many_features: ClassVar[bool] = False
 
     tolerance: float = 1e-6
     absolute_tolerance: float = 0.0
@@ -122,6 +130,31 @@ class Method(ABC):
                 f"method {self.name!r} cannot keep linear constraints, and the problem has some "
                 f"({problem.rows.names[0]}, …); methods that keep them: {', '.join(known)}"
             )
+
+        if not (self.takes_many_features and problem.is_wide):
+            self._check_arrays(problem)
+
+    def _check_arrays(self, problem: MetricProblem) -> None:
+        """Refuse samples that are sparse, and more features than K×K arrays fit of."""
+        known = sorted(kind.name for kind in _methods_below(Method) if kind.takes_many_features)
+        able = (
+            "methods that make none, for losses of distances over sets of atoms of one or two "
+            f"features without linear constraints: {', '.join(known)}"
+        )
+        if getattr(problem.objective, "is_sparse", False):
+            raise InvalidInputError(
+                f"method {self.name!r} works with arrays of K×K numbers, and the samples are "
+                f"sparse; pass them as an array, as by toarray(); {able}"
+            )
+        needed = 8.0 * _ARRAYS * problem.n_features**2
+        if problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
+            return
+        raise InvalidInputError(
+            f"method {self.name!r} works with arrays of K×K numbers, and {_ARRAYS} of them would "
+            f"need {needed / 1e9:.3g} GB for {problem.n_features} features; the "
+            f"{free / 1e9:.3g} GB of memory that are free are enough for "
+            f"{math.isqrt(int(free / 8 / _ARRAYS))}; {able}"
+        )
 
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:

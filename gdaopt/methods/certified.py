@@ -112,6 +112,7 @@ class Certified(Method):
     """
 
     name: ClassVar[str] = "certified"
+    takes_many_features: ClassVar[bool] = True
     keeps_constraints: ClassVar[bool] = True
 
     memory_limit: int = 2**30

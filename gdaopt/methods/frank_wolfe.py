@@ -60,6 +60,7 @@ class FrankWolfe(Method):
     """
 
     name: ClassVar[str] = "frank-wolfe"
+    takes_many_features: ClassVar[bool] = True
 
     variant: str = "vanilla"
     step: str | Step = "exact"

@@ -14,13 +14,20 @@ from typing import Any
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.reading import checked_pairs, checked_samples, class_codes
+from gdaopt.objectives.pairs.reading import (
+    checked_pairs,
+    checked_samples,
+    class_codes,
+    mean_squares,
+    places_of,
+)
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
@@ -118,7 +125,7 @@ class _TripletObjective(PairObjective[TripletLoss]):
     ) -> None:
         push = number("push_weight", push_weight, above=0, at_most=1)
         features = checked_samples(X)
-        found = checked_pairs(triplets, len(features), "triplets", 3)
+        found = checked_pairs(triplets, features.shape[0], "triplets", 3)
         if not len(found):
             raise InvalidInputError("triplets holds none; pass at least one")
         self.triplets = found
@@ -127,9 +134,8 @@ class _TripletObjective(PairObjective[TripletLoss]):
 
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pull costs more than all triplets at M = 0."""
-        features = self.pairs.features
-        near = features[self.triplets[:, 0]] - features[self.triplets[:, 1]]
-        return self.loss.auto_trace_bound((near**2).mean(axis=0))
+        squares = mean_squares(self.pairs.features, *self.triplets[:, :2].T)
+        return self.loss.auto_trace_bound(squares)
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = (μ/n) max ψ'' Σ (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
@@ -335,7 +341,7 @@ class LSML(PairObjective[LSMLLoss]):
         features = checked_samples(X)
         rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
         if n_quadruplets is None:
-            n_quadruplets = _DRAWN * len(features)
+            n_quadruplets = _DRAWN * features.shape[0]
         count = integer("n_quadruplets", n_quadruplets, at_least=1)
         if (y is None) == (quadruplets is None):
             raise InvalidInputError(
@@ -343,11 +349,12 @@ class LSML(PairObjective[LSMLLoss]):
                 + ("got neither" if y is None else "got both")
             )
         found = (
-            checked_pairs(quadruplets, len(features), "quadruplets", 4)
+            checked_pairs(quadruplets, features.shape[0], "quadruplets", 4)
             if y is None
-            else _drawn(class_codes(y, len(features)), count, rng)
+            else _drawn(class_codes(y, features.shape[0]), count, rng)
         )
-        coincide = (features[found[:, 2]] == features[found[:, 3]]).all(axis=1)
+        places = places_of(features)
+        coincide = places[found[:, 2]] == places[found[:, 3]]
         if y is None and coincide.any():
             index = int(coincide.argmax())
             raise InvalidInputError(
@@ -401,7 +408,7 @@ def _uniform(rng: np.random.Generator, below: Indices) -> Indices:
     return np.floor(rng.random(len(below)) * below).astype(np.intp)
 
 
-def _compared(features: FloatArray, quadruplets: Indices) -> ListedPairs:
+def _compared(features: Samples, quadruplets: Indices) -> ListedPairs:
     """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
     left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
     return ListedPairs(features, left, right, group=2)

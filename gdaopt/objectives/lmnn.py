@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.comparisons import TripletLoss, Triplets
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes
 from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
-from gdaopt.objectives.pairs.reading import Codes, checked_samples, class_codes
+from gdaopt.objectives.pairs.reading import Codes, checked_samples, class_codes, mean_squares
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
@@ -28,26 +29,34 @@ _BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 Indices = npt.NDArray[np.intp]
 
 
-def target_neighbors(features: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
+def target_neighbors(features: Samples, codes: Codes, n_neighbors: int) -> Indices:
     """Return the nearest samples of the same class by Euclidean distance, shape (N, n_neighbors).
 
     Of samples that are equally near, the first are taken.
     """
-    from scipy.spatial.distance import cdist  # on demand: it takes 60 ms to import
-
-    targets = np.zeros((len(features), n_neighbors), dtype=np.intp)
+    targets = np.zeros((features.shape[0], n_neighbors), dtype=np.intp)
     for code in range(int(codes.max()) + 1):
         members = np.flatnonzero(codes == code)
         step = max(1, _BLOCK_ENTRIES // len(members))
         for start in range(0, len(members), step):
             check_time()
             some = members[start : start + step]
-            distances = cdist(features[some], features[members], "sqeuclidean")
+            distances = _squared_distances(features[some], features[members])
             distances[np.arange(len(some)), start + np.arange(len(some))] = np.inf
             nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
             # In a class that is too small a sample would be its own neighbour.
             targets[some, : nearest.shape[1]] = members[nearest]
     return targets
+
+
+def _squared_distances(left: Samples, right: Samples) -> FloatArray:
+    if is_sparse(left):
+        products = (left @ right.T).toarray()
+        own, other = (np.asarray(each.power(2).sum(axis=1)).ravel() for each in (left, right))
+        return np.asarray(np.add.outer(own, other) - 2 * products)
+    from scipy.spatial.distance import cdist  # on demand: it takes 60 ms to import
+
+    return np.asarray(cdist(left, right, "sqeuclidean"))
 
 
 class LMNNLoss(TripletLoss):
@@ -170,7 +179,7 @@ class LMNN(PairObjective[LMNNLoss]):
         push = number("push_weight", push_weight, above=0, at_most=1)
         margin, width = number("margin", margin, above=0), number("width", width, above=0)
         features = checked_samples(X)
-        codes = class_codes(y, len(features))
+        codes = class_codes(y, features.shape[0])
         smallest = int(np.bincount(codes).min())
         if smallest <= n_neighbors:
             raise InvalidInputError(
@@ -187,7 +196,8 @@ class LMNN(PairObjective[LMNNLoss]):
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pull on a sample costs more than k impostors."""
         features, targets = self.pairs.features, self.loss.targets
-        squares = ((features[:, None] - features[targets]) ** 2).mean(axis=(0, 1))
+        rows = np.repeat(np.arange(len(targets)), targets.shape[1])
+        squares = mean_squares(features, rows, targets.ravel())
         return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:

@@ -123,6 +123,11 @@ class PairObjective(Objective, Generic[LossT]):
         """Whether methods over atoms keep metrics and gradients without K×K arrays."""
         return self.pairs.is_wide and self._cluster is None
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the samples are sparse."""
+        return is_sparse(self.pairs.features)
+
     def of_features(self, features: Indices) -> PairObjective[DistanceLoss]:
         """Return the same loss of the distances by some of the features."""
         return PairObjective(self.pairs.of_features(features), self.loss)

@@ -107,7 +107,7 @@ class DistanceRoundOff:
         def forms() -> Any:
             factor = _factor_roundings(n_features, n_features)
             known: Any = metric.known()
-            return abs(known) * factor
+            return factor * abs(known)
 
         return cls(n_features, DeferredMatrix(forms))
 

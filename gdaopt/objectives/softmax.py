@@ -133,13 +133,13 @@ class SoftmaxObjective(PairObjective[LossT]):
 
     def __init__(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         features = checked_samples(X)
-        codes = class_codes(y, len(features))
-        weights = checked_weights(sample_weight, len(features))
+        codes = class_codes(y, features.shape[0])
+        weights = checked_weights(sample_weight, features.shape[0])
         order = np.argsort(codes, kind="stable")
         loss: Any = self.kind(codes[order], (weights / weights.sum())[order])
         if not loss.has_class.any():
             raise InvalidInputError(
-                f"each of the {len(features)} samples is alone in its class; there must be two "
+                f"each of the {features.shape[0]} samples is alone in its class; there must be two "
                 "samples of one class"
             )
         super().__init__(RectanglePairs.ordered(features, order), loss, draw=_drawn)
@@ -150,7 +150,7 @@ class SoftmaxObjective(PairObjective[LossT]):
         The other samples then weigh together, at that distance, as much as one at distance 0.
         """
         pulls = (self.loss.pulls(block) for block in self.pairs.blocks())
-        distance = math.log(len(self.pairs.features) - 1)
+        distance = math.log(self.pairs.features.shape[0] - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
@@ -260,7 +260,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one exponential cone for each ordered pair of samples."""
-        size = len(self.pairs.features)
+        size = self.pairs.features.shape[0]
         distances, position, constraints = all_distances(self.pairs.features, metric)
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import Samples, by_columns, is_sparse, squared_columns
+from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
@@ -178,6 +179,10 @@ class Pairs(ABC):
         coordinates : ndarray of shape (N, n), optional
             a. When left out, it is `features`, and the result is the diagonal of `scatter`.
         """
+
+    def wide_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return the diagonal of `scatter` by way of `laplacian`."""
+        return ScatterMatrix(self.features, self.laplacian(coefficients)).diagonal()
 
     @abstractmethod
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:

@@ -82,9 +82,9 @@ def all_distances(
     features: FloatArray, metric: Expression
 ) -> tuple[Expression, Indices, list[cp.Constraint]]:
     """Return the squared distances of all pairs i < j, the N×N places of pairs, and constraints."""
-    left, right = np.triu_indices(len(features), 1)
+    left, right = np.triu_indices(features.shape[0], 1)
     distances, constraints = squared_distances(features, left, right, metric)
-    places = np.zeros((len(features), len(features)), dtype=np.intp)
+    places = np.zeros((features.shape[0], features.shape[0]), dtype=np.intp)
     places[left, right] = places[right, left] = np.arange(len(left))
     return distances, places, constraints
 

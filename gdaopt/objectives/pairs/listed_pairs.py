@@ -127,6 +127,8 @@ class ListedPairs(Pairs):
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
+        if coordinates is None and self.is_wide:
+            return self.wide_diagonal(coefficients)
         values = self.features if coordinates is None else coordinates
         diagonal = np.zeros(values.shape[1])
         for differences, p in zip(self._differences(values), coefficients, strict=True):

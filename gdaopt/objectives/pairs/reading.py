@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
@@ -29,7 +31,10 @@ __all__ = [
     "checked_samples",
     "checked_weights",
     "class_codes",
+    "mean_squares",
+    "places_of",
     "read_labelled_pairs",
+    "read_samples",
 ]
 
 _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
@@ -37,17 +42,58 @@ LARGEST_SPREAD = 1e150
 """Of values: its square, summed up, is finite; the square of its inverse is not 0."""
 
 
-def checked_samples(X: Any) -> FloatArray:
-    """Return samples as an array of shape (N, K); refuse what has no distances."""
-    features = finite_array("X", X, ndim=2, is_data=True)
-    if len(features) < 2:
-        raise InvalidInputError(f"X has {len(features)} sample(s); pairs need at least 2")
-    if (features == features[0]).all():
+def checked_samples(X: Any) -> Samples:
+    """Return samples as an array of shape (N, K), or sparse; refuse what has no distances."""
+    features = read_samples(X)
+    if features.shape[0] < 2:
+        raise InvalidInputError(f"X has {features.shape[0]} sample(s); pairs need at least 2")
+    if not _varies(features):
         raise InvalidInputError(
-            f"all {len(features)} samples of X coincide: no metric tells them apart"
+            f"all {features.shape[0]} samples of X coincide: no metric tells them apart"
         )
     check_spread("X", features, least=_LEAST_SPREAD)
     return features
+
+
+def read_samples(X: Any) -> Samples:
+    """Return samples as an array or, where they are sparse, by rows as a `csr_array`."""
+    if not is_sparse(X):
+        return finite_array("X", X, ndim=2, is_data=True)
+    if X.dtype.kind not in "biuf":
+        raise InvalidInputError(f"X is sparse and holds {X.dtype}; pass real numbers")
+    if X.ndim != 2 or 0 in X.shape:
+        raise InvalidInputError(f"X must have 2 dimensions, none of them 0, got shape {X.shape}")
+    features = csr_array(X, dtype=np.float64)
+    finite_array("X", np.append(features.data, 0.0), ndim=1, is_data=True)
+    return features
+
+
+def _varies(features: Samples) -> bool:
+    """Say whether samples differ."""
+    if is_sparse(features):
+        return bool((features.max(axis=0) - features.min(axis=0)).nnz)
+    return bool((features != features[0]).any())
+
+
+def places_of(features: Samples) -> Indices:
+    """Return a number for each sample, the same for those that coincide."""
+    if not is_sparse(features):
+        return np.asarray(np.unique(features, axis=0, return_inverse=True)[1]).ravel()
+    rows = csr_array(features)
+    rows.sort_indices()
+    bounds = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    kept = [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in bounds]
+    numbers = {row: number for number, row in enumerate(dict.fromkeys(kept))}
+    return np.array([numbers[row] for row in kept])
+
+
+def mean_squares(features: Samples, left: Indices, right: Indices) -> FloatArray:
+    """Return the mean squared differences of the features of pairs of samples, shape (K,)."""
+    differences = features[left] - features[right]
+    if is_sparse(differences):
+        return np.asarray(differences.power(2).mean(axis=0)).ravel()
+    means: FloatArray = (differences**2).mean(axis=0)
+    return means
 
 
 def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
@@ -86,9 +132,12 @@ def checked_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 
     return indices.astype(np.intp)
 
 
-def check_spread(name: str, values: FloatArray, least: float) -> None:
+def check_spread(name: str, values: Samples, least: float) -> None:
     """Refuse values whose squared differences under- or overflow."""
-    spread = float(np.abs(values / 2 - values[0] / 2).max())
+    if is_sparse(values):
+        spread = float(values.max()) / 2 - float(values.min()) / 2
+    else:
+        spread = float(np.abs(values / 2 - values[0] / 2).max())
     if not least <= spread <= LARGEST_SPREAD:
         raise InvalidInputError(
             f"{name} spans about {spread:.2g}, and the square of that leaves floating point; "
@@ -202,8 +251,7 @@ class LabelledPairs:
 
     def without_equal(self) -> LabelledPairs:
         """Return these pairs without dissimilar ones whose samples coincide; refuse to lose all."""
-        _, places = np.unique(self.pairs.features, axis=0, return_inverse=True)
-        left = replace(self, places=places.ravel())
+        left = replace(self, places=places_of(self.pairs.features))
         if not left.count(similar=False):
             raise InvalidInputError(
                 "all pairs of samples of different classes coincide: no metric tells them apart"
@@ -252,7 +300,7 @@ def read_labelled_pairs(
             "pass either labels y, or pairs and which of them are similar, "
             + ("got neither y nor similar" if y is None else "got both y and similar")
         )
-    codes = None if y is None else class_codes(y, len(features))
+    codes = None if y is None else class_codes(y, features.shape[0])
     if pairs is None:
         if codes is None:
             raise InvalidInputError("similar needs pairs, of which it says which are similar")
@@ -260,7 +308,7 @@ def read_labelled_pairs(
         codes = codes[order]
         found = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
     else:
-        left, right = np.sort(checked_pairs(pairs, len(features)), axis=1).T
+        left, right = np.sort(checked_pairs(pairs, features.shape[0]), axis=1).T
         flags = _flags(similar, len(left)) if codes is None else codes[left] == codes[right]
         differ = left != right
         of_list = ListedPairs(features, left[differ], right[differ])

@@ -76,7 +76,7 @@ class RectanglePairs(Pairs):
     @classmethod
     def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
         """Return all ordered pairs: the rows of the blocks are samples, each against all."""
-        return cls(features, list(runs(len(features), len(features))), order, orders=2)
+        return cls(features, list(runs(features.shape[0], features.shape[0])), order, orders=2)
 
     @classmethod
     def by_class(cls, features: FloatArray, codes: Indices) -> RectanglePairs:
@@ -86,7 +86,7 @@ class RectanglePairs(Pairs):
         """
         members = classes_of(codes)
         if len(members) > MOST_LEVELS:
-            return cls(features, list(triangle(slice(0, len(features)))))
+            return cls(features, list(triangle(slice(0, features.shape[0]))))
         rectangles: list[Block] = []
         for samples in members:
             rectangles += triangle(samples)
@@ -266,6 +266,8 @@ class RectanglePairs(Pairs):
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
+        if coordinates is None and self.is_wide:
+            return self.wide_diagonal(coefficients)
         values = self.features if coordinates is None else coordinates
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):

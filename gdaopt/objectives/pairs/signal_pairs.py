@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.blocks import Block, tiles, triangle
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
@@ -21,6 +22,7 @@ from gdaopt.objectives.pairs.reading import (
     check_spread,
     checked_pairs,
     checked_weights,
+    read_samples,
 )
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
 from gdaopt.support.validation import FloatArray, finite_array, read_only
@@ -38,7 +40,7 @@ class SignalPairs(RectanglePairs):
     """
 
     def __init__(
-        self, features: FloatArray, signal: FloatArray, sample_weight: FloatArray | None = None
+        self, features: Samples, signal: FloatArray, sample_weight: FloatArray | None = None
     ) -> None:
         levels, level_of = np.unique(signal, axis=0, return_inverse=True)
         order = np.argsort(level_of.ravel(), kind="stable")
@@ -112,13 +114,13 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     See `gdaopt.GLR` for the arguments and the errors. All pairs that differ in the signal are
     `SignalPairs`, and the pairs of a list are `ListedPairs`.
     """
-    features = finite_array("X", X, ndim=2, is_data=True)
+    features = read_samples(X)
     signal = finite_array("z", z, ndim=(1, 2), is_data=True)
-    if len(features) != len(signal):
+    if features.shape[0] != len(signal):
         raise InvalidInputError(
-            f"X has {len(features)} samples and z has {len(signal)}; they must be as many"
+            f"X has {features.shape[0]} samples and z has {len(signal)}; they must be as many"
         )
-    if len(features) < 2:
+    if features.shape[0] < 2:
         raise InvalidInputError("X has 1 sample; pairs need at least 2")
     signal = signal.reshape(len(signal), -1)
     if (signal == signal[0]).all():
