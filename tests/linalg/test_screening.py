@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array
 
 from gdaopt.linalg import screening
-from gdaopt.linalg.atoms import Atoms, best_pairs
+from gdaopt.linalg.atoms import best_pairs
 from gdaopt.linalg.entries import IndexArray, no_edges
-from gdaopt.linalg.masked import largest_entry, norm
+from gdaopt.linalg.masked import largest_entry
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.sets import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
+from tests.linalg.scatter_cases import KINDS, gradient
 
-KINDS = ("negative", "both", "duplicates", "zeros", "ties", "scales", "sparse")
 COLORS = ("graph", "free", "signed", "mixed")
-
-
-def gradient(rng: np.random.Generator, kind: str, most: int = 60) -> ScatterMatrix:
-    """Return a gradient of random samples, of a kind that is hard to screen."""
-    n_samples, size = int(rng.integers(2, 12)), int(rng.integers(2, most + 1))
-    samples = rng.standard_normal((n_samples, size))
-    weights = rng.exponential(size=(n_samples, n_samples))
-    if kind == "both":
-        weights -= rng.exponential(size=weights.shape)
-    elif kind == "duplicates":
-        samples = samples[:, rng.integers(0, max(1, size // 4), size)]
-    elif kind == "zeros":
-        samples[:, rng.random(size) < 0.5] = 0.0
-    elif kind == "ties":
-        samples = rng.integers(-1, 2, samples.shape).astype(np.float64)
-    elif kind == "scales":
-        samples *= 10.0 ** rng.uniform(-8, 8, size)
-    elif kind == "sparse":
-        samples[rng.random(samples.shape) < 0.7] = 0.0
-    weights = np.triu(weights, 1)
-    weights += weights.T
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    features = csc_array(samples) if kind == "sparse" else samples
-    return ScatterMatrix(features, -laplacian, kind != "both")
 
 
 def family(rng: np.random.Generator, colors: str, size: int) -> TwoSparseAtoms:
@@ -149,23 +124,3 @@ def test_all_that_is_better_than_the_worst_of_a_guess_is_found() -> None:
     guess = best.atoms[2:4]
     found = atoms.best_atoms(screened, 10, guess)
     np.testing.assert_allclose(found.prices[:4], best.prices[:4], rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
-    rng = np.random.default_rng(3)
-    screened = gradient(rng, kind, most=12)
-    dense = screened.dense()
-    scale = largest_entry(screened)
-    np.testing.assert_allclose(screened.diagonal(), np.diagonal(dense), atol=1e-14 * scale)
-    rows, columns = rng.integers(0, len(dense), (2, 4, 5))
-    np.testing.assert_allclose(screened[rows, columns], dense[rows, columns], atol=1e-14 * scale)
-    assert norm(screened) == pytest.approx(norm(dense), rel=1e-10)
-    assert scale >= largest_entry(dense)
-    atoms = Atoms.of_features(np.arange(len(dense)))
-    np.testing.assert_array_equal(atoms.quadratic_forms(screened), screened.diagonal())
-    bounds = screened.least_eigenvalues
-    for i in range(len(dense)):
-        for j in range(i):
-            block = dense[np.ix_([i, j], [i, j])]
-            assert np.linalg.eigvalsh(block)[0] >= -bounds[i] - bounds[j] - 1e-13 * scale

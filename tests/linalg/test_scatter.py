@@ -1,0 +1,30 @@
+"""Gradients without their K×K entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.masked import largest_entry, norm
+from tests.linalg.scatter_cases import KINDS, gradient
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    screened = gradient(rng, kind, most=12)
+    dense = screened.dense()
+    scale = largest_entry(screened)
+    np.testing.assert_allclose(screened.diagonal(), np.diagonal(dense), atol=1e-14 * scale)
+    rows, columns = rng.integers(0, len(dense), (2, 4, 5))
+    np.testing.assert_allclose(screened[rows, columns], dense[rows, columns], atol=1e-14 * scale)
+    assert norm(screened) == pytest.approx(norm(dense), rel=1e-10)
+    assert scale >= largest_entry(dense)
+    atoms = Atoms.of_features(np.arange(len(dense)))
+    np.testing.assert_array_equal(atoms.quadratic_forms(screened), screened.diagonal())
+    bounds = screened.least_eigenvalues
+    for i in range(len(dense)):
+        for j in range(i):
+            block = dense[np.ix_([i, j], [i, j])]
+            assert np.linalg.eigvalsh(block)[0] >= -bounds[i] - bounds[j] - 1e-13 * scale
