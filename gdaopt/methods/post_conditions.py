@@ -45,7 +45,7 @@ class PostConditions:
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
         self.in_order = self._least = start
-        self._start_metric, self._start_value = start.metric, start.objective
+        self._start_metric, self._start_value = start.known_metric, start.objective
         self._allowance: float | None = None  # of the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
@@ -148,7 +148,7 @@ class PostConditions:
         if self._is_tested:
             return
         problem, point = self._problem, state.point
-        if state.metric is not self._start_metric:  # the start has been checked
+        if state.known_metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.is_convex or state.colors is not None:
             return  # in the last case the bound is one for the balanced metrics only

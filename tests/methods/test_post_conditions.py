@@ -85,7 +85,7 @@ class Moved:
 
     def __init__(self, point: Point, metric: FloatArray) -> None:
         self._point = point
-        self.metric = metric
+        self.metric = self.known_metric = metric
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._point, name)
