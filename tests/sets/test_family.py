@@ -121,15 +121,21 @@ class TestMinimizeLinear:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), draw=draws)
-    def test_the_vertex_is_an_extreme_point_of_that_value(
+    def test_the_vertex_is_an_extreme_point_of_the_least_value(
         self, family: Family, rng: np.random.Generator, size: int, draw: Draw
     ) -> None:
-        gradient = draw(rng, size)
+        gradient, feasible_set = draw(rng, size), family.feasible_set(size)
         unit, budget = unit_of(gradient), family.budget(size)
-        minimum = family.feasible_set(size).minimize_linear(gradient)
+        minimum = feasible_set.minimize_linear(gradient)
         value, u = minimum.value / unit, minimum.atom
         round_off = 1e-14 * size * family.bound(size)
         assert np.vdot(gradient / unit, minimum.vertex) == pytest.approx(value, abs=round_off)
+        for _ in range(2):
+            assert np.vdot(gradient / unit, family.member(rng, size)) >= value - round_off
+        assert feasible_set.violations(minimum.vertex) == ()
+        np.testing.assert_array_equal(minimum.vertex, minimum.vertex.T)
+        assert np.trace(minimum.vertex) <= family.bound(size) * (1 + 1e-12)
+        assert np.linalg.eigvalsh(minimum.vertex)[0] >= RHO - 1e-12 * family.bound(size)
         beyond_base = minimum.vertex - family.base(size)
         if u is None:
             np.testing.assert_allclose(beyond_base, 0, rtol=0, atol=1e-15)
@@ -143,32 +149,6 @@ class TestMinimizeLinear:
             products = family.of_graph(-np.outer(u, u))
             assert products[~np.eye(size, dtype=bool)].min(initial=0.0) >= 0
             assert not (np.outer(u, u) * (1 - family.mask(size))).any()
-
-    @families
-    @PROPERTY
-    @given(rng=generators, size=st.integers(1, 12), draw=draws)
-    def test_the_vertex_is_a_member(
-        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
-    ) -> None:
-        feasible_set = family.feasible_set(size)
-        vertex = feasible_set.minimize_linear(draw(rng, size)).vertex
-        assert feasible_set.violations(vertex) == feasible_set.violations(vertex) == ()
-        np.testing.assert_array_equal(vertex, vertex.T)
-        assert np.trace(vertex) <= family.bound(size) * (1 + 1e-12)
-        assert np.linalg.eigvalsh(vertex)[0] >= RHO - 1e-12 * family.bound(size)
-
-    @families
-    @PROPERTY
-    @given(rng=generators, size=st.integers(1, 12), draw=draws)
-    def test_no_member_is_better(
-        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
-    ) -> None:
-        gradient = draw(rng, size)
-        unit = unit_of(gradient)
-        value = family.feasible_set(size).minimize_linear(gradient).value / unit
-        round_off = 1e-14 * size * family.bound(size)
-        for _ in range(2):
-            assert np.vdot(gradient / unit, family.member(rng, size)) >= value - round_off
 
     @families
     @pytest.mark.parametrize("scale", [1e-200, 1e200])

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import cvxpy as cp
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets import (
     DiagonalMetrics,
     FeasibleSet,
@@ -176,6 +178,52 @@ class TestSize:
         argument = 3 if use == "start" else np.eye(3)
         with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
             getattr(feasible_set, use)(argument)
+
+
+class TestPathStart:
+    @pytest.mark.parametrize("size", [1, 2, 5, 30])
+    def test_auto_is_half_of_the_bound(self, size: int) -> None:
+        feasible_set = GraphMetrics(4.0, 0.01)
+        metric = feasible_set.start(size)
+        assert feasible_set.contains(metric)
+        np.testing.assert_array_equal(np.diagonal(metric), 4.0 / size)
+        edges = np.diagonal(metric, 1)
+        np.testing.assert_allclose(edges, -feasible_set.largest_edge_weight(size) / 2, rtol=1e-15)
+        np.testing.assert_array_equal(metric, np.triu(np.tril(metric, 1), -1))
+
+    @pytest.mark.parametrize("weight", [0.0, 0.2])
+    def test_a_number_is_absolute(self, weight: float) -> None:
+        np.testing.assert_array_equal(np.diagonal(SET.start(4, weight), 1), -weight)
+
+    @pytest.mark.parametrize("size", [2, 4, 9])
+    def test_the_bound_itself_is_accepted(self, size: int) -> None:
+        metric = SET.start(size, SET.largest_edge_weight(size))
+        assert SET.contains(metric)
+        assert smallest_eigenvalue(metric) == pytest.approx(0.1, abs=1e-14)
+
+    def test_around_a_path_that_no_constant_diagonal_can_carry(self) -> None:
+        bound = SET.largest_edge_weight(4)
+        weight = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
+        assert weight > bound
+        feasible_set = replace(SET, path_weight=weight)
+        metric = feasible_set.start(4)
+        assert feasible_set.contains(metric)
+        assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
+        with pytest.raises(InvalidInputError, match="would not be a metric"):
+            SET.start(4, weight)
+
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (10.0, "initial_edge_weight 10 is above"),
+            (-0.1, "must be at least 0"),
+            (math.nan, "must be finite"),
+            ("half", "a number or 'auto', got 'half'"),
+        ],
+    )
+    def test_bad_weights_are_refused(self, weight: float | str, message: str) -> None:
+        with pytest.raises(InvalidInputError, match=message):
+            SET.start(4, weight)
 
 
 class TestEverySet:
