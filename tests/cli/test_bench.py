@@ -23,6 +23,8 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     shown = run(*command)
     assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
+    told = re.findall(r"(\w+): \d+ answers verified", shown)
+    assert told == ["analytic", "highspy", "HIGHS"]  # in the order in which they are named
     assert "iris: HIGHS, alternating, tolerance 1e-06: " in shown
     # Repeats lie apart: the solvers take turns.
     turns = re.findall(r"random-5: (\w+), [\w-]+, repeat (\d)", shown)

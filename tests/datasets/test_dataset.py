@@ -61,7 +61,10 @@ def test_signal_of_an_unknown_class() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"features": [[1, 2], [3, np.nan], [5, 7]]}, r"features holds nan at index \(1, 1\)"),
+        (
+            {"features": [[1, 2], [3, np.nan], [5, 7]]},
+            r"holds nan at index \(1, 1\); remove or impute",
+        ),
         ({"features": [[1, 2], [3, 4], [np.inf, 7]]}, r"features holds inf at index \(2, 0\)"),
         ({"features": [["1", "x"], ["3", "4"], ["5", "7"]]}, "array of numbers.*'1' at"),
         ({"features": [1, 2, 3]}, r"2 dimension\(s\), got shape \(3,\)"),

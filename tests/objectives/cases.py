@@ -165,17 +165,21 @@ def all_pairs(size: int) -> list[tuple[int, int]]:
     return list(itertools.combinations(range(size), 2))
 
 
+def signs(y: Any, pairs: Any) -> list[int]:
+    """Return 1 for pairs of one class, and -1 for others."""
+    return [1 if y[i] == y[j] else -1 for i, j in pairs]
+
+
 def logistic(D: Any, y: Any, pairs: Any) -> Any:
     """Return the mean logistic loss with a bias of 1.5."""
-    signs = [1 if y[i] == y[j] else -1 for i, j in pairs]
-    terms = [np.log1p(np.exp(s * (D[i, j] - 1.5))) for s, (i, j) in zip(signs, pairs, strict=True)]
-    return sum(terms) / len(pairs)
+    found = zip(signs(y, pairs), pairs, strict=True)
+    return sum(np.log1p(np.exp(s * (D[pair] - 1.5))) for s, pair in found) / len(pairs)
 
 
-def pair_hinge(D: Any, y: Any, pairs: Any) -> Any:
+def pair_hinge(D: Any, similar: Any, pairs: Any) -> Any:
     """Return the mean hinge with the thresholds 2 and 9, and the width 3."""
-    terms = [hinge(D[i, j] - 2 if y[i] == y[j] else 9 - D[i, j], 3.0) for i, j in pairs]
-    return sum(terms) / len(pairs)
+    found = zip(similar, pairs, strict=True)
+    return sum(hinge(D[p] - 2 if s > 0 else 9 - D[p], 3.0) for s, p in found) / len(pairs)
 
 
 def deml(D: Any, y: Any, pairs: Any, similar_weight: float) -> Any:
@@ -289,84 +293,67 @@ GLR_CASES = {f"GLR, {name}": _glr_case(name) for name in SIGNALS} | {
     "GLR, listed": _glr_case("columns", weighted=True, listed=True),
 }
 
+IS_SIMILAR = np.arange(len(PAIRS)) % 2 == 0
+IS_DISTINCT = np.array([pair in DISTINCT for pair in PAIRS])
+
 CASES: dict[str, Case] = GLR_CASES | {
     "MCML": Case(gda.MCML, lambda D, y, _X: mcml(D, y)),
     "MCML, weights": Case(
-        lambda X, y, **options: gda.MCML(X, y, sample_weight=WEIGHTS, **options),
-        lambda D, y, X: mcml(D, y, WEIGHTS),
+        lambda X, y: gda.MCML(X, y, sample_weight=WEIGHTS),
+        lambda D, y, _X: mcml(D, y, WEIGHTS),
         is_ordered=True,
     ),
     "NCA": Case(gda.NCA, lambda D, y, _X: nca(D, y)),
     "NCA, weights": Case(
-        lambda X, y, **options: gda.NCA(X, y, sample_weight=WEIGHTS, **options),
-        lambda D, y, X: nca(D, y, WEIGHTS),
+        lambda X, y: gda.NCA(X, y, sample_weight=WEIGHTS),
+        lambda D, y, _X: nca(D, y, WEIGHTS),
         is_ordered=True,
     ),
-    "LMNN": Case(
-        lambda X, y, **options: gda.LMNN(X, y, n_neighbors=N_NEIGHBORS, **options),
-        lambda D, y, X: lmnn(D, y, X),
-    ),
+    "LMNN": Case(lambda X, y: gda.LMNN(X, y, n_neighbors=N_NEIGHBORS), lmnn),
     "logistic": Case(
-        lambda X, y, **options: gda.LogisticPairs(X, y, bias=1.5, **options),
-        lambda D, y, X: logistic(D, y, all_pairs(len(D))),
+        lambda X, y: gda.LogisticPairs(X, y, bias=1.5),
+        lambda D, y, _X: logistic(D, y, all_pairs(len(D))),
     ),
     "logistic, listed": Case(
-        lambda X, y, **options: gda.LogisticPairs(X, y, bias=1.5, pairs=PAIRS, **options),
-        lambda D, y, X: logistic(D, y, DISTINCT),
+        lambda X, y: gda.LogisticPairs(X, y, bias=1.5, pairs=PAIRS),
+        lambda D, y, _X: logistic(D, y, DISTINCT),
         is_ordered=True,
     ),
     "logistic, similar": Case(
-        lambda X, y, **options: gda.LogisticPairs(
-            X, bias=1.5, pairs=PAIRS, similar=[y[i] == y[j] for i, j in PAIRS], **options
+        lambda X, y: gda.LogisticPairs(
+            X, bias=1.5, pairs=PAIRS, similar=np.array(signs(y, PAIRS)) > 0
         ),
-        lambda D, y, X: logistic(D, y, DISTINCT),
+        lambda D, y, _X: logistic(D, y, DISTINCT),
         is_ordered=True,
     ),
     "hinge, similar": Case(
-        lambda X, y, **options: gda.PairHinge(
-            X,
-            upper=2,
-            lower=9,
-            width=3,
-            pairs=PAIRS,
-            similar=np.arange(len(PAIRS)) % 2 == 0,
-            **options,
-        ),
-        lambda D, y, X: (
-            sum(
-                hinge(D[pair] - 2 if n % 2 == 0 else 9 - D[pair], 3.0)
-                for n, pair in enumerate(PAIRS)
-                if pair[0] != pair[1]
-            )
-            / len(DISTINCT)
-        ),
+        lambda X, _y: gda.PairHinge(X, upper=2, lower=9, width=3, pairs=PAIRS, similar=IS_SIMILAR),
+        lambda D, _y, _X: pair_hinge(D, IS_SIMILAR[IS_DISTINCT], DISTINCT),
         is_ordered=True,
     ),
     "triplets, hinge": Case(
-        lambda X, y, **options: gda.TripletHinge(X, TRIPLETS, width=3, **options),
-        lambda D, y, X: triplet_loss(D, 0.5, lambda z: hinge(z, 3.0)),
+        lambda X, _y: gda.TripletHinge(X, TRIPLETS, width=3),
+        lambda D, _y, _X: triplet_loss(D, 0.5, lambda z: hinge(z, 3.0)),
         is_ordered=True,
     ),
     "triplets, logistic": Case(
-        lambda X, y, **options: gda.LogisticTriplets(
-            X, TRIPLETS, push_weight=0.75, margin=1, **options
-        ),
-        lambda D, y, X: triplet_loss(D, 0.25, lambda z: np.log1p(np.exp(z))),
+        lambda X, _y: gda.LogisticTriplets(X, TRIPLETS, push_weight=0.75, margin=1),
+        lambda D, _y, _X: triplet_loss(D, 0.25, lambda z: np.log1p(np.exp(z))),
         is_ordered=True,
     ),
     "hinge": Case(
-        lambda X, y, **options: gda.PairHinge(X, y, upper=2, lower=9, width=3, **options),
-        lambda D, y, X: pair_hinge(D, y, all_pairs(len(D))),
+        lambda X, y: gda.PairHinge(X, y, upper=2, lower=9, width=3),
+        lambda D, y, _X: pair_hinge(D, signs(y, all_pairs(len(D))), all_pairs(len(D))),
     ),
-    "DEML": Case(gda.DEML, lambda D, y, X: deml(D, y, all_pairs(len(D)), 1.0)),
+    "DEML": Case(gda.DEML, lambda D, y, _X: deml(D, y, all_pairs(len(D)), 1.0)),
     "DEML, listed": Case(
-        lambda X, y, **options: gda.DEML(X, y, similar_weight=0.1, pairs=PAIRS, **options),
-        lambda D, y, X: deml(D, y, DISTINCT, 0.1),
+        lambda X, y: gda.DEML(X, y, similar_weight=0.1, pairs=PAIRS),
+        lambda D, y, _X: deml(D, y, DISTINCT, 0.1),
         is_ordered=True,
     ),
     "LSML": Case(
-        lambda X, y, **options: gda.LSML(X, quadruplets=QUADRUPLETS, **options),
-        lambda D, y, X: lsml(D, QUADRUPLETS),
+        lambda X, _y: gda.LSML(X, quadruplets=QUADRUPLETS),
+        lambda D, _y, _X: lsml(D, QUADRUPLETS),
         is_ordered=True,
     ),
 }

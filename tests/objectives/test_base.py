@@ -1,4 +1,4 @@
-"""Sums and positive multiples of objectives: linear in every answer, and solved as their terms."""
+"""Sums and positive multiples of objectives, and the quadratic ones: linear in every answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives import SumObjective
-from tests.certificate_cases import Nearest, covariance, named_set, small_glr
+from gdaopt.support.validation import FloatArray
+from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
 from tests.objectives.cases import directions
@@ -90,19 +92,6 @@ def test_a_multiple_of_a_log_convex_objective_stays_one(rng: np.random.Generator
     exact = gda.solve(problem, "certified").objective
     logarithm = problem.to_cvxpy(cp.Variable((K, K), symmetric=True), log=True)
     assert math.exp(logarithm.solve("CLARABEL")) == pytest.approx(exact, rel=1e-6)
-
-
-@pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
-def test_optima(set_name: str) -> None:
-    size = 4
-    objective = small_glr(12, size, "real") + 0.4 * gda.Ridge(size) + gda.LogDet(covariance(size))
-    problem = gda.MetricProblem(objective, named_set(set_name, size, 2.0 * size))
-    exact = gda.solve(problem, "certified", tolerance=1e-9)
-    assert exact.status == "converged"
-    for method in ("sdp", "projected-gradient"):
-        found = gda.solve(problem, method)
-        assert found.objective == pytest.approx(exact.objective, rel=3e-6)
-        assert found.objective >= (exact.lower_bound or 0) * (1 - 1e-12)
 
 
 def test_over_a_mask_only_its_entries_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,3 +228,25 @@ def test_bad_terms_are_refused(make: Any, message: str) -> None:
 def test_there_is_no_difference() -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         gda.Ridge(K) - gda.Ridge(K)  # type: ignore[operator]
+
+
+def test_the_nearest_metric() -> None:
+    """``½‖M - T‖² = ½‖M‖² - ⟨T, M⟩ + …``: the projection of T onto the set."""
+    target: FloatArray = np.array([[3.0, -1.0, 2.0], [-1.0, 2.0, -0.5], [2.0, -0.5, 1.0]])
+    feasible_set = gda.GraphMetrics(4.0, 0.1)
+    problem = gda.MetricProblem(gda.Ridge(3) + gda.Linear(-target), feasible_set)
+    result = gda.solve(problem, "certified", tolerance=1e-12)
+    nearest = feasible_set.projected(target, accuracy=1e-10).point
+    np.testing.assert_allclose(result.metric, nearest, atol=1e-6)
+
+
+def test_lines_are_parabolas() -> None:
+    line = gda.Ridge(2).at(np.eye(2)).line(DiagonalDirection(np.array([1.0, 2.0])))
+    assert [line.derivatives(gamma) for gamma in (0.0, 0.5)] == [(3.0, 5.0), (5.5, 5.0)]
+    assert (gda.Linear(np.eye(2)).lipschitz(0.0), gda.Ridge(2).lipschitz(0.0)) == (0.0, 1.0)
+
+
+def test_there_is_no_logarithm_and_no_infinity() -> None:
+    point = gda.Ridge(2).at(1e200 * np.eye(2))
+    assert point.vanished() == "the objective is inf"
+    assert gda.Ridge(2).at(np.zeros((2, 2))).vanished() is None

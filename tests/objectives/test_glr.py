@@ -232,10 +232,6 @@ class TestOverflow:
         with pytest.raises(InvalidInputError, match=r"z spans about .*; rescale z"):
             gda.GLR(glr_samples(rng), scale * signals(rng)[name])
 
-    def test_features_whose_squares_overflow_are_refused(self, rng: np.random.Generator) -> None:
-        with pytest.raises(InvalidInputError, match=r"X spans about .*; rescale X"):
-            gda.GLR(1e170 * glr_samples(rng), signals(rng)["labels"])
-
 
 def test_the_lipschitz_constant_is_sharp() -> None:
     """One pair, at M = ρI, along dd': no smaller constant would do."""

@@ -1,14 +1,15 @@
-"""What is special of each objective of distances: limits, targets, trace bounds, bad input."""
+"""What is special of each objective of distances: limits, targets, trace bounds; and bad input."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
@@ -24,6 +25,7 @@ from gdaopt.objectives.scalar_functions import (
 )
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray
+from tests.helpers import random_metric
 from tests.objectives.cases import LABELS, K, N, make_blocks_small, mcml, samples, within
 
 X = samples()
@@ -161,90 +163,74 @@ def test_lsml_draws_pairs_of_one_class_and_of_two() -> None:
     assert (other.quadruplets != lsml.quadruplets).any()
 
 
-BAD: dict[str, tuple[Any, str]] = {
-    "one class": (lambda: gda.MCML(X, ["a"] * N), "y is a for all 16 samples"),
-    "each its own class": (lambda: gda.MCML(X, np.arange(N)), "each of the 16 samples is alone"),
-    "NaN in X": (lambda: gda.LMNN(X * np.nan, LABELS), "X"),
-    "NaN in y": (lambda: gda.MCML(X, [np.nan] + [1.0] * 15), "y is NaN at index 0"),
-    "labels of two types": (
-        lambda: gda.MCML(X, np.array(["a", 1] * 8, dtype=object)),
-        "the labels in y must be all numbers or all texts",
-    ),
-    "too few labels": (lambda: gda.MCML(X, LABELS[:5]), "X has 16 samples and y has 5"),
-    "a matrix of labels": (lambda: gda.DEML(X, np.eye(N)), "y must have a label for each sample"),
-    "one sample": (lambda: gda.MCML(X[:1], ["a"]), "pairs need at least 2"),
-    "all coincide": (lambda: gda.MCML(0 * X, LABELS), "all 16 samples of X coincide"),
-    "too small": (lambda: gda.MCML(1e-200 * X, LABELS), "rescale X"),
-    "weights": (
-        lambda: gda.MCML(X, LABELS, sample_weight=np.zeros(N)),
-        "sample_weight holds 0 at index 0",
-    ),
-    "too many neighbours": (
-        lambda: gda.LMNN(X, LABELS, n_neighbors=3),
-        "n_neighbors is 3, and a class has 3 sample(s)",
-    ),
-    "push_weight": (lambda: gda.LMNN(X, LABELS, push_weight=2), "push_weight must be at most 1"),
-    "width": (lambda: gda.LMNN(X, LABELS, width=0), "width must be"),
-    "bias": (lambda: gda.LogisticPairs(X, LABELS, bias=-1), "bias must be"),
-    "lower": (lambda: gda.PairHinge(X, LABELS, lower=0), "lower must be"),
-    "pairs of one class": (
-        lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 2]]),
-        "pairs holds no two samples of different classes",
-    ),
-    "pairs of two classes": (
-        lambda: gda.PairHinge(X, LABELS, pairs=[[0, 1]]),
-        "pairs holds no two samples of one class",
-    ),
-    "no such sample": (lambda: gda.DEML(X, LABELS, pairs=[[0, 16]]), "pairs refers to samples"),
-    "similar_weight": (lambda: gda.DEML(X, LABELS, similar_weight=-1), "similar_weight must be"),
-    "two classes coincide": (
+PAIR, THREE, SIGNAL = [[0, 1]], [[0.0], [1.0], [2.0]], [1, -1, -1]
+
+BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: gda.MCML(X, ["a"] * N), "y is a for all 16 samples"),
+    (lambda: gda.MCML(X, np.arange(N)), "each of the 16 samples is alone"),
+    (lambda: gda.LMNN(X * np.nan, LABELS), "X"),
+    (lambda: gda.MCML(X, [np.nan] + [1.0] * 15), "y is NaN at index 0"),
+    (lambda: gda.MCML(X, np.array(["a", 1] * 8, object)), "must be all numbers or all texts"),
+    (lambda: gda.MCML(X, LABELS[:5]), "X has 16 samples and y has 5"),
+    (lambda: gda.DEML(X, np.eye(N)), "y must have a label for each sample"),
+    (lambda: gda.MCML(X[:1], ["a"]), "pairs need at least 2"),
+    (lambda: gda.MCML(0 * X, LABELS), "all 16 samples of X coincide"),
+    (lambda: gda.MCML(1e-200 * X, LABELS), "rescale X"),
+    (lambda: gda.GLR(1e170 * X, LABELS == "a"), "rescale X"),
+    (lambda: gda.MCML(X, LABELS, sample_weight=np.zeros(N)), "sample_weight holds 0 at index 0"),
+    (lambda: gda.LMNN(X, LABELS, n_neighbors=3), "n_neighbors is 3, and a class has 3 sample(s)"),
+    (lambda: gda.LMNN(X, LABELS, push_weight=2), "push_weight must be at most 1"),
+    (lambda: gda.LMNN(X, LABELS, width=0), "width must be"),
+    (lambda: gda.LogisticPairs(X, LABELS, bias=-1), "bias must be"),
+    (lambda: gda.PairHinge(X, LABELS, lower=0), "lower must be"),
+    (lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 2]]), "no two samples of different classes"),
+    (lambda: gda.PairHinge(X, LABELS, pairs=[[0, 1]]), "pairs holds no two samples of one class"),
+    (lambda: gda.DEML(X, LABELS, pairs=[[0, 16]]), "pairs refers to samples"),
+    (lambda: gda.DEML(X, LABELS, similar_weight=-1), "similar_weight must be"),
+    (
         lambda: gda.DEML([[0.0], [0.0], [1.0]], [0, 1, 0], pairs=[[0, 1], [0, 2]]),
         "all pairs of samples of different classes coincide",
     ),
-    "labels and similar": (
-        lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 1]], similar=[True]),
-        "got both y and similar",
-    ),
-    "no labels": (lambda: gda.PairHinge(X, pairs=[[0, 1]]), "got neither y nor similar"),
-    "similar, no pairs": (lambda: gda.PairHinge(X, similar=[True]), "similar needs pairs"),
-    "similar numbers": (
+    (lambda: gda.PairHinge(X, LABELS, pairs=PAIR, similar=[True]), "got both y and similar"),
+    (lambda: gda.PairHinge(X, pairs=PAIR), "got neither y nor similar"),
+    (lambda: gda.PairHinge(X, similar=[True]), "similar needs pairs"),
+    (
         lambda: gda.LogisticPairs(X, pairs=[[0, 1], [0, 2]], similar=[1, -1]),
         "similar must be a boolean for each of the 2 pairs, got [1, -1]",
     ),
-    "too few are said similar": (
-        lambda: gda.LogisticPairs(X, pairs=[[0, 1], [0, 2]], similar=[True]),
-        "similar must be a boolean for each of the 2 pairs",
-    ),
-    "none dissimilar": (
-        lambda: gda.LogisticPairs(X, pairs=[[0, 1]], similar=[True]),
-        "pairs holds no two dissimilar samples",
-    ),
-    "none similar": (
-        lambda: gda.LogisticPairs(X, pairs=[[0, 1]], similar=[False]),
-        "pairs holds no two similar samples",
-    ),
-    "pairs for triplets": (lambda: gda.TripletHinge(X, [[0, 1]]), "of shape (n, 3)"),
-    "no triplets": (
-        lambda: gda.TripletHinge(X, np.empty((0, 3), dtype=int)),
-        "triplets holds none",
-    ),
-    "triplets, push_weight": (
-        lambda: gda.LogisticTriplets(X, [[0, 1, 2]], push_weight=1.5),
-        "push_weight must be at most 1",
-    ),
-    "labels and quadruplets": (
-        lambda: gda.LSML(X, LABELS, quadruplets=[[0, 1, 2, 3]]),
-        "pass either labels y or quadruplets, got both",
-    ),
-    "neither": (lambda: gda.LSML(X), "pass either labels y or quadruplets, got neither"),
-    "c is d": (lambda: gda.LSML(X, quadruplets=[[0, 1, 2, 2]]), "c and d of quadruplet 0 coincide"),
-    "triplets": (lambda: gda.LSML(X, quadruplets=[[0, 1, 2]]), "of shape (n, 4)"),
-}
+    (lambda: gda.PairHinge(X, pairs=[[0, 1], [0, 2]], similar=[True]), "each of the 2 pairs"),
+    (lambda: gda.PairHinge(X, pairs=PAIR, similar=[True]), "no two dissimilar samples"),
+    (lambda: gda.PairHinge(X, pairs=PAIR, similar=[False]), "no two similar samples"),
+    (lambda: gda.TripletHinge(X, PAIR), "of shape (n, 3)"),
+    (lambda: gda.TripletHinge(X, np.empty((0, 3), int)), "triplets holds none"),
+    (lambda: gda.LogisticTriplets(X, [[0, 1, 2]], push_weight=1.5), "must be at most 1"),
+    (lambda: gda.LSML(X, LABELS, quadruplets=[[0, 1, 2, 3]]), "y or quadruplets, got both"),
+    (lambda: gda.LSML(X), "pass either labels y or quadruplets, got neither"),
+    (lambda: gda.LSML(X, quadruplets=[[0, 1, 2, 2]]), "c and d of quadruplet 0 coincide"),
+    (lambda: gda.LSML(X, quadruplets=[[0, 1, 2]]), "of shape (n, 4)"),
+    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, 1]), "has 2 entries for 3 samples"),
+    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, -2, 1]), "sample_weight holds -2 at index 1"),
+    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, np.nan, 1]), "sample_weight holds nan"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=[[0, 3]]), "pairs refers to samples 0 to 3"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=[[-1, 1]]), "pairs refers to samples -1 to 1"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=[[0.0, 1.0]]), "pairs must be whole numbers"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=[0, 1]), "pairs must be whole numbers of shape (n, 2)"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=[[1, 2]]), "no two samples with different signals"),
+    (lambda: gda.GLR(THREE, SIGNAL, pairs=np.zeros((0, 2), int)), "pairs holds no two samples"),
+    (lambda: gda.LogDet(np.diag([1.0, np.inf])), "S holds inf at index (1, 1)"),
+    (lambda: gda.LogDet([[1.0, 0.5], [0.4, 1.0]]), "not symmetric: [0,1] is 0.5, [1,0] is 0.4"),
+    (lambda: gda.LogDet(np.ones((2, 3))), "S must be square, got shape (2, 3)"),
+    (lambda: gda.LogDet(np.zeros((0, 0))), "S is empty"),
+    (lambda: gda.GMML(np.eye(2), np.diag([1.0, -0.5])), "D must be positive semidefinite"),
+    (lambda: gda.GMML(np.eye(2), np.eye(3)), "D"),
+    (lambda: gda.GMML(np.eye(2), np.diag([1.0, np.nan])), "D holds nan"),
+    (lambda: gda.GMML([[1.0, 0.5], [0.0, 1.0]], np.eye(2)), "S is not symmetric"),
+    (lambda: gda.Ridge(0), "n_features must be at least 1"),
+]
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input(name: str) -> None:
-    call, message = BAD[name]
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         call()
 
@@ -381,3 +367,43 @@ class TestRulesOfObjectives:
         collapsed = np.array([[0.0], [0.0], [1.0], [1.0]])
         with pytest.raises(InvalidInputError, match="samples of each class coincide"):
             gda.MCML(collapsed, [0, 0, 1, 1]).auto_trace_bound()
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n_components", [1, K])
+def test_as_scikit_learn(size: float, n_components: int) -> None:
+    """Scikit-learn minimises minus the sum of the probabilities, by the transform A: M = A'A."""
+    transform = size * np.random.default_rng(0).standard_normal((n_components, K))
+    theirs, X = NeighborhoodComponentsAnalysis(), samples()
+    theirs.n_iter_ = 0
+    same = LABELS[:, None] == LABELS
+    loss, gradient = theirs._loss_grad_lbfgs(transform.ravel(), X, same, -1.0)
+    nca, metric = gda.NCA(X, LABELS), transform.T @ transform
+    assert nca.value(metric) == pytest.approx(loss / N, abs=1e-10)
+    ours = 2 * N * transform @ nca.gradient(metric)
+    np.testing.assert_allclose(ours, gradient.reshape(transform.shape), rtol=1e-10, atol=1e-10)
+
+
+def test_the_surrogate_is_an_upper_bound() -> None:
+    """Up to the mean logarithm of the numbers of other samples, and 1."""
+    rng, X = np.random.default_rng(0), samples()
+    labels = np.where(LABELS == "c", "b", LABELS)
+    weights = rng.uniform(0.5, 2, N)
+    nca = gda.NCA(X, labels, sample_weight=weights)
+    surrogate = nca.surrogate()
+    n_others = (labels[:, None] == labels).sum(axis=1) - 1
+    constant = 1 - np.average(np.log(n_others), weights=weights)
+    assert surrogate.convex
+    for size in (1e-3, 0.1, 1.0, 10.0):
+        metric = size * random_metric(rng, K)
+        mcml = gda.MCML(X, labels, sample_weight=weights).value(metric)
+        assert surrogate.value(metric) == pytest.approx(mcml, rel=1e-12)
+        assert nca.value(metric) <= mcml - constant
+
+
+def test_subsamples_are_not_convex_either() -> None:
+    X = np.random.default_rng(0).standard_normal((20_000, 2))
+    subsample = gda.NCA(X, np.arange(20_000) % 2).subsample()
+    assert subsample is not None
+    assert not subsample.convex
+    assert subsample.value(np.eye(2)) == pytest.approx(-0.5, abs=0.02)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -357,53 +356,3 @@ def test_the_number_of_coefficients_is_about_that_of_the_expression(
     data, _, _ = problem.get_problem_data("CLARABEL")
     n_coefficients = expression_bytes(pairs) / _BYTES_PER_COEFFICIENT
     assert data["A"].nnz / 4 < n_coefficients < 4 * data["A"].nnz
-
-
-@pytest.mark.parametrize("listed", [False, True])
-def test_cvxpy_sees_the_same_objective(listed: bool, rng: np.random.Generator) -> None:
-    X = rng.standard_normal((8, K)).round(1)
-    X[1], X[7] = X[0], X[6]
-    z = np.tile([1.0, -1.0], 4)
-    z[1] = z[0]
-    chosen = [(i, j) for i in range(8) for j in range(i) if (i + j) % 3] if listed else None
-    glr = gda.GLR(X, z, sample_weight=rng.uniform(0.5, 2.0, 8), pairs=chosen)
-    metric = cp.Variable((K, K), symmetric=True)
-    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=3.0))
-    value = problem.to_cvxpy(metric).solve("CLARABEL")
-    result = gda.solve(problem, "certified", tolerance=1e-9)
-    assert value == pytest.approx(result.objective, rel=1e-6)
-
-
-@pytest.mark.parametrize("method", ["certified", "alternating", "frank-wolfe"])
-def test_methods_end_at_a_certified_gap_over_listed_pairs(
-    method: str, rng: np.random.Generator
-) -> None:
-    X, z = rng.standard_normal((N, K)), np.tile([1.0, -1.0], N // 2)
-    near = [(i, i + step) for i in range(N - 3) for step in (1, 3)]
-    problem = gda.MetricProblem(gda.GLR(X, z, pairs=near), gda.GraphMetrics(trace_bound=2.0))
-    options = {"solver": "analytic"} if method == "alternating" else {"max_iterations": 2000}
-    result = gda.solve(problem, method, **options)
-    assert result.lower_bound is not None
-    best = gda.solve(problem, "certified", tolerance=1e-9)
-    assert best.status == "converged"
-    assert result.lower_bound * (1 - 1e-12) <= best.objective <= result.objective * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sample_weight": [1.0, 1.0]}, "sample_weight has 2 entries for 3 samples"),
-        ({"sample_weight": [1.0, 0.0, 1.0]}, "sample_weight holds 0 at index 1"),
-        ({"sample_weight": [1.0, -2.0, 1.0]}, "sample_weight holds -2 at index 1"),
-        ({"sample_weight": [1.0, np.nan, 1.0]}, "sample_weight holds nan"),
-        ({"pairs": [[0, 3]]}, "pairs refers to samples 0 to 3"),
-        ({"pairs": [[-1, 1]]}, "pairs refers to samples -1 to 1"),
-        ({"pairs": [[0.0, 1.0]]}, "pairs must be whole numbers"),
-        ({"pairs": [0, 1]}, "pairs must be whole numbers of shape (n, 2)"),
-        ({"pairs": [[1, 2]]}, "pairs holds no two samples with different signals"),
-        ({"pairs": np.zeros((0, 2), int)}, "pairs holds no two samples"),
-    ],
-)
-def test_bad_weights_and_pairs(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=re.escape(message)):
-        gda.GLR([[0.0], [1.0], [2.0]], [1, -1, -1], **options)

@@ -1,6 +1,7 @@
-"""The log-determinant objective: NumPy's values, multiples, and optima that are known."""
+"""Objectives with a barrier: NumPy's values, multiples, closed forms, and optima that are known."""
 
-import math
+from __future__ import annotations
+
 from typing import Any
 
 import cvxpy as cp
@@ -9,6 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg import geometric_mean_of_inverse
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -46,34 +48,6 @@ def test_the_lipschitz_constant_is_attained() -> None:
     assert constant is not None
     ahead = log_det.gradient(np.diag([rho + 1e-6, 1.0])) - log_det.gradient(np.diag([rho, 1.0]))
     assert np.linalg.norm(ahead) == pytest.approx(1e-6 * constant, rel=1e-4)
-
-
-@pytest.mark.parametrize("rho", [0.0, -1.0])
-def test_no_lipschitz_constant_without_a_smallest_eigenvalue(rho: float) -> None:
-    assert gda.LogDet(np.eye(2)).lipschitz(rho) is None
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("S", "message"),
-        [
-            (np.diag([1.0, math.nan]), r"S holds nan at index \(1, 1\)"),
-            (np.diag([1.0, math.inf]), r"S holds inf at index \(1, 1\)"),
-            ([[1.0, 0.5], [0.4, 1.0]], r"S is not symmetric: \[0,1\] is 0.5, \[1,0\] is 0.4"),
-            (np.ones((2, 3)), r"S must be square, got shape \(2, 3\)"),
-            (np.ones(3), "S must have 2 dimension"),
-            (np.zeros((0, 0)), "S is empty"),
-            ("S", "S cannot be read as an array of numbers"),
-        ],
-    )
-    def test_is_refused(self, S: object, message: str) -> None:
-        with pytest.raises(InvalidInputError, match=message):
-            gda.LogDet(S)
-
-    @pytest.mark.parametrize("metric", [np.eye(3), np.diag([1.0, math.nan]), [[1, 0], [1, 1]]])
-    def test_metrics_are_checked(self, metric: FloatArray) -> None:
-        with pytest.raises(InvalidInputError, match="metric"):
-            gda.LogDet(np.eye(2)).at(metric)
 
 
 def optimum(S: FloatArray, feasible_set: FeasibleSet) -> gda.Result:
@@ -115,53 +89,14 @@ class TestOptima:
         assert result.status == "converged"
         assert_near(result.metric, np.diag(1 / np.diagonal(S)))
 
-    @pytest.mark.parametrize(
-        "share", [3.0, 0.5]
-    )  # of tr S⁻¹: the trace bound does not or does bind
-    @pytest.mark.parametrize("size", [2, 4, 8])
-    def test_of_graph_metrics(self, size: int, share: float, rng: np.random.Generator) -> None:
-        S = random_covariance(rng, size)
-        log_det = gda.LogDet(S)
-        feasible_set = gda.GraphMetrics(share * float(np.trace(np.linalg.inv(S))), 1e-6)
-        result = optimum(S, feasible_set)
-        variable = cp.Variable((size, size), symmetric=True)
-        program = gda.MetricProblem(log_det, feasible_set).to_cvxpy(variable)
-        program.solve("SCS", eps=1e-9, max_iters=100_000)
-        assert program.status == "optimal"
-        assert result.status == "converged"
-        assert result.objective == pytest.approx(program.value, abs=1e-8)
-        assert_near(result.metric, np.asarray(variable.value))
-        binds = np.trace(result.metric) > feasible_set.trace_bound * (1 - 1e-9)
-        assert binds == (share < 1)
-
     @pytest.mark.parametrize("set_name", SETS[:4])
     def test_without_samples_only_the_trace_counts(self, set_name: str) -> None:
         result = optimum(np.zeros((4, 4)), named_set(set_name, 4, 10.0))
         assert_near(result.metric, 2.5 * np.eye(4))
 
-    def test_of_signed_graph_metrics(self, rng: np.random.Generator) -> None:
-        """They are graph metrics after features change their sign."""
-        S, colors = random_covariance(rng, 6), np.array([1.0, -1, -1, 1, -1, 1])
-        signed = optimum(S, gda.SignedGraphMetrics(colors.tolist(), 100.0))
-        flip = np.outer(colors, colors)
-        assert_near(signed.metric, optimum(S * flip, gda.GraphMetrics(100.0)).metric * flip)
-
 
 class TestIndefinite:
     """S may be any symmetric matrix: the trace bound keeps the objective above a number."""
-
-    @pytest.mark.parametrize("set_name", SETS[:4])
-    @pytest.mark.parametrize("shift", [-0.5, -5.0])
-    def test_optima(self, set_name: str, shift: float, rng: np.random.Generator) -> None:
-        size = 4
-        S = random_covariance(rng, size) + shift * np.eye(size) + random_symmetric(rng, size)
-        assert np.linalg.eigvalsh(S)[0] < 0
-        gda.check_objective(gda.LogDet(S))
-        problem = gda.MetricProblem(gda.LogDet(S), named_set(set_name, size, 6.0))
-        result = optimum(S, problem.feasible_set)
-        assert result.status == "converged"
-        best = problem.to_cvxpy(cp.Variable((size, size), symmetric=True)).solve("CLARABEL")
-        assert result.objective == pytest.approx(best, abs=1e-6)
 
     @pytest.mark.parametrize("size", [8, pytest.param(40, marks=pytest.mark.slow)])
     def test_weights_of_edges_are_an_l1_penalty(self, size: int, rng: np.random.Generator) -> None:
@@ -285,3 +220,39 @@ def test_newton_model(name: str, dtype: type, rng: np.random.Generator) -> None:
         entry[i, j] = entry[j, i] = 1.0
         twice = float(np.vdot(entry, model.hessian(entry)))
         assert model.of_entries[i, j] == pytest.approx(twice / 2, rel=accuracy)
+
+
+def scatters(
+    rng: np.random.Generator, size: int, condition: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scatter matrices of similar and dissimilar pairs."""
+    similar = rng.standard_normal((3 * size, size)) * np.geomspace(1, condition**-0.5, size)
+    dissimilar = rng.standard_normal((3 * size, size)) * 2
+    return similar.T @ similar / size, dissimilar.T @ dissimilar / size
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_keeps_the_contract(size: int, rng: np.random.Generator) -> None:
+    gda.check_objective(gda.GMML(*scatters(rng, size)))
+
+
+@pytest.mark.parametrize(("size", "condition"), [(1, 1.0), (3, 10.0), (6, 1e3), (12, 10.0)])
+def test_the_geometric_mean(size: int, condition: float, rng: np.random.Generator) -> None:
+    S, D = scatters(rng, size, condition)
+    expected = geometric_mean_of_inverse(S, D)
+    trace = float(np.trace(expected))
+    feasible_set = gda.PositiveDefiniteMetrics(3 * trace, 1e-6 * trace / size)
+    problem = gda.MetricProblem(gda.GMML(S, D), feasible_set)
+    result = gda.solve(problem, "certified", tolerance=1e-10)
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_scatters_of_few_pairs_are_taken(rng: np.random.Generator) -> None:
+    """They are singular, and round-off leaves eigenvalues below 0."""
+    pairs = rng.standard_normal((2, 6)) * 1e3
+    gmml = gda.GMML(np.eye(6), pairs.T @ pairs)
+    np.testing.assert_allclose(gmml.dissimilar, pairs.T @ pairs, rtol=1e-9, atol=1e-6)
+    assert np.linalg.eigvalsh(gmml.dissimilar)[0] > -1e-9
+    problem = gda.MetricProblem(gmml, gda.GraphMetrics(1e4, 1.0))
+    assert gda.solve(problem, "certified").status == "converged"
