@@ -385,9 +385,12 @@ SIZED: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("kind", SETS)
-@pytest.mark.parametrize("name", SIZED)
 @pytest.mark.parametrize(
-    "size", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 6, 9, 13))]
+    ("name", "size"),
+    [
+        *((name, 4) for name in SIZED),
+        *(pytest.param(name, n, marks=pytest.mark.slow) for name in LOSSES for n in (3, 6, 9, 13)),
+    ],
 )
 @pytest.mark.covering(1)
 def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
