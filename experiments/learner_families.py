@@ -1,0 +1,263 @@
+"""Choose the defaults of the learners on synthetic families, by one rule that was stated before.
+
+Run ``python experiments/learner_families.py`` from the top of a checkout. Each of 27 families makes
+150 training samples and 2000 test samples for each of the seeds 0 to 3. Over graph metrics four
+objectives are learned with five trace bounds C, multiples of the automatic one, and two smallest
+eigenvalues ρ, from all training samples and from those of five folds; 5 nearest neighbours classify
+the test samples and those of the folds. What is measured is kept in ``--out``, and not measured
+again; from it come the tables of ``figures/learner_families.md``.
+
+**The rule.** A family's gain is the test accuracy above that of no learning, the mean over its
+seeds; the standard error of a mean gain over the families is that of the 27 gains. Of several
+choices the one of the largest mean gain wins, except that among all choices whose paired difference
+from it is within one standard error, the one with the fewest families below no learning (by more
+than one standard error over the seeds) is taken, then the one of the fewest fits, then the one of
+the larger mean. By this rule are chosen
+
+* the default of `MetricLearner`: objective, C and ρ, one fit;
+* of `MetricLearnerCV`: the bounds of the paths, ρ, the score of a fold (accuracy, or the share of
+  neighbours of the right class), and how a choice is made from the scores (see `RULES`).
+
+No number of a real data set is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_circles, make_classification, make_gaussian_quantiles, make_moons
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+import gdaopt as gda
+from gdaopt.estimators.cross_validated import auto_path, path_results
+from gdaopt.support.validation import FloatArray
+
+SEEDS = range(4)
+TRAINING, TESTED, FOLDS, NEIGHBORS = 150, 2000, 5, 5
+OBJECTIVES = ("mcml", "nca", "lmnn", "glr")
+FACTORS = tuple(np.geomspace(1 / 16, 3, 5).tolist())  # of the automatic C, as `auto_path` has them
+SHARES = (0.1, 0.3)  # ρ as a share of C/K
+PATHS = tuple(product(OBJECTIVES, SHARES))
+BOUNDS = ((0, 1, 2, 3, 4), (0, 2, 4), (1, 2, 3), (1, 3), (2, 3), (3,))  # places in FACTORS
+RULES = tuple(
+    (score, bar, multiple, toward)
+    for score in ("accuracy", "shares")  # of neighbours of the right class
+    for bar, multiple in (("own", 0.0), ("own", 1.0), *product(("paired",), (0.5, 1.0, 2.0)))
+    for toward in ("less", "none")
+)
+"""How a choice is made from the scores on folds.
+
+Near the best mean score is what differs from it by at most a multiple of a standard error over the
+folds: of the best score itself ("own"), or of the difference ("paired"). Of what is near, "less"
+takes the first place on the paths, no learning before all, and of several the best; "none" takes no
+learning if it is near, and else the best.
+"""
+OUT = Path(__file__).parent.parent / "figures" / "learner_families.md"
+
+Samples = tuple[FloatArray, Any]
+Family = Callable[[int, Any], Samples]
+"""A function of the number of samples and of a generator of random numbers."""
+
+
+# --- The families -------------------------------------------------------------------------------
+
+
+def clouds(
+    n_features: int, n_classes: int, distance: float, shape: float = 1.0, shares: Any = None
+) -> Family:
+    """One cloud a class; features have spreads from 1 to `shape`, then all are rotated."""
+
+    def made(count: int, rng: Any) -> Samples:
+        turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+        centres = rng.standard_normal((n_classes, n_features))
+        centres *= distance / np.linalg.norm(centres, axis=1)[:, None]
+        y = rng.choice(n_classes, count, p=shares)
+        spread = rng.standard_normal((count, n_features)) * np.geomspace(1, shape, n_features)
+        return centres[y] + spread @ turn, y
+
+    return made
+
+
+def classification(n_features: int, n_informative: int, **options: Any) -> Family:
+    """The clouds of scikit-learn at corners of a cube."""
+
+    def made(count: int, rng: Any) -> Samples:
+        given = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
+        return make_classification(
+            count,
+            n_features,
+            n_informative=n_informative,
+            random_state=int(rng.integers(2**31)),
+            **given,
+        )
+
+    return made
+
+
+def with_noise(make: Callable[..., Samples], n_noise: int, **options: Any) -> Family:
+    """Samples of scikit-learn beside features of noise with about the same spread."""
+
+    def made(count: int, rng: Any) -> Samples:
+        X, y = make(n_samples=count, random_state=int(rng.integers(2**31)), **options)
+        return np.column_stack([X, rng.standard_normal((count, n_noise)) * X.std()]), y
+
+    return made
+
+
+def labelled(
+    label: Callable[[FloatArray], Any], n_features: int, levels: int = 0, flipped: float = 0.0
+) -> Family:
+    """Uniform features, of so many levels if any, and labels that follow from them."""
+
+    def made(count: int, rng: Any) -> Samples:
+        X = rng.uniform(-1, 1, (count, n_features))
+        if levels:
+            X = rng.integers(levels, size=X.shape).astype(np.float64)
+        y = np.asarray(label(X)).astype(int)
+        return X, np.where(rng.random(count) < flipped, 1 - y, y)
+
+    return made
+
+
+def spectra(count: int, rng: Any) -> Samples:
+    """Smooth curves, some with a bump."""
+    y = rng.integers(2, size=count)
+    curves = np.cumsum(rng.standard_normal((count, 30)), axis=1) / 3
+    return curves + y[:, None] * np.exp(-0.5 * ((np.arange(30) - 12) / 1.5) ** 2), y
+
+
+def factors(count: int, rng: Any) -> Samples:
+    """Three hidden factors, and a class by the weakest of them."""
+    hidden = rng.standard_normal((count, 3)) * (3.0, 2.0, 1.0)
+    X = hidden @ rng.standard_normal((3, 15)) + 0.3 * rng.standard_normal((count, 15))
+    return X, (hidden[:, 2] > 0).astype(int)
+
+
+def difference(count: int, rng: Any) -> Samples:
+    """A class by the difference of two features that are nearly equal."""
+    X = rng.standard_normal((count, 6))
+    X[:, 1] = X[:, 0] + 0.5 * X[:, 1]
+    return X, (X[:, 1] > X[:, 0]).astype(int)
+
+
+FAMILIES: dict[str, Family] = {
+    "one cloud, 2 classes": clouds(5, 2, 1.5),
+    "one cloud, 3 classes, long": clouds(6, 3, 2.5, shape=4.0),
+    "one cloud, 5 classes": clouds(10, 5, 2.5),
+    "one cloud, 9 to 1": clouds(6, 2, 1.8, shares=(0.9, 0.1)),
+    "clouds of different size": with_noise(make_gaussian_quantiles, 2, n_features=4, n_classes=2),
+    "2 clouds, 4 features": classification(4, 4),
+    "2 clouds, 3 classes": classification(8, 5, n_classes=3),
+    "3 clouds, 2 classes": classification(8, 4, n_clusters_per_class=3),
+    "exclusive or": labelled(lambda X: X[:, 0] * X[:, 1] > 0, 6),
+    "checkerboard": labelled(lambda X: np.floor(1.5 * (X[:, :2] + 1)).sum(axis=1) % 2 == 0, 4),
+    "moons": with_noise(make_moons, 6, noise=0.25),
+    "circles": with_noise(make_circles, 6, noise=0.15, factor=0.4),
+    "equal or one": labelled(lambda X: (X[:, 0] == X[:, 1]) | (X[:, 4] == 0), 6, 3),
+    "exactly two": labelled(lambda X: (X == 0).sum(axis=1) == 2, 6, 3),
+    "either pair, 5 % flipped": labelled(
+        lambda X: ((X[:, 4] == 2) & (X[:, 3] == 0)) | ((X[:, 4] != 3) & (X[:, 1] != 2)), 6, 4, 0.05
+    ),
+    "parity of three": labelled(lambda X: X[:, :3].sum(axis=1) % 2 == 0, 6, 2),
+    "the larger of two": labelled(lambda X: np.abs(X[:, 0]) > np.abs(X[:, 1]), 6),
+    "16 of 20 noise": classification(20, 4),
+    "26 of 30 noise": classification(30, 4),
+    "15 of 20 noise, 4 classes": classification(20, 5, n_classes=4, n_clusters_per_class=1),
+    "nothing but noise": labelled(lambda X: np.arange(len(X)) % 2 == 0, 8),
+    "a fifth of labels wrong": classification(10, 5, flip_y=0.4),
+    "12 combinations": classification(16, 4, n_redundant=12),
+    "10 combinations, 5 noise, 4 classes": classification(
+        20, 5, n_redundant=10, n_classes=4, n_clusters_per_class=1
+    ),
+    "spectra": spectra,
+    "weakest factor": factors,
+    "difference of two": difference,
+}
+
+
+# --- What is measured ---------------------------------------------------------------------------
+
+
+def neighbours(X: FloatArray, y: Any, queries: FloatArray, answers: Any) -> tuple[float, float]:
+    """Return accuracy, and the mean share of neighbours of the right class."""
+    model = KNeighborsClassifier(NEIGHBORS).fit(X, y)
+    shares, places = model.predict_proba(queries), np.searchsorted(model.classes_, answers)
+    right = shares.argmax(axis=1) == places
+    return float(right.mean()), float(shares[np.arange(len(answers)), places].mean())
+
+
+def graphs(share: float) -> Callable[[float, float], gda.sets.FeasibleSet]:
+    """Return a function of C and of the automatic ρ that makes the set of another ρ."""
+    return lambda bound, least: gda.GraphMetrics(bound, share / 0.1 * least)
+
+
+def along_paths(X: FloatArray, y: Any, queries: FloatArray, answers: Any) -> dict[str, Any]:
+    """Return accuracy and shares without learning and for each path and bound, and CPU seconds."""
+    found, seconds = [neighbours(X, y, queries, answers)], []
+    classes, codes = np.unique(y, return_inverse=True)
+    for objective, share in PATHS:
+        start = time.process_time()
+        learner = gda.MetricLearner(objective, metrics=graphs(share), tolerance=1e-2)
+        learner.classes_, learner.n_features_in_ = classes, X.shape[1]
+        results = list(path_results(learner, X, codes, auto_path(learner, X, codes, len(FACTORS))))
+        seconds.append(time.process_time() - start)
+        for result in results:
+            components = learner._components(learner._in_units(result.metric))
+            found.append(neighbours(X @ components.T, y, queries @ components.T, answers))
+    return {"found": np.round(found, 5).tolist(), "seconds": np.round(seconds, 4).tolist()}
+
+
+def measured(make: Family, seed: int) -> dict[str, Any]:
+    """Return what all paths find on the test samples, and on the samples of each fold."""
+    X, y = make(TRAINING + TESTED, np.random.default_rng(seed))
+    scaler = StandardScaler().fit(X[:TRAINING])
+    X, y = scaler.transform(X), np.asarray(y)
+    train, tests = (X[:TRAINING], y[:TRAINING]), (X[TRAINING:], y[TRAINING:])
+    folds = StratifiedKFold(FOLDS).split(*train)
+    return {
+        "test": along_paths(*train, *tests),
+        "folds": [
+            along_paths(*(part[kept] for part in train), *(part[left] for part in train))
+            for kept, left in folds
+        ],
+    }
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield what is measured for each family and seed; what a file has is not measured again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    known = {(row["family"], row["seed"]): row for row in map(json.loads, kept)}
+    for (name, make), seed in product(FAMILIES.items(), SEEDS):
+        if (name, seed) not in known:
+            row = {"family": name, "seed": seed, **measured(make, seed)}
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            known[name, seed] = row
+            print(name, seed, flush=True)
+        yield known[name, seed]
+
+
+def main() -> None:
+    """Measure what is missing, choose, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
+    parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
+    warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
+    rows = list(rows_of(parser.parse_args().out))
+    print(len(rows), "rows")
+
+
+if __name__ == "__main__":
+    main()
