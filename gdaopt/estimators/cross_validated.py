@@ -44,6 +44,14 @@ __all__ = ["MetricLearnerCV", "auto_path", "path_results"]
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
 _OBJECTIVES = ("mcml", "nca", "lmnn", "glr", "none")
+_OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
+    "class_weight": None,
+    "n_neighbors": None,
+    "max_pairs": None,
+    "edge_floor": 0.0,
+    "method": "certified",
+    "solver": None,
+}
 _LARGE_CLASS = 8  # samples: LMNN wants four of each class, also without those of a fold
 _ROUND_OFF = 1e-12  # of scores that are to count as equal
 _SMALLEST, _LARGEST = 1 / 16, 3.0  # of the learner's trace bound
@@ -55,15 +63,11 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
-    the one before, and scored by how well neighbours classify the held-out samples. The metric is
-    then learned from all samples with the bound that was chosen. Without a learner, the objective
-    is chosen, too, and no learning is one of the choices. It stands to `MetricLearner`
-    as `sklearn.linear_model.LassoCV` to `Lasso`.
-
-    By default the choice is not the bound of the best mean score, which is noisy on few samples,
-    but the smallest one whose mean score is within one standard error of the best. With a smaller
-    bound the distances are smaller, more pairs count alike, and fewer of them decide alone. No
-    learning, ``"none"``, stands before all bounds: it is chosen where it is near enough.
+    the one before, and scored by the neighbours of the held-out samples. The metric is then learned
+    from all samples with the bound of the best mean score. No learning, ``"none"``, is one of the
+    choices, and is taken where its score is within one standard error of the best: on few samples
+    small differences are mostly luck. Without a learner, the objective is chosen, too. It stands to
+    `MetricLearner` as `sklearn.linear_model.LassoCV` to `Lasso`.
 
     Parameters
     ----------
@@ -77,23 +81,22 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         to three times the learner's own, which by default follows the rule "auto" (see
         `gdaopt.scaling`); or the bounds themselves.
     objectives : list of str or callable, optional
-        Objectives to choose from, see `MetricLearner`. By default that of the learner; without a
-        learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``, as far as they take
-        `sample_weight` where that is given and the classes are large enough. As trace
-        bounds of different objectives cannot be compared, places on their paths are: the
-        one-standard-error rule takes the first place at which an objective is near enough to the
-        best score of all.
+        Objectives to choose from, see `MetricLearner`. By default that of the learner and
+        ``"none"``; without a learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``,
+        as far as they take `sample_weight` where that is given and the classes are large enough.
     cv : int, cross-validation generator or iterable, optional
         The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default.
     scoring : str or callable, optional
-        A scorer of scikit-learn for `classifier`; accuracy by default.
+        A scorer of scikit-learn for `classifier`. By default the mean probability of the right
+        class, which for neighbours is the share of those of this class: it tells metrics apart
+        that lead to the same answers. Without `predict_proba` it is the accuracy.
     classifier : estimator, optional
         Who classifies samples after `transform`. None stands for
         `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or with fewer where a fold has
         fewer samples.
     rule : {"one-standard-error", "best"}, optional
-        How to choose; with ``"best"`` it is the best mean score, and the smallest bound of several
-        that are as good.
+        How to choose: with the first, no learning if it is within one standard error over the
+        folds, and else, as with ``"best"``, the best mean score; of several the first.
     path_tolerance : float, optional
         The tolerance of the fits on folds. They are only scored, and need not be as near to their
         optimum as the last fit.
@@ -117,7 +120,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     Notes
     -----
     The rule of one standard error is from Breiman, Friedman, Olshen, Stone, *Classification and
-    Regression Trees* (1984).
+    Regression Trees* (1984). It, the score and the paths were chosen on synthetic families by a
+    rule stated before (``figures/learner_families.md``).
 
     Examples
     --------
@@ -188,6 +192,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
 
     def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
         """Return a learner with other options that knows the classes and features of this one."""
+        if options["objective"] == "none":
+            options |= _OF_OBJECTIVES
         made = cast(MetricLearner, clone(learner).set_params(**options))
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -199,7 +205,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     ) -> list[ObjectiveName]:
         """Return the objectives to choose from."""
         if self.objectives is None and self.learner is not None:
-            return [learner.objective]
+            return list(dict.fromkeys((learner.objective, "none")))
         if self.objectives is None:
             is_large = np.bincount(codes).min() >= _LARGE_CLASS
             return [
@@ -247,7 +253,10 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         classifier = self.classifier
         if classifier is None:
             classifier = KNeighborsClassifier(min(_NEIGHBORS, *(len(train) for train, _ in folds)))
-        scorer = check_scoring(classifier, self.scoring)
+        scoring = self.scoring
+        if scoring is None and hasattr(classifier, "predict_proba"):
+            scoring = _probability_of_the_class
+        scorer = check_scoring(classifier, scoring)
         tasks = [(n, train, test) for n in range(len(learners)) for train, test in folds]
         seconds = None
         if limit is not None:
@@ -271,11 +280,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         self.cv_results_ = _results(
             [learner.objective for learner in learners], paths, scores, times
         )
-        places = np.concatenate([np.arange(len(path)) for path in paths])
-        learns = np.array(
-            [objective != "none" for objective in self.cv_results_["param_objective"]]
-        )
-        self.best_index_ = _choice(scores, np.where(learns, places, -1), self.rule)
+        self.best_index_ = _choice(scores, self.cv_results_["param_objective"], self.rule)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
     def _folds(self, X: FloatArray, y: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
@@ -391,22 +396,27 @@ def _results(
     }
 
 
-def _choice(scores: FloatArray, places: npt.NDArray[np.intp], rule: str) -> int:
-    """Return the index of the choice, for scores of shape (n_folds, n), and places on the paths.
+def _probability_of_the_class(classifier: Any, X: FloatArray, y: npt.NDArray[Any]) -> float:
+    """Return the mean probability that a classifier gives to the class of a sample."""
+    is_own = classifier.classes_ == y[:, None]
+    return float((classifier.predict_proba(X) * is_own).sum(axis=1).mean())
 
-    The place -1 is that of no learning.
+
+def _choice(scores: FloatArray, objectives: list[Any], rule: str) -> int:
+    """Return the index of the choice, for scores of shape (n_folds, n).
 
     Examples
     --------
     >>> scores = np.array([[0.8, 0.93, 0.92], [0.8, 0.93, 0.98]])
-    >>> places = np.arange(3)
-    >>> _choice(scores, places, "one-standard-error"), _choice(scores, places, "best")
+    >>> of_three = ["nca", "none", "glr"]
+    >>> _choice(scores, of_three, "one-standard-error"), _choice(scores, of_three, "best")
     (1, 2)
     """
     means = scores.mean(axis=0)
-    best, slack = means.argmax(), 0.0
-    if rule == "one-standard-error" and len(scores) > 1:
-        slack = scores[:, best].std(ddof=1) / np.sqrt(len(scores))
-    near = means >= means[best] - slack - _ROUND_OFF
-    first = near & (places == places[near].min())
-    return int(np.where(first, means, -np.inf).argmax())
+    best = int((means >= means.max() - _ROUND_OFF).argmax())
+    if rule == "one-standard-error" and "none" in objectives and len(scores) > 1:
+        plain = objectives.index("none")
+        error = float(scores[:, best].std(ddof=1) / np.sqrt(len(scores)))
+        if means[plain] >= means[best] - error - _ROUND_OFF:
+            return plain
+    return best

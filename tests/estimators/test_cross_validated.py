@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 
 import gdaopt as gda
@@ -30,7 +30,12 @@ def test_scores_are_those_of_a_grid_search_without_a_path(kind: Any) -> None:
     X = X * [1e-3, 1.0, 10.0, 1e3]
     bounds = [4.0, 0.25, 1.0]
     found = gda.MetricLearnerCV(
-        kind("glr"), trace_bounds=bounds, cv=3, path_tolerance=1e-7, rule="best"
+        kind("glr"),
+        objectives=["glr"],
+        trace_bounds=bounds,
+        cv=3,
+        scoring="accuracy",
+        path_tolerance=1e-7,
     ).fit(X, y)
     pipeline = make_pipeline(kind("glr", tolerance=1e-7), KNeighborsClassifier())
     name = kind.__name__.lower()
@@ -89,43 +94,43 @@ def test_the_path_goes_around_the_trace_bound_of_the_learner() -> None:
     X, y = samples()
     found = gda.MetricLearnerCV(gda.MetricLearner(), trace_bounds=5, cv=2).fit(100 * X, y)
     auto = gda.GraphMetricLearner().fit(100 * X, y).trace_bound_
-    bounds = found.cv_results_["param_trace_bound"]
+    assert found.cv_results_["param_objective"] == ["mcml"] * 5 + ["none"]
+    bounds = found.cv_results_["param_trace_bound"][:-1]
     assert bounds[[0, -1]] == pytest.approx([auto / 16, 3 * auto])
     np.testing.assert_allclose(bounds[1:] / bounds[:-1], 48**0.25)
     of_a_number = gda.MetricLearner(trace_bound=32.0)
     found = gda.MetricLearnerCV(of_a_number, trace_bounds=2, cv=2).fit(X, y)
-    assert found.cv_results_["param_trace_bound"] == pytest.approx([2.0, 96.0])
+    assert found.cv_results_["param_trace_bound"] == pytest.approx([2.0, 96.0, 32.0])
 
 
-def test_the_rule_of_one_standard_error() -> None:
-    X, y = samples(n=50)  # the error with a denominator of 5 - 1 decides
-    found = gda.MetricLearnerCV(gda.DiagonalMetricLearner(), trace_bounds=6).fit(X, y)
-    best = clone(found).set_params(rule="best").fit(X, y)
-    scores = np.array([found.cv_results_[f"split{n}_test_score"] for n in range(5)])
-    means, top = scores.mean(axis=0), scores.mean(axis=0).argmax()
-    assert best.best_index_ == top
-    error = scores[:, top].std(ddof=1) / np.sqrt(5)
-    assert found.best_index_ == np.flatnonzero(means >= means[top] - error)[0]
-    assert found.trace_bound_ <= best.trace_bound_
+def test_the_score_is_the_probability_of_the_right_class() -> None:
+    """That of folds by hand, and the accuracy where a classifier has no probabilities."""
+    X, y = samples()
+    plain: dict[str, Any] = {"objectives": ["none"], "cv": 3}
+    found = gda.MetricLearnerCV(**plain).fit(X, y)
+    Z = X / X.std(axis=0)
+    for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        spreads = X[train].std(axis=0)
+        model = KNeighborsClassifier().fit(X[train] / spreads, y[train])
+        right = model.predict_proba(X[test] / spreads)[np.arange(len(test)), y[test]]
+        assert found.cv_results_[f"split{fold}_test_score"] == pytest.approx(right.mean())
+    centroids = gda.MetricLearnerCV(classifier=NearestCentroid(), **plain).fit(X, y)
+    assert centroids.best_score_ == pytest.approx(
+        cross_val_score(NearestCentroid(), Z, y, cv=3).mean(), abs=0.05
+    )
 
 
-def test_of_several_objectives_the_first_near_place_counts() -> None:
-    means = np.array([0.5, 0.8, 0.9, 0.7, 0.85, 0.85, 0.85, 0.86, 0.80])
-    places = np.tile(np.arange(3), 3)
-    wide, narrow = ([means - error, means + error] for error in (0.06, 0.006))
-    assert _choice(np.array(wide), places, "best") == 2
-    assert _choice(np.array(wide), places, "one-standard-error") == 6
-    assert _choice(np.array(narrow), places, "one-standard-error") == 2
-    assert _choice(np.full((2, 4), 0.9), np.array([0, 1, 0, 1]), "best") == 0
-
-
-def test_no_learning_comes_before_all_places() -> None:
+def test_no_learning_is_chosen_within_one_standard_error_of_the_best() -> None:
     folds = np.array([0.5, 0.6, 0.7, 0.8])  # a standard error of 0.065
-    near, far = (np.stack([folds + gain, folds + gain, folds], axis=1) for gain in (0.06, 0.07))
-    places = np.array([0, 1, -1])
-    assert _choice(near, places, "one-standard-error") == 2
-    assert _choice(far, places, "one-standard-error") == 0
-    assert _choice(near, places, "best") == 0
+    near, far = (
+        np.stack([folds, folds + gain, folds, folds + gain], axis=1) for gain in (0.06, 0.07)
+    )
+    objectives: list[Any] = ["glr", "mcml", "none", gda.GLR]
+    assert _choice(near, objectives, "one-standard-error") == 2
+    assert _choice(far, objectives, "one-standard-error") == 1
+    assert _choice(near, objectives, "best") == 1
+    assert _choice(near, ["glr", "mcml", "nca", "nca"], "one-standard-error") == 1
+    assert _choice(near[:1], objectives, "one-standard-error") == 1  # one fold has no error
 
 
 def clouds(n: int) -> tuple[FloatArray, Any]:
@@ -151,6 +156,27 @@ def test_the_objective_is_chosen_without_a_learner() -> None:
     assert "lmnn" not in small.cv_results_["param_objective"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "lmnn", "n_neighbors": 2},
+        {"objective": "pair-hinge", "max_pairs": 50},
+        {"class_weight": "balanced"},
+        {"edge_floor": 0.01},
+        {"objective": "glr", "method": "alternating", "solver": "analytic"},
+        {"metrics": "balanced", "edges": [(0, 1), (1, 2)]},
+    ],
+    ids=lambda options: list(options)[-1],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_learning_needs_no_options_of_other_objectives(options: dict[str, Any]) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
+    found = gda.MetricLearnerCV(gda.MetricLearner(**options), trace_bounds=1, cv=2).fit(X, y)
+    assert found.cv_results_["param_objective"][1] == "none"
+    plain = gda.MetricLearnerCV(objectives=["none"], cv=2).fit(X, y)
+    assert found.cv_results_["mean_test_score"][1] == pytest.approx(plain.best_score_)
+
+
 @pytest.mark.filterwarnings("error::gdaopt.errors.NothingLearnedWarning")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_learning_is_a_choice_without_a_path(kind: Any) -> None:
@@ -166,7 +192,7 @@ def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
     X, y = samples()
     named = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     learner = gda.MetricLearner("glr", edges=[("a", "b")], tolerance=1e-6)
-    found = gda.MetricLearnerCV(learner, trace_bounds=3, cv=2).fit(named, y)
+    found = gda.MetricLearnerCV(learner, objectives=["glr"], trace_bounds=3, cv=2).fit(named, y)
     assert found.result_.status == "converged"
     assert found.result_.relative_gap <= 1e-6
     assert found.objective_ == "glr"
@@ -183,9 +209,9 @@ def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
 def test_other_sets_and_objectives() -> None:
     X, y = samples()
     of_set = gda.MetricLearner(gda.GLR, metrics=gda.GraphMetrics(8.0, 0.01, edges=[(0, 1)]))
-    found = gda.MetricLearnerCV(of_set, trace_bounds=2, cv=2, n_jobs=2).fit(X, y)
+    found = gda.MetricLearnerCV(of_set, trace_bounds=2, cv=2, n_jobs=2, rule="best").fit(X, y)
     assert found.objective_ is gda.GLR
-    assert found.cv_results_["param_trace_bound"] == pytest.approx([0.5, 24.0])
+    assert found.cv_results_["param_trace_bound"] == pytest.approx([0.5, 24.0, 8.0])
     assert found.min_eigenvalue_ == 0.01
     assert not found.metric_[0, 2:].any()
     search = GridSearchCV(
@@ -216,7 +242,7 @@ def test_other_scores_classifiers_and_folds() -> None:
 def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
     X, y = samples()
     late = gda.MetricLearner(time_limit=1e-6)
-    learner = gda.MetricLearnerCV(late, trace_bounds=3, cv=2)
+    learner = gda.MetricLearnerCV(late, objectives=["mcml"], trace_bounds=3, cv=2)
     with pytest.warns(ConvergenceWarning, match="MetricLearnerCV did not conv") as caught:
         learner.fit(X, y)
     assert caught[0].filename == __file__
