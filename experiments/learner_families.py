@@ -20,8 +20,8 @@ the larger mean. By this rule are chosen
 
 A second round was added after the first was looked at, and before it was measured: with what the
 first has chosen for `MetricLearnerCV`, the automatic C of neighbourhood components times 1, 2.6 or
-6.9, as the largest bounds had won, and the tolerance of fits on folds, 0.01, 0.03 or 0.1. The rule
-is the same, with CPU seconds of the search in the place of the number of fits.
+6.9, as the largest bounds had won, and the tolerance of fits on folds, 0.01 or 0.03. The rule is
+the same, with CPU seconds of the search in the place of the number of fits.
 
 No number of a real data set is used.
 """
@@ -54,9 +54,15 @@ TRAINING, TESTED, FOLDS, NEIGHBORS = 150, 2000, 5, 5
 OBJECTIVES = ("mcml", "nca", "lmnn", "glr")
 STEP = 48**0.25
 FACTORS = tuple(STEP**place / 16 for place in range(7))  # of the automatic C; `auto_path` has five
-TOLERANCES = (1e-2, 3e-2, 1e-1)
 SHARES = (0.1, 0.3)  # ρ as a share of C/K
-PATHS = tuple(product(OBJECTIVES, SHARES))
+PATHS = tuple((objective, share, 5) for objective, share in product(OBJECTIVES, SHARES))
+"""Objectives, ρ, and how many of FACTORS."""
+FURTHER = tuple((objective, SHARES[0], 7 if objective == "nca" else 5) for objective in OBJECTIVES)
+ROUNDS = {  # what is measured, and the tolerance on folds
+    "nca": (FURTHER[1:2], 1e-2),
+    "loose": (FURTHER, 3e-2),
+    "first": (PATHS, 1e-2),
+}
 BOUNDS = ((0, 1, 2, 3, 4), (0, 2, 4), (1, 2, 3), (1, 3), (2, 3), (3,))  # places in FACTORS
 RULES = tuple(
     (score, bar, multiple, toward)
@@ -211,60 +217,57 @@ def graphs(share: float) -> Callable[[float, float], gda.sets.FeasibleSet]:
 
 
 def along_paths(
-    X: FloatArray, y: Any, queries: FloatArray, answers: Any, tolerance: float = TOLERANCES[0]
+    paths: Any, tolerance: float, X: FloatArray, y: Any, queries: FloatArray, answers: Any
 ) -> dict[str, Any]:
-    """Return accuracy and shares without learning and for each path and bound, and CPU seconds.
-
-    Only neighbourhood components have the last two bounds; elsewhere they are NaN.
-    """
-    found, seconds = [neighbours(X, y, queries, answers)], []
+    """Return accuracy and shares without learning and for each path and bound, and CPU seconds."""
+    found, seconds = [neighbours(X, y, queries, answers)], [0.0]
     classes, codes = np.unique(y, return_inverse=True)
-    for objective, share in PATHS:
+    for objective, share, n_bounds in paths:
         start = time.process_time()
         learner = gda.MetricLearner(objective, metrics=graphs(share), tolerance=tolerance)
         learner.classes_, learner.n_features_in_ = classes, X.shape[1]
-        n_bounds = len(FACTORS) - (objective != "nca") * 2
         bounds = auto_path(learner, X, codes, 5)[0] * 16 * np.array(FACTORS[:n_bounds])
-        times, lines = [], []
         for result in path_results(learner, X, codes, bounds):
-            times.append(time.process_time() - start)
+            seconds.append(time.process_time() - start)
             components = learner._components(learner._in_units(result.metric))
-            lines.append(neighbours(X @ components.T, y, queries @ components.T, answers))
+            found.append(neighbours(X @ components.T, y, queries @ components.T, answers))
             start = time.process_time()
-        empty = [np.nan] * (len(FACTORS) - n_bounds)
-        seconds += [*times, *empty]
-        found += [*lines, *((gap, gap) for gap in empty)]
-    return {"found": np.round(found, 5).tolist(), "seconds": np.round(seconds, 4).tolist()}
+    return {"found": np.round(found, 5).tolist(), "seconds": np.round(seconds, 5).tolist()}
 
 
-def measured(make: Family, seed: int) -> dict[str, Any]:
-    """Return what all paths find on the test samples, and on the samples of each fold."""
+def measured(make: Family, seed: int, paths: Any, tolerance: float) -> dict[str, Any]:
+    """Return what paths find on the test samples, and on the samples of each fold."""
     X, y = make(TRAINING + TESTED, np.random.default_rng(seed))
     scaler = StandardScaler().fit(X[:TRAINING])
     X, y = scaler.transform(X), np.asarray(y)
     train, tests = (X[:TRAINING], y[:TRAINING]), (X[TRAINING:], y[TRAINING:])
-    found = {"test": along_paths(*train, *tests)}
-    for tolerance in TOLERANCES:
-        found[f"{tolerance:g}"] = [
-            along_paths(*(part[at] for at in fold for part in train), tolerance=tolerance)
+    return {
+        "test": along_paths(paths, 1e-2, *train, *tests),
+        "folds": [
+            along_paths(paths, tolerance, *(part[at] for at in fold for part in train))
             for fold in StratifiedKFold(FOLDS).split(*train)
-        ]
-    return found
+        ],
+    }
 
 
-def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield what is measured for each family and seed; what a file has is not measured again."""
+def rows_of(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what is measured in each round, by family and seed; keep it in a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    known = {(row["family"], row["seed"]): row for row in map(json.loads, kept)}
-    for (name, make), seed in product(FAMILIES.items(), SEEDS):
-        if (name, seed) not in known:
-            row = {"family": name, "seed": seed, **measured(make, seed)}
+    known = {(row["round"], row["family"], row["seed"]): row for row in map(json.loads, kept)}
+    for key in product(ROUNDS, FAMILIES, SEEDS):
+        if key not in known:
+            which, family, seed = key
+            row = {"round": which, "family": family, "seed": seed}
+            row |= measured(FAMILIES[family], seed, *ROUNDS[which])
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-            known[name, seed] = row
-            print(name, seed, flush=True)
-        yield known[name, seed]
+            known[key] = row
+            print(*key, flush=True)
+    return {
+        which: [known[which, family, seed] for family, seed in product(FAMILIES, SEEDS)]
+        for which in ROUNDS
+    }
 
 
 # --- The rule -----------------------------------------------------------------------------------
@@ -320,9 +323,9 @@ def searches() -> Iterator[tuple[tuple[Any, ...], list[int], Any]]:
     """Yield the ways of a search: names, the choices it looks at, and their places on paths."""
     for bounds, shares in product(BOUNDS, (SHARES[:1], SHARES[1:], SHARES)):
         kept, places = [0], [-1]
-        for number, (_, share) in enumerate(PATHS):
+        for number, (_, share, n_bounds) in enumerate(PATHS):
             if share in shares:
-                kept += [1 + number * len(FACTORS) + bound for bound in bounds]
+                kept += [1 + number * n_bounds + bound for bound in bounds]
                 places += range(len(bounds))
         for rule in RULES:
             yield (bounds, shares, *rule), kept, np.array(places)
@@ -350,8 +353,8 @@ def main() -> None:
     kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
     parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
     warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
-    rows = list(rows_of(parser.parse_args().out))
-    print(len(rows), "rows")
+    rows = rows_of(parser.parse_args().out)
+    print({which: len(found) for which, found in rows.items()})
 
 
 if __name__ == "__main__":
