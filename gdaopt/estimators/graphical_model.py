@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.base import DocumentedEstimator
 from gdaopt.estimators.inputs import Interval, read_samples
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.methods.likelihood import Likelihood, most_likely_metric
@@ -26,23 +28,59 @@ __all__ = ["LaplacianGraphicalModel", "LaplacianGraphicalModelCV"]
 _LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
 
 
-class _GraphicalModel(EmpiricalCovariance):
-    """What both estimators have in common."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
+    """What both estimators have in common.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features, n_features), default=None
+        The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
+        matter. All are 1 by default.
+    edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
+        The only pairs of features that may have an edge, see `gdaopt.GraphMetrics`.
+    tol : float, default=1e-6
+        The certified gap that is allowed for each feature, in units of the log-likelihood.
+    max_iter : int, default=1000
+        Most Newton steps in a block.
+    assume_centered : bool, default=False
+        Whether the mean of the features is known to be 0.
+
+    Attributes
+    ----------
+    precision_ : ndarray of shape (n_features, n_features)
+        M, read-only.
+    covariance_ : ndarray of shape (n_features, n_features)
+        ``M⁻¹``. Its diagonal is that of S.
+    location_ : ndarray of shape (n_features,)
+        The mean.
+    result_ : gdaopt.Result
+        How M was found: ``result_.gap`` bounds how far the objective is from its minimum.
+    graph_ : MetricGraph
+        The graph of M.
+    n_iter_ : int
+        Newton steps in the block that took most of them.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [None, "array-like"],
         "edges": "no_validation",
-        "covariance": [None, StrOptions({"precomputed"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 0, 2**31, closed="both")],
         "assume_centered": ["boolean"],
     }
 
+    weights: Any = None
+    edges: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    assume_centered: bool = False
+
     def _read(self, X: Any) -> FloatArray:
         """Return the covariance matrix, and set ``location_``."""
         X = check_array(read_samples(self, X), ensure_min_features=2, ensure_min_samples=2)
         self.location_ = np.zeros(X.shape[1])
-        if self.covariance == "precomputed":
+        if getattr(self, "covariance", None) == "precomputed":
             return symmetric_matrix("X, the covariance matrix,", X)
         if not self.assume_centered:
             self.location_ = X.mean(axis=0)
@@ -108,6 +146,7 @@ class _GraphicalModel(EmpiricalCovariance):
         return MetricGraph.of_metric(self.precision_, names)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LaplacianGraphicalModel(_GraphicalModel):
     """A Gaussian graphical model with partial correlations ≥ 0: its precision is a graph metric.
 
@@ -123,36 +162,8 @@ class LaplacianGraphicalModel(_GraphicalModel):
     ----------
     alpha : float, default=0.01
         The penalty, in units of the covariance; 0 for maximum likelihood.
-    weights : array-like of shape (n_features, n_features), default=None
-        The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
-        matter. All are 1 by default.
-    edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
-        The only pairs of features that may have an edge, see `gdaopt.GraphMetrics`.
     covariance : {None, "precomputed"}, default=None
         With "precomputed", the X of `fit` is S itself.
-    tol : float, default=1e-6
-        The certified gap that is allowed for each feature, in units of the log-likelihood.
-    max_iter : int, default=1000
-        Most Newton steps in a block.
-    assume_centered : bool, default=False
-        Whether the mean of the features is known to be 0.
-
-    Attributes
-    ----------
-    precision_ : ndarray of shape (n_features, n_features)
-        M, read-only.
-    covariance_ : ndarray of shape (n_features, n_features)
-        ``M⁻¹``. Its diagonal is that of S.
-    location_ : ndarray of shape (n_features,)
-        The mean.
-    result_ : gdaopt.Result
-        How M was found: ``result_.gap`` bounds how far the objective is from its minimum.
-    graph_ : MetricGraph
-        The graph of M.
-    n_iter_ : int
-        Newton steps in the block that took most of them.
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
-        As in all estimators.
 
     See Also
     --------
@@ -181,26 +192,11 @@ class LaplacianGraphicalModel(_GraphicalModel):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_GraphicalModel._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "covariance": [None, StrOptions({"precomputed"})],
     }
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        weights: Any = None,
-        edges: Any = None,
-        covariance: str | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        assume_centered: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.weights = weights
-        self.edges = edges
-        self.covariance = covariance
-        self.tol = tol
-        self.max_iter = max_iter
-        self.assume_centered = assume_centered
+    alpha: float = field(default=0.01, kw_only=False)
+    covariance: str | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's convention)
@@ -231,6 +227,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
         return self
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LaplacianGraphicalModelCV(_GraphicalModel):
     """`LaplacianGraphicalModel` with alpha chosen along a path, by held-out likelihood or EBIC.
 
@@ -250,8 +247,6 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
         Of EBIC.
     cv : int, cross-validation generator or iterable, default=None
         The folds of the likelihood, five by default.
-    weights, edges, tol, max_iter, assume_centered
-        See `LaplacianGraphicalModel`.
 
     Attributes
     ----------
@@ -260,8 +255,6 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     cv_results_ : dict of ndarrays
         ``alphas``, in descending order; ``split0_test_score``, … and ``mean_test_score`` and
         ``std_test_score``, or ``ebic``.
-    precision_, covariance_, location_, result_, graph_, n_iter_, n_features_in_, feature_names_in_
-        Of the fit with it, see `LaplacianGraphicalModel`.
 
     Examples
     --------
@@ -272,40 +265,17 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: allowed
-            for name, allowed in _GraphicalModel._parameter_constraints.items()
-            if name != "covariance"
-        },
+        **_GraphicalModel._parameter_constraints,
         "alphas": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "criterion": [StrOptions({"likelihood", "ebic"})],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
     }
-    covariance: ClassVar[None] = None  # samples are needed
 
-    def __init__(
-        self,
-        alphas: Any = 10,
-        *,
-        criterion: str = "likelihood",
-        gamma: float = 0.5,
-        cv: Any = None,
-        weights: Any = None,
-        edges: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        assume_centered: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.criterion = criterion
-        self.gamma = gamma
-        self.cv = cv
-        self.weights = weights
-        self.edges = edges
-        self.tol = tol
-        self.max_iter = max_iter
-        self.assume_centered = assume_centered
+    alphas: Any = field(default=10, kw_only=False)
+    criterion: str = "likelihood"
+    gamma: float = 0.5
+    cv: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
