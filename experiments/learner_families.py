@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import tempfile
 import time
 import warnings
@@ -40,6 +41,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import sem
 from sklearn.datasets import make_circles, make_classification, make_gaussian_quantiles, make_moons
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -47,6 +49,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.estimators.cross_validated import auto_path, path_results
+from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)
@@ -226,7 +229,8 @@ def along_paths(
         start = time.process_time()
         learner = gda.MetricLearner(objective, metrics=graphs(share), tolerance=tolerance)
         learner.classes_, learner.n_features_in_ = classes, X.shape[1]
-        bounds = auto_path(learner, X, codes, 5)[0] * 16 * np.array(FACTORS[:n_bounds])
+        ruler = gda.MetricLearner("mcml") if objective == "nca" else learner
+        bounds = auto_path(ruler, X, codes, 5)[0] * 16 * np.array(FACTORS[:n_bounds])
         for result in path_results(learner, X, codes, bounds):
             seconds.append(time.process_time() - start)
             components = learner._components(learner._in_units(result.metric))
@@ -273,54 +277,92 @@ def rows_of(path: Path) -> dict[str, list[dict[str, Any]]]:
 # --- The rule -----------------------------------------------------------------------------------
 
 
-def gains_of(rows: list[dict[str, Any]]) -> FloatArray:
-    """Return test accuracies above no learning in points, of shape (families, seeds, choices)."""
-    found = np.array([[row["test"]["found"]] for row in rows])[..., 0]
-    found = found.reshape(len(FAMILIES), len(SEEDS), -1)
-    return np.asarray(100 * (found - found[..., :1]))
+def gains_of(found: FloatArray) -> FloatArray:
+    """Return accuracies above those of no learning in points, of shape (families, seeds, choices).
+
+    `found` has the shape (rows, choices), and no learning comes first.
+    """
+    return np.asarray(100 * (found - found[:, :1])).reshape(len(FAMILIES), len(SEEDS), -1)
 
 
-def standard_error(values: FloatArray, axis: int = 0) -> Any:
-    """Return the standard error of a mean."""
-    return values.std(axis=axis, ddof=1) / np.sqrt(values.shape[axis])
-
-
-def chosen(gains: FloatArray, fits: FloatArray) -> tuple[int, pd.DataFrame]:
+def chosen(gains: FloatArray, costs: Any) -> tuple[int, pd.DataFrame]:
     """Return the place of the choice by the rule, and a table of all choices.
 
-    `gains` has the shape (choices, families, seeds), `fits` (choices,).
+    `gains` has the shape (choices, families, seeds), `costs` (choices,).
     """
     families = gains.mean(axis=2)
-    best = families.mean(axis=1).argmax()
+    best = families[families.mean(axis=1).argmax()]
+    behind = (best - families).mean(axis=1)
     table = pd.DataFrame(
         {
             "gain": families.mean(axis=1),
-            "error": standard_error(families, 1),
-            "behind": families[best].mean() - families.mean(axis=1),
-            "behind_error": standard_error(families[best] - families, 1),
-            "below": (families < -standard_error(gains, 2) - 1e-9).sum(axis=1),
-            "fits": fits,
+            "below": (families < -sem(gains, axis=2) - 1e-9).sum(axis=1),
+            "cost": costs,
         }
     )
-    near = table[table["behind"] <= table["behind_error"] + 1e-9]
-    order = near.sort_values(["below", "fits", "gain"], ascending=[True, True, False])
+    near = table[behind <= sem(best - families, axis=1) + 1e-9]
+    order = near.sort_values(["below", "cost", "gain"], ascending=[True, True, False])
     return int(order.index[0]), table
 
 
 def by_rule(scores: FloatArray, places: Any, bar: str, multiple: float, toward: str) -> int:
-    """Return the choice from scores of shape (folds, choices), the first of which learns nothing."""
+    """Return the choice from scores of shape (folds, choices); the first learns nothing."""
     means = scores.mean(axis=0)
     best = means.argmax()
     spread = scores[:, [best]] - (scores if bar == "paired" else 0.0)
-    near = means >= means[best] - multiple * standard_error(spread) - 1e-12
+    near = means >= means[best] - multiple * sem(spread, axis=0) - 1e-12
     if toward == "none":
         return 0 if near[0] else int(best)
     first = near & (places == places[near].min())
     return int(np.where(first, means, -np.inf).argmax())
 
 
-def searches() -> Iterator[tuple[tuple[Any, ...], list[int], Any]]:
-    """Yield the ways of a search: names, the choices it looks at, and their places on paths."""
+class Measured:
+    """What the rounds have found, as arrays; no learning is the first choice.
+
+    Attributes
+    ----------
+    gains : ndarray of shape (families, seeds, choices)
+        Of the test samples.
+    scores : dict of ndarray of shape (rows, folds, choices)
+        By "accuracy" and "shares".
+    seconds : ndarray of shape (choices,)
+        The mean over the rows of what all folds take.
+    """
+
+    def __init__(self, parts: list[tuple[list[dict[str, Any]], slice | list[int]]]) -> None:
+        tests, folds, seconds = (
+            np.concatenate(arrays, axis=axis)
+            for axis, arrays in (
+                (
+                    1,
+                    [np.array([row["test"]["found"] for row in rows])[:, at] for rows, at in parts],
+                ),
+                (2, [_of_folds(rows, "found")[:, :, at] for rows, at in parts]),
+                (2, [_of_folds(rows, "seconds")[:, :, at] for rows, at in parts]),
+            )
+        )
+        self.gains = gains_of(tests[..., 0])
+        self.plain = 100 * tests[:, 0, 0].reshape(len(FAMILIES), -1).mean(axis=1)
+        self.scores = {"accuracy": folds[..., 0], "shares": folds[..., 1]}
+        self.seconds = seconds.sum(axis=1).mean(axis=0)
+
+    def searched(self, kept: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
+        """Return the gains of a search among some choices, of shape (families, seeds)."""
+        score, *others = rule
+        picks = [kept[by_rule(one[:, kept], places, *others)] for one in self.scores[score]]
+        flat = self.gains.reshape(len(picks), -1)
+        found: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
+        return found
+
+
+def _of_folds(rows: list[dict[str, Any]], name: str) -> FloatArray:
+    return np.array([[fold[name] for fold in row["folds"]] for row in rows])
+
+
+def first_round(found: Measured) -> pd.DataFrame:
+    """Return all ways of a search, the one that is chosen marked."""
+    names, gains, fits = [], [], []
     for bounds, shares in product(BOUNDS, (SHARES[:1], SHARES[1:], SHARES)):
         kept, places = [0], [-1]
         for number, (_, share, n_bounds) in enumerate(PATHS):
@@ -328,33 +370,140 @@ def searches() -> Iterator[tuple[tuple[Any, ...], list[int], Any]]:
                 kept += [1 + number * n_bounds + bound for bound in bounds]
                 places += range(len(bounds))
         for rule in RULES:
-            yield (bounds, shares, *rule), kept, np.array(places)
+            names.append((bounds, shares, *rule))
+            gains.append(found.searched(kept, np.array(places), rule))
+            fits.append(FOLDS * (len(kept) - 1))
+    return marked(names, ["bounds", "shares", "score", "bar", "multiple", "toward"], gains, fits)
 
 
-def searched(rows: list[dict[str, Any]]) -> tuple[pd.DataFrame, FloatArray, FloatArray]:
-    """Return all ways of a search, their gains and their fits on folds."""
-    gains = gains_of(rows)
-    scores = np.array([[fold["found"] for fold in row["folds"]] for row in rows])
-    names, found, fits = [], [], []
-    for name, kept, places in searches():
-        held = scores[:, :, kept, ("accuracy", "shares").index(name[2])]
-        picks = [kept[by_rule(one, places, *name[3:])] for one in held]
-        flat = gains.reshape(len(rows), -1)
-        found.append(flat[np.arange(len(rows)), picks].reshape(gains.shape[:2]))
-        names.append(name)
-        fits.append(FOLDS * (len(kept) - 1))
-    columns = ["bounds", "shares", "score", "bar", "multiple", "toward"]
-    return pd.DataFrame(names, columns=columns), np.array(found), np.array(fits, dtype=float)
+def second_round(rows: dict[str, list[dict[str, Any]]], rule: tuple[Any, ...]) -> pd.DataFrame:
+    """Return the bounds of neighbourhood components and tolerances, the chosen ones marked."""
+    exact = Measured(
+        [
+            (rows["first"], slice(6)),
+            (rows["nca"], slice(1, None)),
+            (rows["first"], [*range(21, 26), *range(31, 36)]),
+        ]
+    )
+    loose = Measured([(rows["loose"], slice(None))])
+    names, gains, seconds = [], [], []
+    for (tolerance, found), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
+        kept = [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
+        names.append((STEP**shift, tolerance))
+        gains.append(found.searched(kept, np.array([-1, *(list(range(5)) * 4)]), rule))
+        seconds.append(found.seconds[kept].sum())
+    return marked(names, ["nca", "tolerance"], gains, seconds)
+
+
+def marked(names: Any, columns: list[str], gains: list[FloatArray], costs: Any) -> pd.DataFrame:
+    """Return a table of choices with their gains, the chosen one marked."""
+    place, table = chosen(np.array(gains), costs)
+    table = pd.concat([pd.DataFrame(names, columns=columns), table], axis=1)
+    return table.assign(chosen=table.index == place)
+
+
+# --- The table ----------------------------------------------------------------------------------
+
+
+def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """Yield the lines of the tables."""
+    first = Measured([(rows["first"], slice(None))])
+    nca = Measured([(rows["nca"], slice(None))]).gains[..., 6:]
+    yield "# The defaults of the learners, chosen on synthetic families"
+    yield ""
+    yield f"`python experiments/learner_families.py`, {platform.machine()}."
+    yield ""
+    yield from (__doc__ or "").split("\n\n", 1)[1].split("\n")
+    yield "## One fit"
+    yield ""
+    yield "Mean gain over the families in points, and on how many it is below no learning."
+    yield ""
+    yield f"| objective, ρ K/C | {' | '.join(f'{factor:.3g} C' for factor in FACTORS)} |"
+    yield f"|---|{'--:|' * len(FACTORS)}"
+    singles = np.moveaxis(np.concatenate([first.gains, nca], axis=2), 2, 0)
+    place, table = chosen(singles, 1)
+    cells = [f"{row.gain:.2f} ({row.below})" for row in table.itertuples()]
+    cells[place] = f"**{cells[place]}**"
+    for number, (objective, share, n_bounds) in enumerate(PATHS):
+        start = 1 + number * n_bounds
+        row = cells[start : start + n_bounds]
+        row += cells[-2:] if (objective, share) == ("nca", SHARES[0]) else ["", ""]
+        yield f"| {objective.upper()}, {share:g} | {' | '.join(row)} |"
+    yield ""
+    yield "C is the automatic bound, for NCA that of MCML. The rule takes the number in bold type:"
+    yield "3 C is the automatic bound of `gda.NCA` since then. `MetricLearner` stays with MCML: it"
+    yield "is convex, has a certificate, and takes a fraction of the time."
+    yield ""
+    yield "## The search: first round"
+    yield ""
+    table = first_round(first)
+    (best,) = table[table["chosen"]].itertuples()
+    yield f"Chosen: {best.bounds} of the bounds, ρ = {best.shares} C/K, score {best.score}, error "
+    yield f"{best.bar} × {best.multiple:g}, toward {best.toward}. Others with these bounds and ρ:"
+    yield ""
+    same = (table["bounds"] == best.bounds) & (table["shares"] == best.shares)
+    yield from grid(table[same], ["score", "bar", "multiple", "toward"], "fits")
+    yield ""
+    yield "Others with this score and error:"
+    yield ""
+    rule = ["score", "bar", "multiple", "toward"]
+    same = (table[rule] == [getattr(best, name) for name in rule]).all(axis=1)
+    yield from grid(table[same], ["bounds", "shares"], "fits")
+    yield ""
+    yield "## The search: second round"
+    yield ""
+    second = second_round(rows, tuple(getattr(best, name) for name in rule))
+    yield from grid(second, ["nca", "tolerance"], "s")
+    yield ""
+    yield "## Families"
+    yield ""
+    yield "Accuracy of no learning in percent, and gains in points, ± standard errors of the seeds:"
+    yield "MCML with 1.14 C, NCA with 3 C, the best of all choices in hindsight, and the search of"
+    yield "the first round."
+    yield ""
+    yield "| family | no learning | MCML | NCA | best in hindsight | search |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    kept = [
+        1 + number * 5 + bound
+        for number, (_, share, _) in enumerate(PATHS)
+        if share in best.shares
+        for bound in best.bounds
+    ]
+    places = np.array([-1, *(list(range(len(best.bounds))) * (len(kept) // len(best.bounds)))])
+    search = first.searched([0, *kept], places, tuple(getattr(best, name) for name in rule))
+    columns = [first.gains[..., 4], first.gains[..., 15], first.gains.max(axis=2), search]
+    told = [
+        [
+            f"{mean:.1f} ± {error:.1f}"
+            for mean, error in zip(g.mean(axis=1), sem(g, axis=1), strict=True)
+        ]
+        for g in columns
+    ]
+    for family, plain, *texts in zip(FAMILIES, first.plain, *told, strict=True):
+        yield f"| {family} | {plain:.1f} | {' | '.join(texts)} |"
+
+
+def grid(table: pd.DataFrame, names: list[str], cost: str) -> Iterator[str]:
+    """Yield the lines of a table of choices."""
+    yield f"| {' | '.join(names)} | gain | families below | {cost} |"
+    yield f"|{'---|' * len(names)}--:|--:|--:|"
+    for _, row in table.iterrows():
+        shown = [
+            f"{row[name]:.3g}" if isinstance(row[name], float) else f"{row[name]}" for name in names
+        ]
+        gain = f"**{row['gain']:.2f}**" if row["chosen"] else f"{row['gain']:.2f}"
+        yield f"| {' | '.join(shown)} | {gain} | {row['below']} | {row['cost']:.3g} |"
 
 
 def main() -> None:
     """Measure what is missing, choose, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
     parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
     warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
-    rows = rows_of(parser.parse_args().out)
-    print({which: len(found) for which, found in rows.items()})
+    text = "\n".join(lines_of(rows_of(parser.parse_args().out))) + "\n"
+    print(text)
+    write_text(OUT, text)
 
 
 if __name__ == "__main__":

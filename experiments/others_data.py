@@ -16,7 +16,7 @@ import platform
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy.stats import sem
 from signed import FIGURES, Row, Rows, data_sets
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
@@ -73,24 +74,19 @@ def accuracies(make: Callable[[], Any], X: FloatArray, y: Any) -> Row:
     return {"accuracies": found, "seconds": float(np.median(seconds)), "chosen": chosen}
 
 
-def differences(table: pd.DataFrame, other: str) -> list[str]:
-    """Return for each learner its wins, draws and losses against another one.
+def differences(table: pd.DataFrame, other: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield for each learner its gain over another one, and the sets where it is below that one.
 
-    A set is won where the mean difference over its divisions is above its standard error.
+    On a set it is above or below where the mean difference over the divisions exceeds its standard
+    error.
     """
-    cells = []
     for name in table.index:
-        gains = [np.subtract(*pair) for pair in zip(table.loc[name], table.loc[other], strict=True)]
-        errors = [gain.std(ddof=1) / np.sqrt(len(gain)) for gain in gains]
-        signs = [
-            float(np.sign(gain.mean()) * (abs(gain.mean()) > error))
-            for gain, error in zip(gains, errors, strict=True)
-        ]
-        won, lost = signs.count(1.0), signs.count(-1.0)
-        mean = np.mean([gain.mean() for gain in gains])
-        spread = np.sqrt(np.sum(np.square(errors))) / len(gains)
-        cells.append(f"{mean:+.2f} ± {spread:.2f} ({won}–{len(signs) - won - lost}–{lost})")
-    return cells
+        gains = np.array(table.loc[name].tolist()) - np.array(table.loc[other].tolist())
+        means, errors = gains.mean(axis=1), sem(gains, axis=1)
+        won, lost = means > errors, means < -errors
+        spread = np.sqrt(np.sum(errors**2)) / len(gains)
+        counts = f"{won.sum()}–{(~won & ~lost).sum()}–{lost.sum()}"
+        yield f"{means.mean():+.2f} ± {spread:.2f} ({counts})", table.columns[lost].tolist()
 
 
 def lines_of(rows: list[Row]) -> list[str]:
@@ -116,11 +112,19 @@ def lines_of(rows: list[Row]) -> list[str]:
         f"|---|{'--:|' * (len(lists.columns) + 5)}",
     ]
     from_none, from_nca = (differences(lists[counted], other) for other in (NONE, NCA))
-    for name, none, nca in zip(lists.index, from_none, from_nca, strict=True):
+    exceptions = []
+    for name, (none, below), (nca, _) in zip(lists.index, from_none, from_nca, strict=True):
+        exceptions.append(f"* {name}: {', '.join(below) or 'none'}")
         cells = [name, *(f"{mean:.1f}" for mean in means.loc[name])]
         cells += [f"{means.loc[name, counted].mean():.2f}", f"{ranks[name]:.1f}", none, nca]
         lines.append(f"| {' | '.join(cells)} | {seconds[name]:.2g} |")
-    lines += ["", "Objectives that `MetricLearnerCV()` chose in the ten divisions:", ""]
+    lines += ["", "Sets where they are below no learning by more than one standard error:", ""]
+    lines += [
+        *exceptions,
+        "",
+        "Objectives that `MetricLearnerCV()` chose in the ten divisions:",
+        "",
+    ]
     for row in rows:
         if row["objective"] == "GDA CV":
             told = ", ".join(f"{kind} {count}" for kind, count in sorted(row["chosen"].items()))

@@ -25,6 +25,7 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["MCML", "NCA", "SoftmaxLoss", "SoftmaxObjective"]
 
+_MORE = 3.0  # than the trace bound of MCML, that of NCA
 _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
 
 
@@ -324,7 +325,7 @@ class NCA(SoftmaxObjective[_NCALoss]):
     ``Q(M) = -Σ_i s_i p_i(M) / Σ_i s_i``, where ``p_i = Σ_{j ≠ i: y_j = y_i} p_ij`` is the
     probability that sample i draws a neighbour of its own class, and ``p_ij`` is the softmax of
     minus the squared distances ``δ_ij(M)`` over j ≠ i. So ``1 + Q`` is the expected share of errors
-    of a classifier by one neighbour that is _drawn in this way.
+    of a classifier by one neighbour that is drawn in this way.
 
     Q is *not convex*: runs end at a stationary point, and no lower bound is certified
     ("Definition: neighbourhood components" in ``docs/theory``). Classes may consist of several
@@ -356,6 +357,13 @@ class NCA(SoftmaxObjective[_NCALoss]):
     """
 
     kind = _NCALoss
+
+    def auto_trace_bound(self) -> float:
+        """Return three times the bound of `MCML`: only the nearest samples need to be near.
+
+        The number was chosen on synthetic families (``figures/learner_families.md``).
+        """
+        return _MORE * super().auto_trace_bound()
 
     def surrogate(self) -> PairObjective[_MCMLLoss]:
         """Return `MCML` of the same samples: convex, and with a constant an upper bound of Q.

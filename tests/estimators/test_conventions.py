@@ -205,6 +205,7 @@ def test_fewer_than_two_classes(make: Any) -> None:
             [GRAPH("glr"), KNeighborsClassifier()],
             {"graphmetriclearner__min_eigenvalue": ["auto", 1e-4], "kneighborsclassifier__p": [1]},
         ),
+        *(([learner(), KNeighborsClassifier()], {}) for learner in TRANSDUCTIVE),
         ([gda.GraphClassifier(GRAPH("glr"))], {"graphclassifier__metric__scale": ["auto", "none"]}),
         (
             [gda.GraphClassifier(NeighborhoodComponentsAnalysis(max_iter=3, random_state=0))],
@@ -293,6 +294,13 @@ def test_the_scale_of_all_features_drops_out(
     )
 
 
+def _hidden(make: Any, y: Any) -> Any:
+    """Return labels of which a learner that takes samples without labels is given a half."""
+    if make not in TRANSDUCTIVE:
+        return y
+    return np.where(np.random.default_rng(0).permutation(len(y)) < len(y) // 2, y, -1)
+
+
 @pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (0, -6, 0, 0), (6, 6, -6, -6)])
 @pytest.mark.parametrize(
     "make", [*LABELLED, partial(GRAPH, scale="none"), partial(GMML, "cv", random_state=0)]
@@ -301,6 +309,15 @@ def test_scales_of_single_features(make: Any, exponents: tuple[int, ...]) -> Non
     X, codes = samples()
     X = X * 10.0 ** np.array(exponents)
     soundly_fitted(make(), X, codes)
+    soundly_fitted(make(), X + 5.0 * X.std(axis=0), _hidden(make, codes))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e60])
+@pytest.mark.parametrize("make", TRANSDUCTIVE)
+def test_scales_of_all_features(make: Any, scale: float) -> None:
+    X, codes = samples()
+    for y in (codes, _hidden(make, codes)):
+        soundly_fitted(make(), scale * X, y)
 
 
 @pytest.mark.parametrize("make", [*LABELLED, *(partial(GMML, t, random_state=0) for t in (0, 1))])
@@ -313,7 +330,12 @@ def test_constant_features_copies_and_a_single_feature(make: Any) -> None:
         X[:, :1],
     ):
         soundly_fitted(make(), more, codes)
-    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([codes, codes]))
+    y = _hidden(make, codes)
+    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([y, y]))
+    if make in TRANSDUCTIVE:  # the weights of copies are equal
+        metric = soundly_fitted(make(), np.column_stack([X, np.full(60, -1e7), X[:, 0]]), y).metric_
+        assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
+        soundly_fitted(make(), np.vstack([X, X]), np.concatenate([codes, np.full(60, -1)]))
 
 
 @pytest.mark.parametrize("make", [*LABELLED, partial(GMML, "cv", random_state=0)])
@@ -321,8 +343,11 @@ def test_few_samples_and_many_classes(make: Any) -> None:
     X, codes = samples(n=6)
     for rows in (slice(6), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
         soundly_fitted(make(), X[rows], codes[rows])
-    X, _ = samples(n=40)
+    X, codes = samples(n=40)
     soundly_fitted(make(), X, np.arange(40) // 2)
+    if make in TRANSDUCTIVE:
+        for n in (3, 6):
+            soundly_fitted(make(), X[: n + 4], np.append(codes[:n], [-1] * 4))
 
 
 @pytest.mark.parametrize(
@@ -332,3 +357,7 @@ def test_more_features_than_samples(make: Any) -> None:
     X, codes = samples(n=20, k=40)
     soundly_fitted(make(), X, codes)
     soundly_fitted(make(), X[:2], codes[:2])
+    if make in TRANSDUCTIVE:
+        wide, codes = samples(n=60, k=1000, classes=2)
+        wide[:, 0] += 5.0 * codes
+        soundly_fitted(make(), wide, _hidden(make, codes))

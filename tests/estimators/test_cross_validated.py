@@ -15,7 +15,9 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 
 import gdaopt as gda
+from gdaopt.estimators import cross_validated
 from gdaopt.estimators.cross_validated import _choice, path_results
+from gdaopt.estimators.sampling import stratified_sample
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, samples
 
@@ -237,6 +239,19 @@ def test_other_scores_classifiers_and_folds() -> None:
     assert (found.cv_results_["mean_test_score"] < 0).all()
     single = gda.MetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
     assert single.best_index_ in (0, 1)
+
+
+def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = samples()
+    train = np.arange(60) % 2 == 0
+    kept = np.flatnonzero(train)[stratified_sample(y[train], 15, seed=0)]
+    by_hand = gda.MetricLearnerCV(cv=[(kept, ~train)], trace_bounds=2).fit(X, y)
+    monkeypatch.setattr(cross_validated, "_MOST_TRAINED", 15)
+    found = gda.MetricLearnerCV(cv=[(train, ~train)], trace_bounds=2).fit(X, y)
+    np.testing.assert_array_equal(
+        found.cv_results_["split0_test_score"], by_hand.cv_results_["split0_test_score"]
+    )
+    assert found.sample_indices_ is None  # the last fit is of all
 
 
 def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:

@@ -26,6 +26,12 @@ SETS = {
     "diagonal": gda.DiagonalMetrics,
     "definite": gda.PositiveDefiniteMetrics,
 }
+PROBLEMS: dict[str, Any] = {  # by samples, tuples, and which pairs are similar
+    "logistic-pairs": lambda X, found, y: gda.LogisticPairs(X, pairs=found, similar=y),
+    "pair-hinge": lambda X, found, y: gda.PairHinge(X, pairs=found, similar=y),
+    "triplet-hinge": gda.TripletHinge,
+    "logistic-triplets": gda.LogisticTriplets,
+}
 LEARNERS = [gda.estimators.PairMetricLearner, gda.estimators.TripletMetricLearner]
 
 
@@ -65,14 +71,15 @@ def fit(learner: Any, with_indices: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("kind", SETS)
-@pytest.mark.parametrize("objective", ["logistic-pairs", "pair-hinge"])
-def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
-    X, found, y = pairs()
-    learner = gda.estimators.PairMetricLearner(objective, metrics=kind).fit(X[found], y)
-    make = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}[objective]
+@pytest.mark.parametrize("objective", PROBLEMS)
+def test_the_metric_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
+    of_pairs = "pair" in objective
+    learner = LEARNERS[not of_pairs](objective, metrics=kind)
+    X, found, *labels = pairs() if of_pairs else triplets()
+    learner.fit(X[found], *labels)
     spreads = X[found].reshape(-1, 4).std(axis=0)
     np.testing.assert_allclose(learner.scale_, spreads, rtol=1e-12)
-    by_hand = make(X / spreads, pairs=found, similar=y == 1)
+    by_hand = PROBLEMS[objective](X / spreads, found, *(y == 1 for y in labels))
     assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
     feasible_set = SETS[kind](learner.trace_bound_, learner.min_eigenvalue_)
     optimum = gda.solve(gda.MetricProblem(by_hand, feasible_set), "certified", tolerance=1e-7)
@@ -81,22 +88,10 @@ def test_the_metric_of_pairs_is_the_optimum_of_its_problem(objective: str, kind:
     assert learner.result_.objective == pytest.approx(optimum.objective, rel=2e-4)
     units = np.outer(spreads, spreads)
     np.testing.assert_allclose(learner.metric_ * units, learner.result_.metric, rtol=1e-9)
-
-
-@pytest.mark.parametrize("kind", SETS)
-@pytest.mark.parametrize("objective", ["triplet-hinge", "logistic-triplets"])
-def test_the_metric_of_triplets_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
-    X, found = triplets()
-    learner = gda.estimators.TripletMetricLearner(objective, metrics=kind).fit(X[found])
-    make = {"triplet-hinge": gda.TripletHinge, "logistic-triplets": gda.LogisticTriplets}[objective]
-    by_hand = make(X / learner.scale_, found)
-    assert learner.trace_bound_ == pytest.approx(by_hand.auto_trace_bound())
-    feasible_set = SETS[kind](learner.trace_bound_, learner.min_eigenvalue_)
-    optimum = gda.solve(gda.MetricProblem(by_hand, feasible_set), "certified", tolerance=1e-7)
-    assert learner.result_.status == "converged"
-    assert learner.result_.objective == pytest.approx(optimum.objective, rel=2e-4)
-    plain = np.mean([((X[i] - X[j]) ** 2).sum() < ((X[i] - X[k]) ** 2).sum() for i, j, k in found])
-    assert learner.score(X[found]) > plain
+    if not of_pairs:
+        i, j, k = X[found].transpose(1, 0, 2)
+        plain = np.mean(((i - j) ** 2).sum(axis=1) < ((i - k) ** 2).sum(axis=1))
+        assert learner.score(X[found]) > plain
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.datasets import load
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
-from tests.estimators.cases import TRANSDUCTIVE, soundly_fitted
+from tests.estimators.cases import TRANSDUCTIVE
 
 
 @pytest.fixture(params=TRANSDUCTIVE)
@@ -83,37 +78,6 @@ def test_the_graph_classifier_gives_it_all_samples(baseline: Any) -> None:
 # --- Samples -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6, 1e60])
-@pytest.mark.parametrize("labelled", ["some", "all"])
-def test_features_of_any_scale(baseline: Any, scale: float, labelled: str) -> None:
-    X, y = partly_labelled(classes=3) if labelled == "some" else blobs(classes=3)
-    soundly_fitted(baseline(), scale * X, y)
-    X[:, 0] *= scale
-    soundly_fitted(baseline(), X + 5.0 * scale, y)
-
-
-def test_few_samples_copies_and_constant_features(baseline: Any) -> None:
-    X, y = partly_labelled(classes=2)
-    wide = np.column_stack([X, np.full(len(X), 0.1), X[:, 0], np.full(len(X), -1e7)])
-    metric = soundly_fitted(baseline(), wide, y).metric_
-    assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
-    for more in (y, np.full(len(y), -1)):
-        soundly_fitted(baseline(), np.vstack([X, X]), np.concatenate([y, more]))
-    X, _ = blobs(classes=3)
-    for per_class in (1, 2):
-        codes = np.append(np.arange(3 * per_class) % 3, [-1] * 4)
-        soundly_fitted(baseline(), X[: len(codes)], codes)
-
-
-def test_many_more_features_than_samples(baseline: Any) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    X = rng.standard_normal((60, 1000))
-    X[:, 0] += 5.0 * y
-    soundly_fitted(baseline(), X, np.where(np.arange(60) < 30, y, -1))
-    soundly_fitted(baseline(), X, y)
-
-
 @pytest.mark.parametrize(
     ("samples", "labels", "message"),
     [
@@ -130,12 +94,3 @@ def test_samples_and_labels_that_nothing_can_be_learned_from(
 ) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         baseline().fit(samples, labels)
-
-
-# --- scikit-learn's tools ------------------------------------------------------------------------
-
-
-def test_in_a_pipeline(baseline: Any) -> None:
-    wine = load("wine")
-    pipeline = make_pipeline(StandardScaler(), baseline(), KNeighborsClassifier())
-    assert cross_val_score(pipeline, wine.features, wine.labels, cv=3).mean() > 0.92
