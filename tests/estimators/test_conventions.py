@@ -332,9 +332,14 @@ def test_constant_features_copies_and_a_single_feature(make: Any) -> None:
         soundly_fitted(make(), more, codes)
     y = _hidden(make, codes)
     soundly_fitted(make(), np.vstack([X, X]), np.concatenate([y, y]))
-    if make in TRANSDUCTIVE:  # the weights of copies are equal
-        metric = soundly_fitted(make(), np.column_stack([X, np.full(60, -1e7), X[:, 0]]), y).metric_
-        assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
+    if make in TRANSDUCTIVE:
+        wide = np.column_stack([X, np.full(60, -1e7), X[:, 0]])
+        metric = soundly_fitted(make(), wide, y).metric_
+        if make is YANG:  # whose trace bound holds for both copies together
+            alone = make().fit(X, y).metric_
+            assert metric[0, 0] + metric[5, 5] == pytest.approx(alone[0, 0], rel=1e-2)
+        else:
+            assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
         soundly_fitted(make(), np.vstack([X, X]), np.concatenate([codes, np.full(60, -1)]))
 
 

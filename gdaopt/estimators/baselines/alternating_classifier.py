@@ -15,15 +15,12 @@ from sklearn.utils._param_validation import StrOptions
 from gdaopt.backends import find_solver, solve_program
 from gdaopt.errors import SolverFailedError
 from gdaopt.estimators.base import TransductiveMetricLearner
-from gdaopt.estimators.baselines.feature_weights import (
-    WeightStep,
-    check_spread,
-    harmonic_codes,
-    minimize_over_weights,
-    regulariser_of_weights,
-)
+from gdaopt.estimators.baselines.feature_weights import check_spread, harmonic_codes
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal
+from gdaopt.methods import solve
 from gdaopt.objectives import GLR
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
 from gdaopt.support.cvxpy_loading import cp
@@ -73,7 +70,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     objective_ : ndarray of shape (n_rounds, 2)
         log Q under the labels of each round, before and after the weight step.
     gap_ : float
-        Certified bound of how far the last log Q is above its minimum under the same labels.
+        Certified relative distance of the last Q from its minimum under the same labels.
     n_iter_ : int
         Number of rounds.
 
@@ -88,10 +85,10 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
       gradients.
     * *Reconstructed:* The labels are the sign of the harmonic solution, or the sign of x in
       ``min tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels. The
-      weights minimise ``Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``, by
-      proximal gradients with backtracking on log Q. The first weight step starts at the even
-      weights ``C/K``, each later one at the last weights. The rounds end when the labels equal
-      those of any earlier round, or after `max_rounds` rounds. With more than two classes there is
+      weights minimise ``Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``,
+      here by the method ``"certified"``. The first weight step starts at the even weights ``C/K``,
+      each later one at the last weights. The rounds end when the labels equal those of any earlier
+      round, or after `max_rounds` rounds. With more than two classes there is
       one relaxation for each class against the rest, the class with the largest x wins, and Q sums
       over the 0/1 signals of the classes. If the edge weights of a sample are below the solver's
       accuracy, the relaxation does not decide its label, and the sample keeps its harmonic label.
@@ -133,39 +130,39 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
         of_labels = GLR(X[labelled], class_signal(codes))
         self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
-        weights = np.full(X.shape[1], self.trace_bound_ / X.shape[1])
+        feasible_set = DiagonalMetrics(self.trace_bound_, 0.0)
+        metric: FloatArray = np.eye(X.shape[1]) * self.trace_bound_ / X.shape[1]
         seen: set[bytes] = set()
-        steps: list[WeightStep] = []
+        steps: list[Result] = []
         history = []
         while True:
-            following = harmonic_codes(X, weights, codes, labelled)
+            following = harmonic_codes(X, np.diagonal(metric), codes, labelled)
             if solver is not None:
-                following = relaxed_codes(X, weights, following, labelled, solver)
+                following = relaxed_codes(X, np.diagonal(metric), following, labelled, solver)
             repeated = following.tobytes() in seen
             if repeated or len(steps) == self.max_rounds:
                 break
             everyone = following
             seen.add(everyone.tobytes())
-            start = regulariser_of_weights(X, class_signal(everyone), weights)
-            steps.append(minimize_over_weights(start, self.trace_bound_, tolerance))
-            weights = steps[-1].point.weights
-            history.append([start.value, steps[-1].point.value])
+            problem = MetricProblem(GLR(X, class_signal(everyone)), feasible_set)
+            steps.append(solve(problem, tolerance=tolerance, initial=metric))
+            history.append([problem.objective.log_value(M) for M in (metric, steps[-1].metric)])
+            metric = steps[-1].metric
         self.transduction_ = self.classes_[everyone]
         self.objective_ = read_only(np.array(history))
-        self.gap_ = steps[-1].gap
+        self.gap_ = steps[-1].relative_gap
         self.n_iter_ = len(steps)
         self._warn_of_limits(repeated, steps[-1])
-        metric: FloatArray = np.diag(weights)
         return metric
 
-    def _warn_of_limits(self, repeated: bool, last: WeightStep) -> None:
+    def _warn_of_limits(self, repeated: bool, last: Result) -> None:
         """Warn the caller of `fit` if the labels did not repeat or the weights are not optimal."""
         reason = ""
         if not repeated:
             reason = f"the labels did not repeat in {self.max_rounds} rounds; raise max_rounds"
         elif last.status != "converged":
             reason = (
-                f"the last weights are certified only to {last.gap:.2g} of the optimum; rescale "
+                f"the last weights are certified only to {self.gap_:.2g} of the optimum; rescale "
                 f"the features, lower trace_bound (now {self.trace_bound_:.3g}) or raise tolerance"
             )
         if reason:

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.errors import SolverNotFoundError
-from gdaopt.estimators.baselines import alternating_classifier, feature_weights
+from gdaopt.errors import CutOffSamplesWarning, SolverNotFoundError
+from gdaopt.estimators.baselines import alternating_classifier
 from gdaopt.estimators.baselines.alternating_classifier import (
     AlternatingClassifierWeights,
     relax_labels,
@@ -37,14 +37,22 @@ def test_with_all_labels_it_is_the_diagonal_learner() -> None:
     assert learner.gap_ <= 1e-9
 
 
-def test_a_limit_of_steps_warns_the_caller_of_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_weights, "_MOST_STEPS", 2)
+def test_weights_that_are_not_optimal_warn_the_caller_of_fit() -> None:
     X, y = blobs(3)
     with pytest.warns(ConvergenceWarning, match="certified only to .*; rescale") as seen:
-        learner = AlternatingClassifierWeights(trace_bound=50.0).fit(X, y)
+        learner = AlternatingClassifierWeights(trace_bound=50.0, tolerance=0.0).fit(X, y)
     assert seen[0].filename == __file__
-    assert learner.gap_ > 1e-6
+    assert 0 < learner.gap_ < 1e-6
     assert learner.objective_[0, 1] < learner.objective_[0, 0]
+
+
+def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> None:
+    X, y = partly_labelled(3)
+    weights = 1e6 * np.array([1.0, 2.0, 0.0, 0.5])
+    with pytest.warns(CutOffSamplesWarning):
+        expected = gda.GraphClassifier(np.diag(weights)).fit(X, y).transduction_
+    found = harmonic_codes(X, weights, y[y != -1], y != -1)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
