@@ -145,10 +145,10 @@ def clouds(n: int) -> tuple[FloatArray, Any]:
 
 def test_the_objective_is_chosen_without_a_learner() -> None:
     X, y = clouds(150)
-    found = gda.MetricLearnerCV(trace_bounds=2).fit(X, y)
+    found = gda.MetricLearnerCV(trace_bounds=3).fit(X, y)
     assert found.best_objective_ == found.objective_ == "nca"
     named = found.cv_results_["param_objective"]
-    assert named == ["mcml"] * 2 + ["nca"] * 2 + ["lmnn"] * 2 + ["glr"] * 2 + ["none"]
+    assert named == ["mcml"] * 3 + ["nca"] * 3 + ["lmnn"] * 3 + ["glr"] * 3 + ["none"]
     assert found.best_score_ > found.cv_results_["mean_test_score"][named.index("none")]
     assert found.result_.status == "stationary"
     weighted = gda.MetricLearnerCV(trace_bounds=1, cv=2).fit(X, y, np.ones(150))
@@ -238,7 +238,7 @@ def test_other_scores_classifiers_and_folds() -> None:
     assert "split1_test_score" in found.cv_results_
     assert (found.cv_results_["mean_test_score"] < 0).all()
     single = gda.MetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
-    assert single.best_index_ in (0, 1)
+    assert single.best_index_ == single.cv_results_["mean_test_score"].argmax()
 
 
 def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -284,7 +284,7 @@ def test_a_learner_that_finds_nothing_says_so() -> None:
     for learner in (
         gda.MetricLearner(),
         gda.PositiveDefiniteMetricLearner(),
-        gda.MetricLearnerCV(gda.MetricLearner(), trace_bounds=2, cv=2),
+        gda.MetricLearnerCV(objectives=["mcml"], trace_bounds=2, cv=2),
     ):
         words = f"{type(learner).__name__} learned nothing: .* such as 'lmnn' or 'nca'"
         with pytest.warns(gda.errors.NothingLearnedWarning, match=words) as caught:
