@@ -111,13 +111,14 @@ def classification(n_features: int, n_informative: int, **options: Any) -> Famil
 
     def made(count: int, rng: Any) -> Samples:
         given = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
-        return make_classification(
+        X, y = make_classification(
             count,
             n_features,
             n_informative=n_informative,
             random_state=int(rng.integers(2**31)),
             **given,
         )
+        return X, y
 
     return made
 
@@ -422,7 +423,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield f"|---|{'--:|' * len(FACTORS)}"
     singles = np.moveaxis(np.concatenate([first.gains, nca], axis=2), 2, 0)
     place, table = chosen(singles, 1)
-    cells = [f"{row.gain:.2f} ({row.below})" for row in table.itertuples()]
+    cells = [f"{gain:.2f} ({below})" for gain, below in zip(table.gain, table.below, strict=True)]
     cells[place] = f"**{cells[place]}**"
     for number, (objective, share, n_bounds) in enumerate(PATHS):
         start = 1 + number * n_bounds
@@ -437,6 +438,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "## The search: first round"
     yield ""
     table = first_round(first)
+    best: Any
     (best,) = table[table["chosen"]].itertuples()
     yield f"Chosen: {best.bounds} of the bounds, ρ = {best.shares} C/K, score {best.score}, error "
     yield f"{best.bar} × {best.multiple:g}, toward {best.toward}. Others with these bounds and ρ:"

@@ -81,12 +81,13 @@ def differences(table: pd.DataFrame, other: str) -> Iterator[tuple[str, list[str
     error.
     """
     for name in table.index:
-        gains = np.array(table.loc[name].tolist()) - np.array(table.loc[other].tolist())
+        gains = np.array(list(table.loc[name])) - np.array(list(table.loc[other]))
         means, errors = gains.mean(axis=1), sem(gains, axis=1)
         won, lost = means > errors, means < -errors
         spread = np.sqrt(np.sum(errors**2)) / len(gains)
         counts = f"{won.sum()}–{(~won & ~lost).sum()}–{lost.sum()}"
-        yield f"{means.mean():+.2f} ± {spread:.2f} ({counts})", table.columns[lost].tolist()
+        below = [column for column, is_lost in zip(table.columns, lost, strict=True) if is_lost]
+        yield f"{means.mean():+.2f} ± {spread:.2f} ({counts})", below
 
 
 def lines_of(rows: list[Row]) -> list[str]:

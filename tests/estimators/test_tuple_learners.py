@@ -74,7 +74,7 @@ def fit(learner: Any, with_indices: bool = False) -> Any:
 @pytest.mark.parametrize("objective", PROBLEMS)
 def test_the_metric_is_the_optimum_of_its_problem(objective: str, kind: str) -> None:
     of_pairs = "pair" in objective
-    learner = LEARNERS[not of_pairs](objective, metrics=kind)
+    learner: Any = LEARNERS[not of_pairs](objective, metrics=kind)
     X, found, *labels = pairs() if of_pairs else triplets()
     learner.fit(X[found], *labels)
     spreads = X[found].reshape(-1, 4).std(axis=0)

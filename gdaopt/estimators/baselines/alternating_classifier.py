@@ -144,9 +144,10 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
                 break
             everyone = following
             seen.add(everyone.tobytes())
-            problem = MetricProblem(GLR(X, class_signal(everyone)), feasible_set)
+            glr = GLR(X, class_signal(everyone))
+            problem = MetricProblem(glr, feasible_set)
             steps.append(solve(problem, tolerance=tolerance, initial=metric))
-            history.append([problem.objective.log_value(M) for M in (metric, steps[-1].metric)])
+            history.append([glr.log_value(M) for M in (metric, steps[-1].metric)])
             metric = steps[-1].metric
         self.transduction_ = self.classes_[everyone]
         self.objective_ = read_only(np.array(history))
