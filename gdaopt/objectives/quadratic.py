@@ -119,7 +119,8 @@ class NoLearning(Quadratic):
     Learners choose between it and other objectives of samples and labels, which it ignores.
     """
 
-    def __init__(self, X: Any, _y: Any, **_options: Any) -> None:
+    # Learners ask signatures who takes weights.
+    def __init__(self, X: Any, _y: Any, *, sample_weight: Any = None) -> None:  # noqa: ARG002
         size = np.shape(X)[1]
         super().__init__(-np.eye(size), 1.0, size)
 

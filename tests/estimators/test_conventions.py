@@ -244,7 +244,10 @@ def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
     [
         (GRAPH(tolerance=0, max_iterations=1), "did not converge: .*max_iterations = 1"),
         (GRAPH(tolerance=0, time_limit=1e-9), "did not converge: .*s"),
-        (CV(gda.MetricLearner(time_limit=1e-6), trace_bounds=3, cv=2), "MetricLearnerCV did not"),
+        (
+            CV(gda.MetricLearner(time_limit=1e-6), objectives=["mcml"], trace_bounds=3, cv=2),
+            "MetricLearnerCV did not",
+        ),
         (ZHU(max_iterations=2), "did not converge in 2 steps; raise max_iterations"),
         (FGL(tolerance=0.0, inner_tolerance=0.0, max_iterations=1), "= 1 was reached"),
         (FGL(tolerance=0.0, inner_tolerance=0.0, max_iterations=3), "= 3 was reached"),
