@@ -5,8 +5,9 @@ folder ``sgml`` in ``GDAOPT_DATA`` are divided at random ten times, 60 % for tra
 and 3 nearest neighbours classify the rest. All learners see the same divisions, and features that
 are standardised by the training samples. It appends a line to ``figures/others_data.jsonl`` for
 each data set and learner; what is there already is not measured again. From these lines it makes
-``figures/others_data.md`` and ``.png``. madelon and colon-cancer, whose features are many, and
-leukemia are left out.
+``figures/others_data.md`` and ``.png``. The rows are those of ``experiments/learners``, but for
+metric-learn's and searches along a single path. madelon and colon-cancer, whose features are many,
+and leukemia are left out.
 """
 
 from __future__ import annotations
@@ -27,34 +28,27 @@ import pandas as pd
 from scipy.stats import sem
 from signed import FIGURES, Row, Rows, data_sets
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import gdaopt as gda
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.validation import FloatArray
+from learners import rows
 
 ROWS, TABLE, PICTURE = (FIGURES / f"others_data.{kind}" for kind in ("jsonl", "md", "png"))
 SETS = ("australian", "breast-cancer", "diabetes", "heart", "monk1", "sonar", "WDBC", "fourclass")
 APART = ("fourclass",)  # its published numbers are of features that were not standardised
 DIVISIONS, TRAINING, NEIGHBORS = 10, 0.6, 3
-NONE, NCA = "no learning", "scikit-learn NCA"
+NONE, NCA, SEARCH = "no learning", "scikit-learn NCA", rows.SEARCH
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     NONE: FunctionTransformer,
-    NCA: partial(NeighborhoodComponentsAnalysis, random_state=0),
     **{
-        f"GDA {metrics}, {objective.upper()}": partial(
-            gda.MetricLearner, objective, metrics=metrics
-        )
-        for metrics, objective in (
-            *(("graph", objective) for objective in ("mcml", "nca", "lmnn", "glr")),
-            ("diagonal", "nca"),
-            ("definite", "nca"),
-        )
+        row.name: row.make
+        for row in rows.LEARNERS
+        if not row.needs_environment and "learner" not in row.parameters
     },
-    "GDA CV": gda.MetricLearnerCV,
 }
 
 
@@ -90,9 +84,9 @@ def differences(table: pd.DataFrame, other: str) -> Iterator[tuple[str, list[str
         yield f"{means.mean():+.2f} ± {spread:.2f} ({counts})", below
 
 
-def lines_of(rows: list[Row]) -> list[str]:
+def lines_of(found: list[Row]) -> list[str]:
     """Return the tables."""
-    table = pd.DataFrame([{"data": r["data"], "name": r["objective"], **r} for r in rows])
+    table = pd.DataFrame([{"data": r["data"], "name": r["objective"], **r} for r in found])
     lists = table.pivot_table(index="name", columns="data", values="accuracies", aggfunc="first")
     lists = lists.loc[list(LEARNERS), [name for name in SETS if name in lists.columns]]
     means = lists.map(np.mean)
@@ -126,8 +120,8 @@ def lines_of(rows: list[Row]) -> list[str]:
         "Objectives that `MetricLearnerCV()` chose in the ten divisions:",
         "",
     ]
-    for row in rows:
-        if row["objective"] == "GDA CV":
+    for row in found:
+        if row["objective"] == SEARCH:
             told = ", ".join(f"{kind} {count}" for kind, count in sorted(row["chosen"].items()))
             lines.append(f"* {row['data']}: {told}")
     path = Path(os.environ.get("GDAOPT_DATA", "data")) / "sgml" / "published_accuracy.csv"
@@ -149,12 +143,12 @@ def lines_of(rows: list[Row]) -> list[str]:
     return lines
 
 
-def draw(rows: list[Row]) -> Any:
+def draw(found: list[Row]) -> Any:
     """Draw the gain over no learning by set and learner."""
-    means = {(row["data"], row["objective"]): np.mean(row["accuracies"]) for row in rows}
+    means = {(row["data"], row["objective"]): np.mean(row["accuracies"]) for row in found}
     figure, axes = plt.subplots(figsize=(10, 4), layout="constrained")
     sets = [name for name in SETS if (name, NONE) in means]
-    shown = (NCA, "GDA graph, MCML", "GDA graph, NCA", "GDA CV")
+    shown = (NCA, rows.named("graph"), rows.named("graph", "nca"), SEARCH)
     for place, name in enumerate(shown):
         gains = [means[data, name] - means[data, NONE] for data in sets]
         axes.bar(np.arange(len(sets)) + 0.2 * (place - 1.5), gains, 0.2, label=name)
@@ -167,12 +161,12 @@ def draw(rows: list[Row]) -> Any:
 
 def main() -> None:
     """Measure what is missing, print, write."""
-    rows = Rows(ROWS)
+    kept = Rows(ROWS)
     for name, X, y in data_sets():
         if name in SETS:
             for learner, make in LEARNERS.items():
-                rows.add("accuracy", name, learner, partial(accuracies, make, X, y))
-    found = rows.of("accuracy")
+                kept.add("accuracy", name, learner, partial(accuracies, make, X, y))
+    found = kept.of("accuracy")
     if len(found) < len(SETS) * len(LEARNERS):
         raise SystemExit("Not all data sets are there: no table is written.")
     text = "\n".join(lines_of(found)) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -9,7 +10,7 @@ from typing import Any
 
 from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 
-__all__ = ["DEFAULTS", "LEARNERS", "NO_LEARNING", "OURS", "Learner", "named"]
+__all__ = ["DEFAULTS", "LEARNERS", "NO_LEARNING", "OURS", "SEARCH", "Learner", "named"]
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,22 @@ class Learner:
         """Whether it does not run here."""
         return self.module == "metric_learn"
 
+    def make(self) -> Any:
+        """Return the learner, of those that have no learner within."""
+        learner = getattr(importlib.import_module(self.module), self.class_name)(**self.parameters)
+        if "random_state" in learner.get_params():
+            learner.set_params(random_state=0)
+        return learner
+
 
 NO_LEARNING = {"z-scores": "no learning, z-scores", "raw": "no learning, features as they are"}
 """The rows of plain neighbours."""
 
+SEARCH = "GDA CV"
+"""The row of the learner that chooses the objective, too."""
+
 _SETS = ("graph", "diagonal", "definite")
+_OBJECTIVES = ("mcml", "nca", "glr", "lmnn")
 
 
 def named(metrics: str, objective: str = DEFAULT_OBJECTIVE, *, cv: bool = False) -> str:
@@ -62,8 +74,9 @@ def _ours(metrics: str, objective: str, *, cv: bool) -> Learner:
 
 
 LEARNERS = (
-    *(_ours(metrics, name, cv=False) for name, metrics in product(("mcml", "glr", "lmnn"), _SETS)),
+    *(_ours(metrics, name, cv=False) for name, metrics in product(_OBJECTIVES, _SETS)),
     *(_ours(metrics, name, cv=True) for name, metrics in product(("mcml", "glr"), _SETS)),
+    Learner(SEARCH, "gdaopt", "MetricLearnerCV"),
     Learner("scikit-learn NCA", "sklearn.neighbors", "NeighborhoodComponentsAnalysis"),
     Learner("scikit-learn LDA", "sklearn.discriminant_analysis", "LinearDiscriminantAnalysis"),
     *(
@@ -72,5 +85,5 @@ LEARNERS = (
     ),
 )
 OURS = tuple(learner.name for learner in LEARNERS if learner.is_ours)
-DEFAULTS = tuple(named(metrics, cv=cv) for cv in (False, True) for metrics in _SETS)
+DEFAULTS = (*(named(metrics, cv=cv) for cv in (False, True) for metrics in _SETS), SEARCH)
 """Those of ours with the default objective."""

@@ -13,7 +13,7 @@ from gdaopt.studies.versions import versions
 from learners.data import DATA, folds, labelled_samples
 from learners.environment import REQUIREMENTS, Environment
 from learners.fits import LIMIT, MEMORY
-from learners.rows import DEFAULTS
+from learners.rows import DEFAULTS, SEARCH
 from learners.scores import NEIGHBORS, Score, Scores, best_of, ranks
 
 __all__ = ["preface", "rank_table", "table"]
@@ -31,7 +31,8 @@ def preface(environment: Environment | None) -> list[str]:
             "samples. Defaults everywhere but where the row names an objective, nothing is "
             "tuned; random_state=0 where there is one. Rows of GDA are the learners of this "
             "package over graph, diagonal and positive definite metrics; CV chooses the trace "
-            f"bound by cross-validation. All defaults: {'; '.join(DEFAULTS)}. metric-learn's "
+            f"bound, or no learning, by cross-validation, and {SEARCH} the objective over graph "
+            f"metrics, too. All defaults: {'; '.join(DEFAULTS)}. metric-learn's "
             "ITML and MMC are ITML_Supervised and MMC_Supervised; LDA stands for the "
             "coordinates of scikit-learn's LinearDiscriminantAnalysis. Fit: median over the "
             "folds of the CPU seconds in `fit`, one at a time, one thread. Memory: the peak of "

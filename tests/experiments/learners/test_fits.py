@@ -14,7 +14,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
 from learners import child
 from learners.fits import fit_task
-from learners.rows import Learner
+from learners.rows import LEARNERS, SEARCH, Learner
 from tests.estimators.cases import samples
 
 WITHIN = {"class": "MetricLearner", "objective": "glr", "metrics": "diagonal"}
@@ -32,6 +32,12 @@ def test_the_matrix_is_that_of_transform(learner: Any) -> None:
     matrix = child.matrix_of(learner, X.shape[1])
     mapped = learner.transform(X)
     np.testing.assert_allclose((X - X[0]) @ matrix.T, mapped - mapped[0], atol=1e-9)
+
+
+def test_a_row_makes_its_learner() -> None:
+    made = {row.name: row.make() for row in LEARNERS if row.name in (SEARCH, "scikit-learn NCA")}
+    assert isinstance(made[SEARCH], MetricLearnerCV)
+    assert made["scikit-learn NCA"].random_state == 0
 
 
 def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
