@@ -34,7 +34,7 @@ import platform
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,9 @@ folds: of the best score itself ("own"), or of the difference ("paired"). Of wha
 takes the first place on the paths, no learning before all, and of several the best; "none" takes no
 learning if it is near, and else the best.
 """
+LEARNER = (BOUNDS[0], SHARES[:1], "shares", "own", 1.0, "none")
+"""What `MetricLearnerCV` has: the choice of a first run, see the table."""
+NAMES = ("bounds", "shares", "score", "bar", "multiple", "toward")
 OUT = Path(__file__).parent.parent / "figures" / "learner_families.md"
 
 Samples = tuple[FloatArray, Any]
@@ -374,10 +377,10 @@ def first_round(found: Measured) -> pd.DataFrame:
             names.append((bounds, shares, *rule))
             gains.append(found.searched(kept, np.array(places), rule))
             fits.append(FOLDS * (len(kept) - 1))
-    return marked(names, ["bounds", "shares", "score", "bar", "multiple", "toward"], gains, fits)
+    return marked(names, NAMES, gains, fits)
 
 
-def second_round(rows: dict[str, list[dict[str, Any]]], rule: tuple[Any, ...]) -> pd.DataFrame:
+def second_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     """Return the bounds of neighbourhood components and tolerances, the chosen ones marked."""
     exact = Measured(
         [
@@ -391,15 +394,15 @@ def second_round(rows: dict[str, list[dict[str, Any]]], rule: tuple[Any, ...]) -
     for (tolerance, found), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
         kept = [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
         names.append((STEP**shift, tolerance))
-        gains.append(found.searched(kept, np.array([-1, *(list(range(5)) * 4)]), rule))
+        gains.append(found.searched(kept, np.array([-1, *(list(range(5)) * 4)]), LEARNER[2:]))
         seconds.append(found.seconds[kept].sum())
-    return marked(names, ["nca", "tolerance"], gains, seconds)
+    return marked(names, ("nca", "tolerance"), gains, seconds)
 
 
-def marked(names: Any, columns: list[str], gains: list[FloatArray], costs: Any) -> pd.DataFrame:
+def marked(names: Any, columns: Sequence[str], gains: list[FloatArray], costs: Any) -> pd.DataFrame:
     """Return a table of choices with their gains, the chosen one marked."""
     place, table = chosen(np.array(gains), costs)
-    table = pd.concat([pd.DataFrame(names, columns=columns), table], axis=1)
+    table = pd.concat([pd.DataFrame(names, columns=list(columns)), table], axis=1)
     return table.assign(chosen=table.index == place)
 
 
@@ -440,39 +443,39 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     table = first_round(first)
     best: Any
     (best,) = table[table["chosen"]].itertuples()
-    yield f"Chosen: {best.bounds} of the bounds, ρ = {best.shares} C/K, score {best.score}, error "
-    yield f"{best.bar} × {best.multiple:g}, toward {best.toward}. Others with these bounds and ρ:"
+    is_learner = (table[list(NAMES)] == LEARNER).all(axis=1)
+    (learner,) = table[is_learner].itertuples()
+    yield f"In this run the rule takes: bounds {best.bounds}, ρ = {best.shares} C/K, score"
+    yield f"{best.score}, error {best.bar} × {best.multiple:g}, toward {best.toward}: gain"
+    yield f"{best.gain:.2f}, below on {best.below}, {best.cost} fits. In a first run, whose bounds"
+    yield "differed in the last bit, it took all bounds, ρ = 0.1 C/K, score shares, error own × 1,"
+    yield f"toward none, and `MetricLearnerCV` has that (here gain {learner.gain:.2f}, below on"
+    yield f"{learner.below}, {learner.cost} fits). The other rules with its bounds and ρ:"
     yield ""
-    same = (table["bounds"] == best.bounds) & (table["shares"] == best.shares)
-    yield from grid(table[same], ["score", "bar", "multiple", "toward"], "fits")
+    yield from grid(_alike(table, NAMES[:2]), NAMES[2:], "fits")
     yield ""
-    yield "Others with this score and error:"
+    yield "Other bounds and ρ with its score and error:"
     yield ""
-    rule = ["score", "bar", "multiple", "toward"]
-    same = (table[rule] == [getattr(best, name) for name in rule]).all(axis=1)
-    yield from grid(table[same], ["bounds", "shares"], "fits")
+    yield from grid(_alike(table, NAMES[2:]), NAMES[:2], "fits")
     yield ""
     yield "## The search: second round"
     yield ""
-    second = second_round(rows, tuple(getattr(best, name) for name in rule))
-    yield from grid(second, ["nca", "tolerance"], "s")
+    yield "The learner has the tolerance of the choice, in bold type; its paths follow the"
+    yield "automatic bound of NCA, which is that of a single fit, 3 C."
+    yield ""
+    yield from grid(second_round(rows), ("nca", "tolerance"), "s")
     yield ""
     yield "## Families"
     yield ""
     yield "Accuracy of no learning in percent, and gains in points, ± standard errors of the seeds:"
     yield "MCML with 1.14 C, NCA with 3 C, the best of all choices in hindsight, and the search of"
-    yield "the first round."
+    yield "`MetricLearnerCV` in the first round."
     yield ""
     yield "| family | no learning | MCML | NCA | best in hindsight | search |"
     yield "|---|--:|--:|--:|--:|--:|"
-    kept = [
-        1 + number * 5 + bound
-        for number, (_, share, _) in enumerate(PATHS)
-        if share in best.shares
-        for bound in best.bounds
-    ]
-    places = np.array([-1, *(list(range(len(best.bounds))) * (len(kept) // len(best.bounds)))])
-    search = first.searched([0, *kept], places, tuple(getattr(best, name) for name in rule))
+    kept = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
+    places = np.array([-1, *(list(range(5)) * len(OBJECTIVES))])
+    search = first.searched([0, *kept], places, LEARNER[2:])
     columns = [first.gains[..., 4], first.gains[..., 15], first.gains.max(axis=2), search]
     told = [
         [
@@ -485,7 +488,13 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         yield f"| {family} | {plain:.1f} | {' | '.join(texts)} |"
 
 
-def grid(table: pd.DataFrame, names: list[str], cost: str) -> Iterator[str]:
+def _alike(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return the ways of a search that share some of their names with `MetricLearnerCV`."""
+    alike = [table[name] == LEARNER[NAMES.index(name)] for name in names]
+    return table[np.logical_and.reduce(alike)]
+
+
+def grid(table: pd.DataFrame, names: Sequence[str], cost: str) -> Iterator[str]:
     """Yield the lines of a table of choices."""
     yield f"| {' | '.join(names)} | gain | families below | {cost} |"
     yield f"|{'---|' * len(names)}--:|--:|--:|"
