@@ -269,6 +269,8 @@ def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
             same = np.equal.outer(codes[block.rows], codes[block.columns])
             assert same.all() or not same.any()
     assert (np.triu(met, 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
+    if n_classes > rectangles.MOST_LEVELS:  # no small rectangles between them
+        assert len(list(pairs.blocks())) == len(list(blocks.triangle(slice(0, M))))
 
 
 def met(found: list[Block], shape: tuple[int, int]) -> np.ndarray:
