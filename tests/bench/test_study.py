@@ -66,9 +66,6 @@ def test_a_bench_goes_on_with_what_is_missing(
     assert (first["spread"] >= 1).all()
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"bench.md", "programs.csv", "programs.parquet", "summary.csv", "runs.csv"} <= names
-    for table in ("programs", "summary"):
-        written = pd.read_parquet(tmp_path / "out" / f"{table}.parquet")
-        assert list(pd.read_csv(tmp_path / "out" / f"{table}.csv")) == list(written)
     assert {"times.png", "profiles.png", "pareto.png"} <= names
     (row,) = (tmp_path / "out" / "tasks").glob("random_5-highspy*.json")
     row.unlink()

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from gdaopt.bench import program_set, study
@@ -32,6 +33,9 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
     assert "## random-5, diagonal programs, tolerance 1e-06" in page
     assert "## Whole runs" in page
+    for table in ("programs", "summary", "runs"):
+        path = tmp_path / "out" / f"{table}.csv"
+        assert list(pd.read_csv(path)) == list(pd.read_parquet(path.with_suffix(".parquet")))
     assert "written to" in run(*command)
 
 

@@ -51,6 +51,12 @@ class TestRuns:
         assert times == {0: 1, 1: 1, 2: 2}
         assert not list(directory.tasks.glob(".*"))
 
+    @pytest.mark.parametrize(("backend", "n_processes"), [("process", 3), ("pool", 1)])
+    def test_processes_of_a_pool_last(self, backend: Any, n_processes: int, tmp_path: Path) -> None:
+        tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
+        run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(1, backend))
+        assert len({(tmp_path / f"n{n}").read_text() for n in range(3)}) == n_processes
+
     def test_nothing_missing_starts_nothing(self, tmp_path: Path) -> None:
         directory = study(tmp_path)
         directory.write_row("n1", finished(1))
