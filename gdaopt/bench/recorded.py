@@ -280,16 +280,9 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with gda.bench.recording(folder + "/run.npz"):
-    ...         result = gda.solve(problem, "alternating", solver="analytic")
-    ...     programs = load_programs(folder + "/run.npz")
-    >>> sorted({program.kind for program in programs})
-    ['column', 'diagonal']
+    >>> load_programs("no such file.npz")
+    Traceback (most recent call last):
+    gdaopt.errors.InvalidInputError: there is no file no such file.npz
     """
     path = as_path("path", path)
     try:

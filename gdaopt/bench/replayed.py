@@ -111,16 +111,12 @@ def replay(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with gda.bench.recording(folder + "/run.npz"):
-    ...         result = gda.solve(problem, "alternating", solver="analytic")
-    ...     programs = gda.bench.load_programs(folder + "/run.npz")
-    >>> all(solved.is_verified(1e-6) for solved in replay(programs, "highspy", start="hot"))
-    True
+    >>> from gdaopt.backends import LinearArrays
+    >>> from gdaopt.bench import Sequence
+    >>> arrays = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
+    >>> programs = Sequence.from_arrays("mine", arrays).programs
+    >>> [found.is_verified(1e-6) for found in replay(programs, "highspy", start="hot")]
+    [True, True]
     """
     check_name("start", start, get_args(Start))
     name = find_backend(solver)
