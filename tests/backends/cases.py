@@ -11,20 +11,16 @@ import pytest
 
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, isolated, solve_program
-from gdaopt.linalg.entries import all_edges
 from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
     DiagonalPolytope,
     DiagonalProgram,
-    JointPolytope,
-    JointProgram,
     Program,
     ProgramOptions,
     ProgramSolution,
 )
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
+from tests.programs.cases import AnyPolytope, program_for, random_column, random_diagonal, situation
 
 Real = Callable[[], object]
 Solve = Callable[[cp.Problem, dict[str, Any], Real], None]
@@ -55,11 +51,11 @@ def tiny_problem() -> cp.Problem:
     return cp.Problem(cp.Minimize(x), [x >= 2])
 
 
-def solve_diagonal(**solver_opts: Any) -> ProgramSolution:
+def solve_diagonal(solver: str = "HIGHS", **options: Any) -> ProgramSolution:
     """Solve a program whose optimum is (1, 4)."""
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    options = ProgramOptions(solver_opts=solver_opts)
-    return DiagonalProgram(2, options).solve(np.array([-1.0, -2.0]), polytope)
+    program = DiagonalProgram(2, ProgramOptions(solver=solver, **options))
+    return program.solve(np.array([-1.0, -2.0]), polytope)
 
 
 class Fault:
@@ -114,29 +110,12 @@ def three_programs(
     rng: np.random.Generator, size: int, solver: str | ProgramOptions = "HIGHS"
 ) -> dict[str, tuple[Program[Any], Any]]:
     """Return a program of each kind with a random polytope, of bounds and budgets that bind."""
-    edges = all_edges(size)
-    n_edges = len(edges[0])
-    floor = rng.random(n_edges) * (rng.random(n_edges) < 0.3) / (size * n_edges)
-    upper = 0.1 + rng.random(size)
-    weights = 10 ** rng.uniform(-1, 1, size)
-    least = upper * (rng.random(size) < 0.3) / 2
-    budget = float(weights @ (least + rng.random() * (upper - least)))
-    lower = rng.random(size)
-    v = 10 ** rng.uniform(-1, 0, size)
-    return {
-        "diagonal": (
-            DiagonalProgram(size, solver),
-            DiagonalPolytope(lower, float(lower.sum()) * rng.uniform(1, 3)),
-        ),
-        "column": (
-            ColumnProgram(size, solver),
-            ColumnPolytope(upper, weights, least, budget),
-        ),
-        "joint": (
-            JointProgram(size, edges, solver),
-            JointPolytope(v, 1e-3, 4.0 * size, edges, floor),
-        ),
+    polytopes: dict[str, AnyPolytope] = {
+        "diagonal": random_diagonal(rng, size),
+        "column": random_column(rng, size + 1, "floors"),
+        "joint": situation(rng, size, "floors").joint(),
     }
+    return {kind: (program_for(one, solver), one) for kind, one in polytopes.items()}
 
 
 WRONG: dict[str, Callable[[np.ndarray], Any]] = {

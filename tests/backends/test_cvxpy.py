@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -18,7 +19,7 @@ from tests.programs.cases import SOLVERS, need
 
 
 def test_options_reach_the_solver(fault: Fault) -> None:
-    solve_diagonal(presolve="off", dual_feasibility_tolerance=1e-9)
+    solve_diagonal(solver_opts={"presolve": "off", "dual_feasibility_tolerance": 1e-9})
     assert fault.calls[-1] == {
         "solver": "HIGHS",
         "warm_start": False,
@@ -28,7 +29,7 @@ def test_options_reach_the_solver(fault: Fault) -> None:
 
 
 def test_options_come_before_ours(fault: Fault) -> None:
-    solve_diagonal(warm_start=True)
+    solve_diagonal(solver_opts={"warm_start": True})
     assert fault.calls[-1]["warm_start"] is True
 
 
@@ -36,7 +37,7 @@ def test_an_option_the_solver_refuses() -> None:
     with pytest.raises(
         gda.errors.SolverFailedError, match="HIGHS failed on the diagonal program"
     ) as info:
-        solve_diagonal(presolve="no such value")
+        solve_diagonal(solver_opts={"presolve": "no such value"})
     assert info.value.__cause__ is not None
 
 
@@ -84,14 +85,39 @@ def test_a_solver_that_does_not_report_its_time(reported: float | None, fault: F
 # --- Faults --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [cp.SolverError("no licence"), RuntimeError("core dumped")])
-def test_a_solver_that_raises(error: Exception, fault: Fault) -> None:
-    fault.error = error
-    with pytest.raises(
-        gda.errors.SolverFailedError, match=f"HIGHS failed on the diagonal.*{error}"
-    ) as e:
+FAILED, OF = gda.errors.SolverFailedError, "the diagonal program"
+
+
+@pytest.mark.parametrize(
+    ("fault_of", "error", "says"),
+    [
+        ({"error": cp.SolverError("no licence")}, FAILED, f"HIGHS failed on {OF}.*no licence"),
+        ({"error": RuntimeError("core dumped")}, FAILED, f"HIGHS failed on {OF}.*core dumped"),
+        ({"error": KeyboardInterrupt()}, KeyboardInterrupt, None),  # an interrupt is no fault
+        *(
+            ({"status": status}, gda.errors.InfeasibleProblemError, f"HIGHS calls {OF} {status}")
+            for status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE)
+        ),
+        *(
+            ({"status": status}, FAILED, f"HIGHS ended on {OF} .*'{status}'")
+            for status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE, cp.USER_LIMIT, cp.SOLVER_ERROR)
+        ),
+        *(({"value": far}, FAILED, "outside of the polytope by") for far in (-1e3, 1e3)),
+        *(
+            ({"value": bad}, FAILED, f"HIGHS called {OF} optimal .*{bad}")
+            for bad in (np.nan, np.inf)
+        ),
+    ],
+)
+def test_faults_are_errors(
+    fault_of: dict[str, Any], error: type[BaseException], says: str | None, fault: Fault
+) -> None:
+    for name, value in fault_of.items():
+        setattr(fault, name, value)
+    with pytest.raises(error, match=says) as caught:
         solve_diagonal()
-    assert e.value.__cause__ is error
+    if error is FAILED:
+        assert caught.value.__cause__ is fault.error
 
 
 def test_a_solver_that_does_nothing_does_not_keep_the_last_answer(
@@ -102,32 +128,6 @@ def test_a_solver_that_does_nothing_does_not_keep_the_last_answer(
     monkeypatch.setattr(cp.Problem, "unpack_results", lambda *_: None)
     with pytest.raises(gda.errors.SolverFailedError, match="returned None"):
         solve_program(problem, "HIGHS")
-
-
-def test_an_interrupt_is_no_fault(fault: Fault) -> None:
-    fault.error = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        solve_diagonal()
-
-
-@pytest.mark.parametrize("status", [cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE])
-def test_infeasible(status: str, fault: Fault) -> None:
-    fault.status = status
-    with pytest.raises(
-        gda.errors.InfeasibleProblemError, match=f"HIGHS calls the diagonal .* {status}"
-    ):
-        solve_diagonal()
-
-
-@pytest.mark.parametrize(
-    "status", [cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE, cp.USER_LIMIT, cp.SOLVER_ERROR]
-)
-def test_other_ends(status: str, fault: Fault) -> None:
-    fault.status = status
-    with pytest.raises(
-        gda.errors.SolverFailedError, match=f"HIGHS ended on the diagonal .*'{status}'"
-    ):
-        solve_diagonal()
 
 
 def test_infeasibility_found_by_presolve_is_checked(

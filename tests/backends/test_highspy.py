@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gdaopt.programs import (
     ProgramOptions,
     ProgramSolution,
 )
+from tests.backends.cases import solve_diagonal as solve_on_diagonal
 from tests.backends.cases import three_programs
 from tests.backends.sabotage import DyingModel, HangingModel
 from tests.helpers import scaled
@@ -33,10 +35,7 @@ def iris() -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(*scaled("iris", "virginica")), gda.GraphMetrics(4.0, 1e-3))
 
 
-def solve_diagonal(**options: Any) -> ProgramSolution:
-    """Solve a program whose optimum is (1, 4)."""
-    program = DiagonalProgram(2, ProgramOptions(solver="highspy", **options))
-    return program.solve(np.array([-1.0, -2.0]), DiagonalPolytope(np.ones(2), trace_bound=5.0))
+solve_diagonal = partial(solve_on_diagonal, "highspy")
 
 
 # --- Answers -------------------------------------------------------------------------------------

@@ -174,13 +174,12 @@ def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray
     return found
 
 
-def program_for(polytope: AnyPolytope, solver: str) -> AnyProgram:
+def program_for(polytope: AnyPolytope, solver: str | ProgramOptions) -> AnyProgram:
     """Return a program of the polytope's kind and size."""
-    options = ProgramOptions(solver=solver)
     if isinstance(polytope, JointPolytope):
-        return JointProgram(len(polytope.v), polytope.edges, options)
+        return JointProgram(len(polytope.v), polytope.edges, solver)
     kind = DiagonalProgram if isinstance(polytope, DiagonalPolytope) else ColumnProgram
-    return kind(len(polytope.current), options)
+    return kind(len(polytope.current), solver)
 
 
 def answer(program: AnyProgram, cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:

@@ -315,13 +315,6 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
     return Fault(monkeypatch)
 
 
-@pytest.mark.parametrize("value", [-1e3, 1e3])
-def test_points_far_outside_are_refused(value: float, fault: Fault) -> None:
-    fault.value = value
-    with pytest.raises(gda.errors.SolverFailedError, match="outside of the polytope by"):
-        solve_diagonal()
-
-
 def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> None:
     fault.status, fault.value = cp.OPTIMAL_INACCURATE, 1.04  # in units of C/K = 2.5
     with pytest.warns(
@@ -331,15 +324,6 @@ def test_inaccurate_answers_are_made_feasible_with_a_warning(fault: Fault) -> No
     assert solution.status == "optimal_inaccurate"
     np.testing.assert_allclose(solution.point, [2.5, 2.5])  # shrunk to the trace bound
     assert solution.repair_distance == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_answers_that_are_not_finite(value: float, fault: Fault) -> None:
-    fault.value = value
-    with pytest.raises(
-        gda.errors.SolverFailedError, match=rf"diagonal program optimal and .*{value}"
-    ):
-        solve_diagonal()
 
 
 def test_answers_that_are_missing(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
