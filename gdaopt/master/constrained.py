@@ -56,20 +56,8 @@ def solve_constrained_master_problem(
 ) -> MasterSolution:
     """Minimise F over the weights of given atoms that keep rows, from weights that keep them.
 
-    Parameters
-    ----------
-    point : MasterPoint
-        F at the start.
-    total_weight : float
-        τ, the largest sum of the weights.
-    rows : Rows
-        The constraints.
-    multipliers : ndarray of shape (m,)
-        A guess of the multipliers in the Lagrangian of F.
-    reduction : float
-        Stop when the duality gap over these atoms has fallen to this share of that at the start.
-    enough : float, optional
-        A gap that is small enough, whatever it was at the start.
+    The gap of `solve_master_problem` is here the duality gap, from a guess of the multipliers in
+    the Lagrangian of F.
     """
     weights = point.weights
     iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))

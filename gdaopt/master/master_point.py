@@ -20,23 +20,10 @@ _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no diff
 class MasterPoint:
     """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
 
-    Parameters
-    ----------
-    base : Point
-        The objective at B.
-    atoms : Atoms
-        The n atoms.
-    weights : ndarray of shape (n,)
-        w.
-    log : bool, optional
-        Whether F is log Q, for objectives with `log_convex`.
-    model : UpdatedHessian, optional
-        The second derivatives at other weights of the same atoms, where they are estimated.
-    point : Point, optional
-        The objective at the metric, where it has been evaluated already.
-    convex : bool, optional
-        Whether F is convex. Otherwise Newton's method takes the magnitudes of the eigenvalues of
-        the second derivatives, and goes down where it would go to a saddle point.
+    The objective is known at the base B, and at the metric where it has been evaluated already. The
+    second derivatives of other weights of the same atoms are a `model` where they are estimated.
+    Where F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
+    derivatives, and goes down where it would go to a saddle point.
 
     Examples
     --------

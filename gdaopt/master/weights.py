@@ -61,21 +61,9 @@ def solve_master_problem(
 ) -> MasterSolution:
     """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
 
-    Where the time is up first, the best weights found by then are returned.
-
-    Parameters
-    ----------
-    point : MasterPoint
-        F at the start.
-    total_weight : float
-        τ, the largest sum of the weights.
-    reduction : float
-        Stop when the Frank–Wolfe gap over these atoms has fallen to this share of the gap at the
-        start.
-    memory_limit : int
-        Bytes that the Hessian and its copies may take.
-    enough : float, optional
-        A gap over these atoms that is small enough, whatever it was at the start.
+    It ends when the Frank–Wolfe gap over these atoms has fallen to a share `reduction` of that at
+    the start, or to `enough`. Where the time is up first, the best weights found by then are
+    returned. The Hessian and its copies may take `memory_limit` bytes.
 
     Examples
     --------

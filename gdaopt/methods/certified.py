@@ -513,17 +513,7 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
 
 
 class _PricingProgram:
-    """The joint program under dual alignment: it finds the same optimum as the exact oracle.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        A set of graph metrics.
-    n_features : int
-        K.
-    options : ProgramOptions
-        Who solves the program, and how.
-    """
+    """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
 
     def __init__(self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions) -> None:
         self._feasible_set = feasible_set

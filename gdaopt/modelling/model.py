@@ -27,35 +27,19 @@ _KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
 
 @dataclass(frozen=True)
 class Model:
-    """What a CVXPY problem over metrics says.
+    """What a CVXPY problem over metrics says. Bounds on its trace are in the set, not in the rows.
 
-    Attributes
-    ----------
-    metric : cvxpy.Variable of shape (K, K)
-        M.
-    objective : Objective
-        What is minimised; for a distance alone its square.
-    feasible_set : FeasibleSet
-        The set whose constraints the problem has, with the least bound on the trace.
-    rows : LinearConstraints or None
-        The other constraints, beside bounds on the trace; None where there are none.
-    own : list of cvxpy.Constraint
-        The constraints of the user's own: the rows, and bounds on the trace.
-    places : ndarray of int, shape (m,)
-        The place of each row among the entries of these constraints.
-    trace_row : tuple of int and float, or None
-        The place of the least bound on the trace, and by what it multiplies the trace; None where
-        the set has the least bound.
-    distance : SquaredDistance or None
-        The square, where a distance alone is minimised.
+    Where a distance alone is minimised, the objective is its square, which `distance` describes.
     """
 
     metric: cp.Variable
     objective: Objective
     feasible_set: FeasibleSet
     rows: LinearConstraints | None
-    own: list[cp.Constraint]
-    places: npt.NDArray[np.intp]
+    own: list[cp.Constraint]  # of the user: rows, and bounds on the trace
+    places: npt.NDArray[np.intp]  # of the rows among the entries of these constraints
+    # The place of the least bound on the trace, and by what it multiplies the trace; None where
+    # the set has the least bound.
     trace_row: tuple[int, float] | None
     distance: SquaredDistance | None
 
@@ -64,14 +48,8 @@ class Model:
     ) -> dict[int, Any]:
         """Return the dual value of each constraint of the user's own by its id, as CVXPY has them.
 
-        Parameters
-        ----------
-        multipliers : ndarray of shape (m,) or None
-            Of the rows; None where they are not known, or where there are none.
-        of_trace : float
-            The multiplier of the bound on the trace.
-        objective : float
-            The value of the objective, by which a distance is told from its square.
+        They follow from the multipliers of the rows, where these are known, and of the trace bound;
+        the derivative of a distance follows from that of its square by the objective's value.
         """
         if multipliers is None and self.rows is not None:
             return {}
@@ -99,15 +77,7 @@ def read_model(problem: cp.Problem) -> Model:
 class ModelReader:
     """A CVXPY problem over metrics, which can be read again when its parameters change.
 
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-        Its constraints are those of a set on a variable, and affine ones of this variable.
-
-    Raises
-    ------
-    InvalidInputError
-        For a problem that is no such one: what is wrong, and what to do.
+    Its constraints must be those of a set on a variable, and affine ones of this variable.
     """
 
     def __init__(self, problem: cp.Problem) -> None:
@@ -125,12 +95,7 @@ class ModelReader:
     def model(self) -> Model:
         """Return what the problem says for the values that its parameters have.
 
-        Raises
-        ------
-        InvalidInputError
-            For a parameter without a value, and an objective that is not known to be convex.
-        InfeasibleProblemError
-            When a constraint is false whatever the metric is.
+        Where a constraint is false whatever the metric is, that is an InfeasibleProblemError.
         """
         rows, places = self._written.rows()
         feasible_set, trace_row, others = _with_least_trace_bound(self._feasible_set, rows)
@@ -152,19 +117,8 @@ def _with_least_trace_bound(
 ) -> tuple[FeasibleSet, tuple[int, float] | None, npt.NDArray[np.intp]]:
     """Return the set with the least of its own and the rows' bounds on the trace.
 
-    Returns
-    -------
-    feasible_set : FeasibleSet
-        The set with this bound.
-    trace_row : tuple of int and float, or None
-        The row that it is from, and by what the row multiplies the trace; None for the set's own.
-    others : ndarray of int
-        The rows that are no bounds on the trace.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When no member of the set keeps the bound, or a single one does.
+    Then come the row of that bound with its multiple of the trace, None for the set's own, and the
+    rows that are no bounds on the trace.
     """
     size = rows.n_features
     unit = np.eye(size).ravel() / np.sqrt(size)  # rows have norm 1

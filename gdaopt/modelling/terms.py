@@ -34,21 +34,11 @@ __all__ = ["ObjectiveReader", "SquaredDistance"]
 
 @dataclass(frozen=True)
 class SquaredDistance:
-    """``‖cM + B‖²`` in the Frobenius norm.
+    """``‖cM + B‖²`` in the Frobenius norm."""
 
-    Attributes
-    ----------
-    factor : float
-        c.
-    offset : ndarray of shape (K, K)
-        The symmetric part of B.
-    constant : float
-        ``‖B‖²``.
-    """
-
-    factor: float
-    offset: FloatArray
-    constant: float
+    factor: float  # c
+    offset: FloatArray  # the symmetric part of B
+    constant: float  # ‖B‖²
 
     def nearest(self) -> FloatArray:
         """Return the matrix at which the distance is least, of all symmetric ones."""
@@ -65,13 +55,6 @@ class SquaredDistance:
 
 class ObjectiveReader:
     """A scalar expression of the metric, to be minimised; terms without parameters are read once.
-
-    Parameters
-    ----------
-    expression : cvxpy.Expression
-        Of this variable alone.
-    metric : cvxpy.Variable of shape (K, K)
-        M.
 
     Examples
     --------
@@ -93,13 +76,7 @@ class ObjectiveReader:
         return _squared_norm(expression, self._metric) if isinstance(expression, Pnorm) else None
 
     def objective(self) -> Objective:
-        """Return the expression as an objective, for the values that its parameters have.
-
-        Raises
-        ------
-        InvalidInputError
-            For an expression that is not convex, or not known to be.
-        """
+        """Return the expression as an objective, for the values that its parameters have."""
         if self._whole is not None:
             return self._whole
         found = self._sum()
