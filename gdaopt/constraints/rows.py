@@ -179,6 +179,13 @@ class LinearConstraints:
         corrected: FloatArray = metric - (own.T @ step).reshape(metric.shape)
         return corrected
 
+    def way_back(self, metric: FloatArray, inner: FloatArray) -> float:
+        """Return the share of the way from M to an inner metric, after which all rows hold."""
+        here, there = self.residuals(metric), self.residuals(inner)
+        beyond = np.where(self.is_equality, np.abs(here), here) > self.round_off(metric)
+        shares = np.where(self.is_equality, 1.0, here / np.where(beyond, here - there, 1.0))
+        return float(shares[beyond].max(initial=0.0))
+
     # --- in other coordinates -----------------------------------------------------------------
 
     def combined(self, multipliers: FloatArray) -> FloatArray:

@@ -502,14 +502,9 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     active_set = ActiveSet(Atoms.of_few_entries(result.atoms), share * result.weights)
     if problem.presolved is None:
         return active_set
-    centre, rows = ActiveSet(*problem.centre), problem.presolved.rows
-    base = feasible_set.base(size)
-    here, there = (
-        rows.residuals(each.atoms.added_to(base, each.weights)) for each in (active_set, centre)
-    )
-    beyond = np.where(rows.is_equality, np.abs(here), here) > rows.round_off(base)
-    back = np.where(rows.is_equality, 1.0, here / np.where(beyond, here - there, 1.0))
-    return active_set.on_the_way(centre, float(back[beyond].max(initial=0.0)))
+    base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
+    here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
+    return active_set.on_the_way(centre, problem.presolved.rows.way_back(here, there))
 
 
 class _PricingProgram:

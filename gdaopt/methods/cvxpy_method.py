@@ -20,10 +20,8 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used
-from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
-    from gdaopt.constraints import LinearConstraints
     from gdaopt.modelling.model import Model, ModelReader
 
 __all__ = ["NAME", "solve_model"]
@@ -202,17 +200,9 @@ def _start(
         return {"warm_start": last}
     found = posed.made_feasible((wanted + wanted.T) / 2)
     if posed.rows is not None:
-        found = _within(posed.rows, found, posed.central_metric())
+        inner = posed.central_metric()
+        found += posed.rows.way_back(found, inner) * (inner - found)
     return {} if posed.violations(found) else {"initial": found}
-
-
-def _within(rows: LinearConstraints, metric: FloatArray, inner: FloatArray) -> FloatArray:
-    """Return the metric on the way to an inner one at which all inequalities hold."""
-    here, there = rows.residuals(metric), rows.residuals(inner)
-    breaks = ~rows.is_equality & (here > 0) & (there < 0)
-    share = float(np.max(here[breaks] / (here[breaks] - there[breaks]), initial=0.0))
-    moved: FloatArray = (1 - share) * metric + share * inner
-    return moved
 
 
 def _multiplier_of_trace(posed: MetricProblem, result: Result, last: Point) -> float:

@@ -1,4 +1,4 @@
-"""Runs step by step, limits, interrupts, thinned traces, kept iterates, warm starts."""
+"""Runs step by step, limits, interrupts, thinned traces, kept iterates."""
 
 from __future__ import annotations
 
@@ -347,26 +347,3 @@ def test_parquet_holds_the_data_frame(method: str, tmp_path: Path) -> None:
     path = trace.to_parquet(tmp_path / "trace.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(path), trace.to_pandas())
     assert list(tmp_path.iterdir()) == [path]
-
-
-# --- Warm starts ---------------------------------------------------------------------------------
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("edge_floor", [0.0, 0.05])
-def test_continued_from_its_own_end_a_run_stops_at_once(method: str, edge_floor: float) -> None:
-    """After one more window: a round of the alternation, two of the joint method.
-
-    The joint method's gains go up and down by a tenth from round to round, as edges take turns, so
-    that the window after the end may gain a little more than the tolerance again: then the next one
-    ends it.
-    """
-    most = {"alternating": 1, "joint": 4}[method]
-    options: dict[str, Any] = {"solver": "analytic", "edge_floor": edge_floor}
-    first = gda.solve(problem(), method, **options)
-    again = gda.solve(problem(), method, initial=first.metric, **options)
-    assert first.status == again.status == "stalled"
-    assert again.objective <= first.objective * (1 + 1e-12)
-    assert again.objective >= first.objective * (1 - 5e-5)
-    assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
-    assert again.trace[-1].round <= most < first.trace[-1].round

@@ -65,9 +65,6 @@ def test_the_unit_of_the_objective_does_not_matter(unit: float) -> None:
     assert second.objective == pytest.approx(unit * first.objective, rel=1e-9)
 
 
-# --- From where it starts ------------------------------------------------------------------------
-
-
 # --- Small and odd -------------------------------------------------------------------------------
 
 
@@ -152,12 +149,6 @@ def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor:
 
 
 # --- Limits and options --------------------------------------------------------------------------
-
-
-def wine() -> gda.MetricProblem:
-    return gda.MetricProblem(
-        gda.GLR(*samples("wine", "class_0", "half", "unit")), gda.GraphMetrics(13.0)
-    )
 
 
 def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
