@@ -29,11 +29,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.sets import FeasibleSet
@@ -204,10 +206,13 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
             "none; pass a number, or 'K'"
         )
     size = objective.n_features
-    start = objective.at(np.zeros((size, size)))
-    slope = start.gradient() / start.value
-    of_features = -float(slope.diagonal().min())
-    largest = -float(feasible_set.best_atoms(slope).prices[0])
+    is_wide = getattr(objective, "is_wide", False)
+    zero: Any = MaskedMatrix.of_diagonal(np.zeros(size)) if is_wide else np.zeros((size, size))
+    start = objective.at(zero)
+    scattered = start.scattered_gradient()
+    gradient: Symmetric = start.gradient() if scattered is None else scattered
+    of_features = -float(gradient.diagonal().min()) / start.value
+    largest = -float(feasible_set.best_atoms(gradient).prices[0]) / start.value
     if not (of_features > 1 / _LARGEST and largest < _LARGEST):
         raise InvalidInputError(
             f"samples of different classes differ by {largest:.3g} in the square, of which "

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from scipy.sparse import coo_array, csr_array
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -37,6 +38,7 @@ from gdaopt.estimators.inputs import (
     read_tuples,
 )
 from gdaopt.linalg.laplacian import connected_features
+from gdaopt.linalg.masked import MaskedMatrix, connected_part
 from gdaopt.scaling import feature_scales
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
@@ -143,7 +145,8 @@ class BaseMetricLearner(
     Attributes
     ----------
     metric_ : ndarray of shape (n_features, n_features)
-        M, symmetric and positive semidefinite, read-only.
+        M, symmetric and positive semidefinite, read-only. It and `components_` are sparse arrays
+        where the learner makes no dense one, as of a certified metric of more than 1,000 features.
     components_ : ndarray of shape (n_components, n_features)
         L with ``M = L'L``, read-only. Where M is positive definite, L is Cholesky's factor, which
         is upper triangular: component i combines the features from i on. For a diagonal M, L is
@@ -180,6 +183,8 @@ class BaseMetricLearner(
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    metric_: Any
+    components_: Any
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         """Set ``classes_``, and refuse labels of a single class."""
@@ -190,15 +195,18 @@ class BaseMetricLearner(
             )
         self.classes_ = classes
 
-    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
+    def _set_metric(self, metric: Any, X: FloatArray) -> None:
         """Set ``metric_`` and its like; X are the samples of `fit`."""
         self._set_factor(metric, components_of(metric), X)
 
-    def _set_factor(self, metric: FloatArray, components: FloatArray, X: FloatArray) -> None:
-        self.metric_ = read_only(metric.copy())
-        self.components_ = read_only(components)
+    def _set_factor(self, metric: Any, components: Any, X: FloatArray) -> None:
+        if isinstance(metric, MaskedMatrix):
+            self.metric_, self.components_ = metric.sparse(), components
+        else:
+            self.metric_ = read_only(metric.copy())
+            self.components_ = read_only(components)
         spreads = np.where(np.ptp(X, axis=0) > 0, feature_scales(X, "zscore")[1], 0.0)
-        lengths = np.sqrt(np.maximum(np.diagonal(metric), 0.0)) * spreads
+        lengths = np.sqrt(np.maximum(metric.diagonal(), 0.0)) * spreads
         shares = (lengths / (lengths.max() or 1.0)) ** 2
         self.feature_importances_ = read_only(shares / (shares.sum() or 1.0))
 
@@ -223,7 +231,8 @@ class BaseMetricLearner(
     def get_mahalanobis_matrix(self) -> FloatArray:
         """Return a copy of M, shape (n_features, n_features)."""
         check_is_fitted(self)
-        return self.metric_.copy()
+        matrix: FloatArray = self.metric_.copy()
+        return matrix
 
     def pair_distance(self, pairs: Any) -> FloatArray:
         """Return the learned distance of each pair of samples.
@@ -276,7 +285,7 @@ class BaseMetricLearner(
     @property
     def _n_features_out(self) -> int:
         """Number of components, for `get_feature_names_out`."""
-        return len(self.components_)
+        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -402,8 +411,8 @@ def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> 
     return square if squared else float(np.sqrt(square))
 
 
-def components_of(metric: FloatArray) -> FloatArray:
-    """Return L with ``L'L = M``, shape (K, K).
+def components_of(metric: Any) -> Any:
+    """Return L with ``L'L = M``, shape (K, K); of a `MaskedMatrix` as a sparse array.
 
     L is Cholesky's factor, found for each connected component of the graph on its own; that of a
     singular component comes from its eigenvectors.
@@ -414,6 +423,17 @@ def components_of(metric: FloatArray) -> FloatArray:
     array([[ 2., -1.],
            [ 0.,  3.]])
     """
+    if isinstance(metric, MaskedMatrix):
+        index, part = connected_part(metric)
+        roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))
+        roots[index] = 0.0
+        found = coo_array(components_of(part) if len(index) else np.zeros((0, 0)))
+        diagonal = np.arange(len(metric))
+        where = [np.concatenate([diagonal, index[ends]]) for ends in found.coords]
+        values = np.concatenate([roots, found.data])
+        sparse = csr_array((values, tuple(where)), shape=(len(metric), len(metric)))
+        sparse.eliminate_zeros()
+        return sparse
     # Divided by powers of two, M has a diagonal of about 1, and features of any unit keep digits.
     scales = np.sqrt(np.maximum(np.diagonal(metric), 0.0))
     units = np.where(scales > 0, np.exp2(np.frexp(scales)[1]), 1.0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD, edge_weights, self_loops
+from gdaopt.linalg.masked import MaskedMatrix, trace
 from gdaopt.support.text import plain
 from gdaopt.support.validation import FloatArray, read_only
 
@@ -48,16 +50,22 @@ class MetricGraph:
     self_loops: FloatArray
 
     @classmethod
-    def of_metric(cls, metric: FloatArray, feature_names: Sequence[str]) -> MetricGraph:
+    def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
         """Return the graph of a K×K metric.
 
         It has the edges whose absolute weight is larger than ``1e-9·tr M / K``. Smaller entries
         are edges that a method removes: it shrinks them geometrically and never reaches 0.
         """
-        weights = np.triu(edge_weights(metric), 1)
-        threshold = EDGE_THRESHOLD * float(np.trace(metric)) / len(metric)
-        edges = np.argwhere(np.abs(weights) > threshold)
-        found = weights[edges[:, 0], edges[:, 1]]
+        threshold = EDGE_THRESHOLD * trace(metric) / len(metric)
+        loops: FloatArray
+        if isinstance(metric, MaskedMatrix):
+            counts = np.abs(metric.on_edges) > threshold
+            edges, found = np.column_stack(metric.edges)[counts], -metric.on_edges[counts]
+            loops = np.asarray(metric.sparse() @ np.ones(len(metric)))
+        else:
+            weights, loops = np.triu(edge_weights(metric), 1), self_loops(metric)
+            edges = np.argwhere(np.abs(weights) > threshold)
+            found = weights[edges[:, 0], edges[:, 1]]
         order = np.argsort(-np.abs(found), kind="stable")
         edges = edges[order]
         edges.flags.writeable = False
@@ -65,7 +73,7 @@ class MetricGraph:
             tuple(str(name) for name in feature_names),
             edges,
             read_only(found[order]),
-            read_only(self_loops(metric)),
+            read_only(loops),
         )
 
     def named_edges(self) -> list[tuple[str, str, float]]:

@@ -56,7 +56,7 @@ class WeightedMetricLearner(SupervisedMetricLearner):
     """Base of learners of samples that may have weights."""
 
     @abstractmethod
-    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> Any:
         """Return M for samples of shape (N, K), their classes as indices, and their weights."""
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -213,11 +213,11 @@ callable
     random_state: int = 0
 
     def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
-        metric = self._optimum(X, codes, weights)
+        metric: FloatArray = self._optimum(X, codes, weights)
         warn_of_result(self, self.result_, self.tolerance, helpful_objectives(self.objective))
         return metric
 
-    def _optimum(self, X: FloatArray, codes: Codes, weights: Weights) -> FloatArray:
+    def _optimum(self, X: FloatArray, codes: Codes, weights: Weights) -> Any:
         """Return the metric; set ``result_`` and its like."""
         with until(self._deadline()):
             metric = self._solve(X, (codes, weights))
@@ -225,7 +225,7 @@ callable
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
                     every = self._made(X / self.scale_, codes, weights, every_pair=True)
-                    self.full_objective_ = every.at(self.result_.metric).value
+                    self.full_objective_ = every.at(self.result_.entries).value
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,7 @@ from gdaopt.errors import InvalidInputError, NothingLearnedWarning
 from gdaopt.estimators.base import BaseMetricLearner, components_of
 from gdaopt.estimators.inputs import Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense, trace
 from gdaopt.methods import METHODS, solve
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
@@ -82,7 +84,7 @@ class OptimalMetricLearner(BaseMetricLearner):
     def graph_(self) -> MetricGraph:
         """The metric of the scaled features as a graph: edges and self-loops by features' names."""
         check_is_fitted(self)
-        return MetricGraph.of_metric(self.result_.metric, self._feature_names())
+        return MetricGraph.of_metric(self.result_.entries, self._feature_names())
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
         """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
@@ -281,7 +283,7 @@ class SolvingLearner(OptimalMetricLearner):
 
     # --- The fit ----------------------------------------------------------------------------------
 
-    def _solve(self, X: FloatArray, labels: Any) -> FloatArray:
+    def _solve(self, X: FloatArray, labels: Any) -> Any:
         """Return the optimum in the units of the features; set ``result_`` and its like."""
         with until(self._deadline()):
             objective, sets = self._prepared(X, labels)
@@ -294,37 +296,65 @@ class SolvingLearner(OptimalMetricLearner):
                 MetricProblem(objective, feasible_set), method, **self._method_options()
             )
         self.n_iter_ = self.result_.iterations
-        return self._in_units(self.result_.metric)
+        return self._in_units(self.result_.entries)
 
     def _deadline(self) -> Deadline | None:
         """Return when the time limit is over if it begins now."""
         limit = self.time_limit
         return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
 
-    def _in_units(self, metric: FloatArray) -> FloatArray:
+    def _in_units(self, metric: Any) -> Any:
         """Return a metric of the scaled features as one of the features."""
+        if isinstance(metric, MaskedMatrix):
+            units = self.scale_[metric.edges[0]] * self.scale_[metric.edges[1]]
+            diagonal = metric.on_diagonal / self.scale_**2
+            return MaskedMatrix(diagonal, metric.on_edges / units, metric.edges)
         in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
         return in_units
 
-    def _components(self, metric: FloatArray) -> FloatArray:
+    def _components(self, metric: Any) -> Any:
         """Return L of a metric in the units of the features; of its largest eigenvalues if asked.
 
         Of each eigenvector the largest entry is positive.
         """
         if self.n_components is None:
             return components_of(metric)
+        if isinstance(metric, MaskedMatrix):
+            return self._sparse_components(metric, self.n_components)
         scaled = metric * np.outer(self.scale_, self.scale_)
-        first = len(metric) - self.n_components
-        values, vectors = scipy.linalg.eigh(scaled, subset_by_index=[first, len(metric) - 1])
+        return self._largest(scaled, self.n_components) / self.scale_
+
+    @staticmethod
+    def _largest(matrix: FloatArray, count: int) -> FloatArray:
+        """Return eigenvectors as rows, times the roots of the largest eigenvalues."""
+        first = len(matrix) - count
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[first, len(matrix) - 1])
         values, vectors = values[::-1], vectors[:, ::-1]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
         roots = np.sqrt(np.maximum(values, 0.0)) * np.sign(largest[0])
-        components: FloatArray = (vectors * roots).T / self.scale_
+        components: FloatArray = (vectors * roots).T
         return components
 
-    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
+    def _sparse_components(self, metric: MaskedMatrix, count: int) -> csr_array:
+        """Return components of the features of the largest eigenvalues, and of their neighbours."""
+        squares = self.scale_**2
+        edges = metric.edges
+        units = self.scale_[edges[0]] * self.scale_[edges[1]]
+        scaled = MaskedMatrix(metric.on_diagonal * squares, metric.on_edges * units, edges)
+        connected, _ = connected_part(scaled)
+        strongest = np.argsort(-scaled.on_diagonal, kind="stable")[:count]
+        index = np.union1d(connected, strongest)
+        block = scaled.sparse()[index][:, index].toarray()
+        rows = self._largest(block, count) / self.scale_[index]
+        places = np.repeat(np.arange(count), len(index)), np.tile(index, count)
+        return csr_array((rows.ravel(), places), shape=(count, len(scaled)))
+
+    def _set_metric(self, metric: Any, X: FloatArray) -> None:
         components = self._components(metric)
-        if self.n_components is not None:
+        if self.n_components is not None and isinstance(metric, MaskedMatrix):
+            product = components.T @ components
+            metric = MaskedMatrix.of_sparse("metric", (product + product.T) / 2, len(metric))
+        elif self.n_components is not None:
             metric = components.T @ components
         self._set_factor(metric, components, X)
 
@@ -378,7 +408,7 @@ def warn_of_result(
     It warns of an end far from the optimum, and of a metric that is as without learning: then it
     names other objectives.
     """
-    gap, name, metric = result.relative_gap, type(estimator).__name__, result.metric
+    gap, name, metric = result.relative_gap, type(estimator).__name__, result.entries
     kind = "certified"
     if result.frank_wolfe_gap is not None:  # not convex
         gap, kind = result.frank_wolfe_gap / (abs(result.objective) or 1.0), "Frank–Wolfe"
@@ -399,6 +429,10 @@ def warn_of_result(
         )
 
 
-def _is_isotropic(metric: FloatArray) -> bool:
+def _is_isotropic(metric: Symmetric) -> bool:
+    if isinstance(metric, MaskedMatrix):
+        spread = float(np.ptp(metric.on_diagonal)) + float(np.abs(metric.on_edges).max(initial=0.0))
+        return spread <= _ISOTROPIC * trace(metric) / len(metric)
+    metric = dense(metric)
     mean = np.trace(metric) / len(metric)
     return bool(np.abs(metric - mean * np.eye(len(metric))).max() <= _ISOTROPIC * mean)
