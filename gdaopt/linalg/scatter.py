@@ -30,6 +30,7 @@ from gdaopt.support.validation import FloatArray
 
 __all__ = ["ScatterMatrix"]
 
+_MOST_DECOMPOSED = 500  # samples: of more the negative part is that of the pairs alone
 _GATHERED = 2**18  # entries that are gathered at a time
 
 
@@ -101,6 +102,10 @@ class ScatterMatrix(ImplicitMatrix):
         """
         if self._is_negative:
             return -self._diagonal
+        if len(self._laplacian) > _MOST_DECOMPOSED:
+            weights = np.maximum(self._laplacian, 0.0)  # of the pairs that push, but for the sign
+            np.fill_diagonal(weights, 0.0)
+            return self._forms(np.diag(weights.sum(axis=1)) - weights)
         roots, signs = self.roots
         negative = roots[signs < 0]
         return self._forms(negative.T @ negative)
