@@ -325,7 +325,7 @@ def picture(found: dict[str, dict[str, Any]]) -> None:
 
     figure, axes = plt.subplots(1, len(found), figsize=(13, 6), layout="constrained")
     for ax, (name, measured) in zip(axes, found.items(), strict=True):
-        names = [f"gene {place + 1}" for place in measured["strongest"]]
+        names = [str(place + 1) for place in measured["strongest"]]
         plotting.graph(np.array(measured["block"]), names=names, ax=ax)
         ax.set_title(f"{name}: the {SHOWN} strongest of {measured['shape'][1]} genes", y=1.08)
     figure.savefig(FIGURES / "wide.png", dpi=100)
