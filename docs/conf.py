@@ -1,7 +1,12 @@
 """Configuration of Sphinx: `sphinx-build -W -b html docs <directory>`."""
 
+import importlib
+import re
 import shutil
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
 
 import gdaopt
 
@@ -42,10 +47,58 @@ default_role = "py:obj"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
-autosummary_context = {"top": gdaopt.__all__}
+autosummary_context = {
+    "top": gdaopt.__all__,
+    "apart": [  # what methods are made of, and what a method of one's own inherits
+        *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),
+        *("RunEnded", "StallRule", "make_method", "solve_model"),
+    ],
+}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"gdaopt {version}"
 html_theme_options = {"show_prev_next": False}
+html_sidebars = {  # none where it would be empty
+    page.stem: []
+    for page in _here.glob("*.md")
+    if page.stem == "index" or "{toctree}" not in page.read_text(encoding="utf-8")
+}
+suppress_warnings = ["myst.nested_header"]  # tables of results have headings, and are folded
+
+
+def _public_names():
+    """Return the classes of the reference by their own names, with their full names."""
+    packages = re.findall(r"^   (gdaopt[\w.]*)", (_here / "api" / "index.rst").read_text(), re.M)
+    found = {}
+    for package in ("gdaopt", *packages):
+        for name in importlib.import_module(package).__all__:
+            if name[0].isupper():
+                found.setdefault(name, f"{package}.{name}")
+    return found
+
+
+def link_names(app, doctree):
+    """Make links of public names in running text, such as `gda.solve(problem)` or `Result`."""
+    if app.env.docname.startswith("api/"):
+        return
+    known = _public_names()
+    for literal in list(doctree.findall(nodes.literal)):
+        said = re.fullmatch(
+            r"(gda\.|gdaopt\.)?([A-Za-z_.]\w*(?:\.\w+)*)(\(.*\))?", literal.astext()
+        )
+        if said is None or isinstance(literal.parent, nodes.reference | nodes.title):
+            continue
+        first, *rest = said[2].split(".")
+        if not said[1] and first not in known:
+            continue
+        target = ".".join([known.get(first, f"gdaopt.{first}"), *rest])
+        link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
+        literal.replace_self(link)
+        link += literal
+
+
+def setup(app):
+    """Connect what changes pages."""
+    app.connect("doctree-read", link_names)
