@@ -123,8 +123,8 @@ def scale_features(
             raise InvalidInputError(
                 f"reference has {of.shape[1]} columns and X has {X.shape[1]}; they must be as many"
             )
-    means, spreads = feature_scales(of, "zscore")
-    z_scores: FloatArray = (X - means) / spreads
+    means, extent, deviation = _moments(of)
+    z_scores: FloatArray = (X - means) / extent / deviation
     return z_scores / math.sqrt(2 * X.shape[1]) if scale == "unit" else z_scores
 
 
@@ -157,13 +157,19 @@ def feature_scales(X: npt.ArrayLike, scale: str = "unit") -> tuple[FloatArray, F
     X = finite_array("X", X, ndim=2, is_data=True)
     if scale == "none":
         return np.zeros(X.shape[1]), np.ones(X.shape[1])
+    means, extent, deviation = _moments(X)
+    spreads = extent * deviation
+    return means, spreads * math.sqrt(2 * X.shape[1]) if scale == "unit" else spreads
+
+
+def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means of columns, their ranges, and their standard deviations in these units."""
     # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
     extent = np.ptp(X, axis=0)
     extent = np.where(extent > 0, extent, np.inf)
     means = X.mean(axis=0)
     deviation = ((X - means) / extent).std(axis=0)
-    spreads = extent * np.where(deviation > 0, deviation, 1.0)
-    return means, spreads * math.sqrt(2 * X.shape[1]) if scale == "unit" else spreads
+    return means, extent, np.where(deviation > 0, deviation, 1.0)
 
 
 def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:

@@ -31,7 +31,11 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",
     "gdaopt.sets.diagonal": "tests/sets/test_family.py",
+    "gdaopt.sets.graph": "tests/sets/test_family.py",
     "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
+    "gdaopt.estimators.baselines.feature_weights": (
+        "tests/estimators/baselines/test_joint_classifier.py"
+    ),
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",

@@ -120,7 +120,11 @@ CASES: list[Case] = [
     ("dates in X", glr(np.full((4, 3), "2020", dtype="M8[Y]")), "X cannot be read as an array of"),
     ("numbers as text in X", glr([["1", "2"], ["3", "4"]], [1, -1]), "it holds '1' at index"),
     ("10^400 in X", glr([[10**400], [1]], [1, -1]), "X holds a number that is too large for a"),
-    ("sparse X", glr(csr_array(FEATURES)), "X is sparse; pass a dense array"),
+    (
+        "sparse X to be centred",
+        lambda _: scale_features(csr_array(FEATURES)),
+        "X is sparse; pass a dense array",
+    ),
     # what takes the place of what
     (
         "set and objective swapped",

@@ -42,6 +42,7 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
+from gdaopt.support.memory import keep_freed_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, check_name, read_only
 from gdaopt.support.warning_filters import underflow_ignored
@@ -139,7 +140,7 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = _method(method, options)
-    with _threads_of(problem):
+    with _calculating(problem):
         return _run(chosen, problem)
 
 
@@ -308,22 +309,22 @@ def _states(method: Method, problem: MetricProblem) -> Iterator[State]:
     clock = Clock(method.time_limit)
     states = method.states(problem, clock)
     try:
-        with unlimited(), _threads_of(problem):
+        with unlimited(), _calculating(problem):
             state = _next(states)
             conditions = PostConditions(problem, state, is_users=method.initial is not None)
             conditions.check_start()
         while True:
             yield state
             _check_limits(method, state, clock)
-            with clock.limiting(), _threads_of(problem):
+            with clock.limiting(), _calculating(problem):
                 state = _next(states)
-            with unlimited(), _threads_of(problem):
+            with unlimited(), _calculating(problem):
                 conditions.check(state, in_full=True)
     except TimeLimitError:
         return
     except RunEnded as end:
         if end.status in _TO_THE_END:
-            with unlimited(), _threads_of(problem):
+            with unlimited(), _calculating(problem):
                 conditions.check_end(state)
         return
 
@@ -363,8 +364,9 @@ def _show(method: Method, state: State, begins_round: bool) -> bool:
 
 
 @contextmanager
-def _threads_of(problem: MetricProblem) -> Iterator[None]:
-    """Set the context in which steps calculate."""
+def _calculating(problem: MetricProblem) -> Iterator[None]:
+    """Set the context in which steps calculate: memory, threads, underflow."""
+    keep_freed_memory()
     threads = single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
     with threads, underflow_ignored():
         yield

@@ -1,14 +1,18 @@
-"""How much memory there is."""
+"""How much memory there is, and what becomes of memory that is freed."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from gdaopt.errors import InvalidInputError
 
-__all__ = ["check_fits", "free_memory"]
+__all__ = ["check_fits", "free_memory", "keep_freed_memory"]
 
 _CGROUP = Path("/sys/fs/cgroup")
+_KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 
 
 def free_memory() -> int:
@@ -32,3 +36,14 @@ def check_fits(needed: float, what: str, remedy: str) -> None:
             f"{what} would need about {needed / 1e9:.3g} GB of memory, of which {free / 1e9:.3g} "
             f"are free; {remedy}"
         )
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Have the arrays of a step made where those of the last step were freed.
+
+    glibc gives freed memory back to the system, unless an array as large was freed before, and
+    mapping it anew in each step can take as long as the step. An array that is not written to
+    takes no memory.
+    """
+    np.empty(_KEPT, dtype=np.uint8)

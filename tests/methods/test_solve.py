@@ -87,7 +87,7 @@ class Fading:
     """A point of an objective of two features that tends to 0, as the t-th round of a run."""
 
     value: float
-    metric: FloatArray
+    known_metric: FloatArray
     slope: float
 
     def gradient(self) -> FloatArray:
