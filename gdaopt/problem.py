@@ -25,7 +25,7 @@ from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.text import shortened
+from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
 __all__ = ["MetricProblem"]
@@ -34,7 +34,7 @@ _CORRECTIONS = 20  # rounds of mending constraints and entries in turns
 
 
 @dataclass(frozen=True)
-class MetricProblem:
+class MetricProblem(ShownAsTable):
     """Minimise an objective over a set of metric matrices.
 
     Parameters

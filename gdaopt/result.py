@@ -25,7 +25,7 @@ from gdaopt.support.files import (
     read_arrays,
     write_atomically,
 )
-from gdaopt.support.text import html_table, number_text, reason
+from gdaopt.support.text import ShownAsTable, number_text, reason
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
@@ -56,7 +56,7 @@ _ROW = 2000  # bytes that a row of a trace takes in memory
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class Result(ShownAsTable):
     """What `gdaopt.solve` returns: a metric, and how it was found; printing it gives a summary.
 
     Attributes
@@ -209,9 +209,6 @@ class Result:
     def __repr__(self) -> str:
         lines = [f"  {name:<20}{text}" for name, text in self._summary().items()]
         return "\n".join([self._title(), *lines])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._summary().items(), caption=self._title())
 
     def _title(self) -> str:
         return f"{self.method}: {len(self.entries)}×{len(self.entries)} metric"

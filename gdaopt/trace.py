@@ -13,7 +13,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.files import write_atomically, write_text
-from gdaopt.support.text import html_table, number_text, text_table
+from gdaopt.support.text import ShownAsTable, html_table, number_text, text_table
 from gdaopt.support.validation import FloatArray, check_name, read_only
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["StepColumns", "Trace", "TraceRow", "relative_gap", "same_array"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StepColumns:
+class StepColumns(ShownAsTable):
     """What a method says of one of its steps; None where a column does not apply.
 
     Attributes

@@ -24,7 +24,7 @@ from gdaopt.backends.lookup import check_option_names, entry_of, own_backends
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.text import reason
+from gdaopt.support.text import ShownAsTable, reason
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
@@ -48,7 +48,7 @@ _CONES = {  # and the names of their constraints in CVXPY
 
 
 @dataclass(frozen=True)
-class SolverInfo:
+class SolverInfo(ShownAsTable):
     """One solver: its kind, whether it solves a linear program here, and if not, why.
 
     Attributes

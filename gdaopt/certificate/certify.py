@@ -39,7 +39,7 @@ from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.support.text import shortened
+from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, finite_array, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.trace import relative_gap
@@ -63,7 +63,7 @@ Kind = Literal["linear", "exponential", "scaled", "dual", "none"]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(ShownAsTable):
     """A lower bound of the optimum, from one metric.
 
     Attributes

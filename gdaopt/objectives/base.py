@@ -22,7 +22,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.support.text import shortened
+from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -31,7 +31,7 @@ __all__ = ["Objective", "SumObjective", "check_interface"]
 T = TypeVar("T")
 
 
-class Objective(ABC):
+class Objective(ShownAsTable, ABC):
     """A convex differentiable function of metric matrices: the base class of objectives.
 
     A subclass sets `n_features` and writes `at`. Objectives can be added, and multiplied by
@@ -73,6 +73,20 @@ class Objective(ABC):
     tested: bool = False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
+
+    def _counts(self) -> dict[str, int]:
+        """Return how many features it has, and how many of what else it is made of."""
+        return {"features": self.n_features}
+
+    def _summary(self) -> dict[str, str]:
+        return {name: str(count) for name, count in self._counts().items()}
+
+    def __repr__(self) -> str:
+        counts = (
+            f"{count} {name.removesuffix('s') if count == 1 else name}"
+            for name, count in self._counts().items()
+        )
+        return f"{type(self).__name__}({', '.join(counts)})"
 
     @abstractmethod
     def at(self, metric: Any) -> Point:
@@ -196,6 +210,8 @@ class SumObjective(Objective):
             name if factor == 1 else f"{factor:g} * {name}"
             for factor, name in zip(self.factors, names, strict=True)
         )
+
+    _title = __repr__
 
     def at(self, metric: FloatArray) -> SumPoint:
         metric = symmetric_matrix("metric", metric, self.n_features)

@@ -290,6 +290,8 @@ class FunctionObjective(DenseObjective):
         name = getattr(self._function, "__name__", type(self._function).__name__)
         return f"FunctionObjective({name})"
 
+    _title = __repr__
+
     def evaluated(self, metric: FloatArray) -> Evaluation:
         """Call the function; refuse what is no pair of a number and a K×K array."""
         name, size = shortened(self._function), self.n_features

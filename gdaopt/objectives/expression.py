@@ -93,6 +93,8 @@ class CvxpyObjective(DenseObjective):
     def __repr__(self) -> str:
         return f"CvxpyObjective({self.tree})"
 
+    _title = __repr__
+
     def evaluated(self, metric: FloatArray) -> Tape:
         return self.tree.at(metric)
 

@@ -97,6 +97,10 @@ class PairObjective(Objective, Generic[LossT]):
         self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
 
+    def _counts(self) -> dict[str, int]:
+        n_samples, n_features = self.pairs.features.shape
+        return {"samples": n_samples, "distances": self.pairs.n_pairs, "features": n_features}
+
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient other machines compute.
 

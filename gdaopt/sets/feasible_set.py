@@ -27,7 +27,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.text import shortened
+from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import (
     FloatArray,
     as_symmetric,
@@ -69,7 +69,7 @@ class LinearMinimum:
     atom: FloatArray | None
 
 
-class FeasibleSet(ABC):
+class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass

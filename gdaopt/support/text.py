@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
 from unicodedata import category
 
 __all__ = [
+    "ShownAsTable",
     "cut",
     "html_table",
     "latex",
@@ -25,7 +28,7 @@ __all__ = [
 ]
 
 _LONGEST = 60  # characters of a value that a message shows
-_LONGEST_REASON = 300  # of another error's message
+_LONGEST_LINE = 300  # of another error's message, and of a cell
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
 _LATEX = str.maketrans(
@@ -55,7 +58,7 @@ def shortened(value: object) -> str:
 
 def reason(error: BaseException) -> str:
     """Return what an error says, or its type where it says nothing: one line of a message."""
-    return cut(plain(" ".join(str(error).split())), _LONGEST_REASON) or type(error).__name__
+    return cut(plain(" ".join(str(error).split())), _LONGEST_LINE) or type(error).__name__
 
 
 def cut(text: str, longest: int) -> str:
@@ -113,6 +116,43 @@ def html_table(
     lines = [] if header is None else [_html_row(("th",) * len(header), header)]
     lines += [_html_row(("th", *("td",) * (len(row) - 1)), row) for row in rows]
     return f"<table><caption>{_html(caption)}</caption>{''.join(lines)}</table>"
+
+
+class ShownAsTable:
+    """What notebooks show as a table: names and values, of a dataclass the fields that are set."""
+
+    def _repr_html_(self) -> str:
+        return html_table(self._summary().items(), caption=self._title())
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _summary(self) -> dict[str, str]:
+        owner: Any = self  # a dataclass, or a class that writes this method itself
+        values = {each.name: getattr(self, each.name) for each in fields(owner)}
+        return {name: _cell(value) for name, value in values.items() if not _is_empty(value)}
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | tuple) and not value)
+
+
+def _cell(value: Any) -> str:
+    """Return a value for a cell: numbers in short, of arrays the shape, of what has no text a name.
+
+    Only what has a representation of its own is represented: the default one is an address.
+    """
+    kind: Any = type(value)
+    if isinstance(value, float | str):
+        return number_text(value)
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{kind.__name__} of {'×'.join(map(str, shape))}"
+    if kind.__repr__ is object.__repr__:
+        return str(kind.__name__)
+    return cut(" ".join(repr(value).split()), _LONGEST_LINE)
 
 
 def _html_row(tags: Sequence[str], cells: Sequence[str]) -> str:
