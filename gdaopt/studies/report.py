@@ -65,7 +65,7 @@ def work(results: Collection[Result]) -> str:
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
     >>> work([gda.solve(problem, "alternating", solver="analytic", max_iterations=3)])
-    '3 linear programs in closed form, in ... s, of which ... s in solving them'
+    '3 linear programs in closed form, in ... s. Solving them took ... s of this time'
     """
     programs = sum((Counter(result.solved_by) for result in results), Counter[str]())
     calls = sum(result.oracle_calls for result in results)
@@ -84,7 +84,7 @@ def work(results: Collection[Result]) -> str:
         solved = [f"{calls} linear minimisations over the set, in closed form"]
     seconds = sum(result.seconds for result in results)
     inside = sum(float(np.nansum(result.trace.column("solve_seconds"))) for result in results)
-    return f"{', '.join(solved)}, in {seconds:.2g} s, of which {inside:.2g} s in solving them"
+    return f"{', '.join(solved)}, in {seconds:.2g} s. Solving them took {inside:.2g} s of this time"
 
 
 def advice(results: Collection[Result], method: str, edge_floor: float = 0.0) -> str | None:
