@@ -288,12 +288,15 @@ for step, ax in zip((0, 1, 3, 5, 7, len(states) - 1), axes.flat, strict=True):
 
 # %% [markdown]
 # In a live notebook the next cell draws the same with a slider, if you have `ipywidgets`
-# (`pip install ipywidgets`). Pages that only show this notebook have the strip above.
+# (`pip install ipywidgets`), and otherwise the last step alone. Pages that only show this notebook have the strip above.
 
 # %% tags=["skip-execution"]
-from ipywidgets import IntSlider, interact
-
-_ = interact(draw, step=IntSlider(min=0, max=len(states) - 1), ax="")
+try:
+    from ipywidgets import IntSlider, interact
+except ImportError:
+    draw(len(states) - 1)
+else:
+    _ = interact(lambda step: draw(step), step=IntSlider(min=0, max=len(states) - 1))
 
 # %% [markdown]
 # `gda.plotting.left_ends` shows all steps at once: the band is between the smallest and the largest left-end.

@@ -157,23 +157,28 @@ _ = ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=14)
 # what $v = (1, 1)$ allows, $M v \ge \rho v$: the ends of the flat side, and the one point of the arc whose first eigenvector is
 # $v$. The optimum is outside of it. *No* step within this triangle reaches the star.
 #
-# In a live notebook the next cell moves the triangle: change $v_2 / v_1$ until it touches the star.
+# In a live notebook the next cell moves the triangle: change $v_2 / v_1$ until it touches the star. Without `ipywidgets`
+# (`pip install ipywidgets`) it draws three positions instead.
+
 
 # %% tags=["skip-execution"]
-from ipywidgets import FloatSlider, interact
-
-
 def picture(ratio, rho, C):
     """Draw the set for these numbers."""
     draw_set(plt.subplots(figsize=(7, 4), layout="constrained")[1], ratio, rho, C)
 
 
-_ = interact(
-    picture,
-    ratio=FloatSlider(min=0.3, max=3.0, step=0.05, value=1.0),
-    rho=FloatSlider(min=0.0, max=0.5, step=0.05, value=rho),
-    C=FloatSlider(min=1.5, max=4.0, step=0.25, value=C),
-)
+try:
+    from ipywidgets import FloatSlider, interact
+except ImportError:
+    for ratio in (0.4, 1.0, 2.5):
+        picture(ratio, rho, C)
+else:
+    _ = interact(
+        picture,
+        ratio=FloatSlider(min=0.3, max=3.0, step=0.05, value=1.0),
+        rho=FloatSlider(min=0.0, max=0.5, step=0.05, value=rho),
+        C=FloatSlider(min=1.5, max=4.0, step=0.25, value=C),
+    )
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(13, 3), layout="constrained", sharey=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import nbformat
 import pytest
@@ -76,6 +79,30 @@ def test_times_are_no_difference() -> None:
 
     assert said("a run:  12.25 ms, 3 times as fast") == said("a run: 1.5e+03 ms, 11 times as fast")
     assert said("objective 12.25 in 3 ms") != said("objective 12.26 in 3 ms")
+
+
+WIDGETS = SimpleNamespace(  # with sliders that stay where they begin
+    IntSlider=lambda **options: options["min"],
+    FloatSlider=lambda **options: options["value"],
+    interact=lambda function, **values: function(**values),
+)
+
+
+@pytest.mark.parametrize("widgets", [None, WIDGETS], ids=["no widgets", "widgets"])
+@pytest.mark.parametrize("number", [1, 6])
+def test_cells_with_sliders_draw_pictures(
+    number: int, widgets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    cells = run_notebooks.paired(SCRIPTS[number - 1]).cells
+    (cell,) = (cell for cell in cells if "skip-execution" in cell.metadata.get("tags", ()))
+    draw, draw_set = MagicMock(), MagicMock()
+    names = {"draw": draw, "draw_set": draw_set, "states": [0, 1], "rho": 0.1, "C": 2.0}
+    exec(cell.source, {**names, "plt": MagicMock()})
+    drawn = (draw if number == 1 else draw_set).call_args_list
+    assert len(drawn) == (3 if number == 6 and widgets is None else 1)
+    given = [value for call in drawn for value in (*call.args, *call.kwargs.values())]
+    assert all(isinstance(value, int | float | MagicMock) for value in given)
 
 
 @pytest.mark.slow
