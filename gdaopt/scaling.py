@@ -33,11 +33,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
+from gdaopt.objectives.pairs.reading import read_samples
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import (
     FloatArray,
@@ -128,13 +131,13 @@ def scale_features(
     return z_scores / math.sqrt(2 * X.shape[1]) if scale == "unit" else z_scores
 
 
-def feature_scales(X: npt.ArrayLike, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
+def feature_scales(X: Any, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
     """Return the numbers by which `scale_features` scales: ``(x - mean) / spread``.
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        The samples whose means and deviations are used.
+    X : array-like or sparse array of shape (N, K)
+        The samples whose means and deviations are used. Of sparse ones no copy is dense.
     scale : {"unit", "zscore", "none"}
         See `scale_features`.
 
@@ -154,10 +157,10 @@ def feature_scales(X: npt.ArrayLike, scale: str = "unit") -> tuple[FloatArray, F
     (array([1., 5.]), array([ 2., inf]))
     """
     check_name("scale", scale, SCALES)
-    X = finite_array("X", X, ndim=2, is_data=True)
+    X = read_samples(X) if is_sparse(X) else finite_array("X", X, ndim=2, is_data=True)
     if scale == "none":
         return np.zeros(X.shape[1]), np.ones(X.shape[1])
-    means, extent, deviation = _moments(X)
+    means, extent, deviation = _sparse_moments(X) if is_sparse(X) else _moments(X)
     spreads = extent * deviation
     return means, spreads * math.sqrt(2 * X.shape[1]) if scale == "unit" else spreads
 
@@ -169,6 +172,22 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     extent = np.where(extent > 0, extent, np.inf)
     means = X.mean(axis=0)
     deviation = ((X - means) / extent).std(axis=0)
+    return means, extent, np.where(deviation > 0, deviation, 1.0)
+
+
+def _sparse_moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what `_moments` does, where zeros are not stored."""
+    columns = csc_array(X)
+    columns.sum_duplicates()
+    extent = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel()
+    extent = np.where(extent > 0, extent, np.inf)
+    means = np.asarray(columns.mean(axis=0)).ravel()
+    stored = np.diff(columns.indptr)
+    of_entry = np.repeat(np.arange(len(means)), stored)
+    squares = np.square((columns.data - means[of_entry]) / extent[of_entry])
+    sums = np.bincount(of_entry, squares, minlength=len(means))
+    sums += (columns.shape[0] - stored) * np.square(means / extent)
+    deviation = np.sqrt(sums / columns.shape[0])
     return means, extent, np.where(deviation > 0, deviation, 1.0)
 
 

@@ -205,28 +205,29 @@ class BaseMetricLearner(
         else:
             self.metric_ = read_only(metric.copy())
             self.components_ = read_only(components)
-        spreads = np.where(np.ptp(X, axis=0) > 0, feature_scales(X, "zscore")[1], 0.0)
+        spreads = feature_scales(X, "zscore")[1]
+        spreads = np.where(np.isfinite(spreads), spreads, 0.0)  # 0 for constants
         lengths = np.sqrt(np.maximum(metric.diagonal(), 0.0)) * spreads
         shares = (lengths / (lengths.max() or 1.0)) ** 2
         self.feature_importances_ = read_only(shares / (shares.sum() or 1.0))
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> Any:
         """Map samples to coordinates in which the Euclidean distance is the learned distance.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples.
+            Samples; a sparse array where `fit` takes one.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            ``X @ components_.T``, or a data frame after ``set_output(transform="pandas")``.
+            ``X @ components_.T``, or a data frame after ``set_output(transform="pandas")``. It is
+            sparse where both X and `components_` are.
         """
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
-        transformed: FloatArray = X @ self.components_.T
-        return transformed
+        return X @ self.components_.T
 
     def get_mahalanobis_matrix(self) -> FloatArray:
         """Return a copy of M, shape (n_features, n_features)."""

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval as SklearnInterval
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -75,23 +77,38 @@ def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 # --- Samples -------------------------------------------------------------------------------------
 
 
-def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> FloatArray:
+def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> Any:
     """Return samples as scikit-learn's `validate_data` reads them.
 
     Refused as well are masks, dates, columns of text, and whole numbers that are too large for
-    floats. `reset` says whether they are the samples of `fit`.
+    floats. `reset` says whether they are the samples of `fit`. Sparse samples become a
+    `scipy.sparse.csr_array`, if the tags of the estimator say that it takes them.
     """
     with _refusing("X", X):
-        samples: FloatArray = validate_data(estimator, X, dtype=np.float64, reset=reset)
-    return samples
+        samples = validate_data(estimator, X, reset=reset, **_format(estimator))
+    return _by_rows(samples)
 
 
-def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[Any]]:
+def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
     """Return samples and their labels, all of which are there; see `read_samples`."""
     with _refusing("X", X):
         _refuse_hidden("y", y)
-        samples, labels = validate_data(estimator, X, y, dtype=np.float64)
-    return samples, labels
+        samples, labels = validate_data(estimator, X, y, **_format(estimator))
+    return _by_rows(samples), labels
+
+
+def _by_rows(samples: Any) -> Any:
+    """Return sparse samples as a `csr_array`; others as they are."""
+    if not issparse(samples):
+        return samples
+    rows: Any = samples
+    return csr_array(rows)
+
+
+def _format(estimator: Any) -> dict[str, Any]:
+    """Return which samples `validate_data` takes for an estimator."""
+    takes_sparse = get_tags(estimator).input_tags.sparse
+    return {"dtype": np.float64, "accept_sparse": "csr" if takes_sparse else False}
 
 
 def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
@@ -298,6 +315,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     if has_fit_parameter(estimator, "sample_weight"):
         reason = "a weight is not a number of copies, which would be neighbours of each other"
         expected["check_sample_weight_equivalence_on_dense_data"] = reason
+        if get_tags(estimator).input_tags.sparse:
+            expected["check_sample_weight_equivalence_on_sparse_data"] = reason
     return expected
 
 

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
-from sklearn.utils import compute_class_weight
+from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
@@ -19,8 +19,11 @@ from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.inputs import Codes, Interval, class_signal, read_weights
 from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
+from gdaopt.linalg.samples import divided
+from gdaopt.methods import METHODS
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
+from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
 from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
@@ -66,7 +69,9 @@ class WeightedMetricLearner(SupervisedMetricLearner):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a dense array.
+            Samples. `MetricLearner` takes sparse ones, which stay sparse, where no array of K×K
+            numbers is needed: by its `method`, ``"certified"`` or ``"frank-wolfe"``, and its
+            `metrics`, all but ``"definite"`` and ``"balanced"``, without `edge_floor`.
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -87,7 +92,7 @@ class WeightedMetricLearner(SupervisedMetricLearner):
             positive. Some of these errors are `gdaopt.errors.InvalidInputError`, a subclass of
             `ValueError`.
         TypeError
-            If the samples are sparse.
+            If the samples are sparse and the learner takes only dense ones.
 
         Warns
         -----
@@ -212,6 +217,26 @@ callable
     max_samples: str | int | None = "auto"
     random_state: int = 0
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether no K×K array is needed: by the method, and by the set as far as it is known."""
+        metrics: Any = self._metrics if self.metrics is None else self.metrics
+        if isinstance(metrics, str):
+            metrics = SETS.get(metrics)
+        if metrics in (None, PositiveDefiniteMetrics) or self.edge_floor > 0:
+            return False
+        if isinstance(metrics, FeasibleSet) and (
+            metrics.family.all_unit_vectors or metrics.has_fixed_part
+        ):
+            return False
+        method = METHODS.get(self.method)
+        return method is not None and method.takes_many_features
+
     def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
         metric: FloatArray = self._optimum(X, codes, weights)
         warn_of_result(self, self.result_, self.tolerance, helpful_objectives(self.objective))
@@ -224,7 +249,7 @@ callable
             self.full_objective_ = None
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
-                    every = self._made(X / self.scale_, codes, weights, every_pair=True)
+                    every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
                     self.full_objective_ = every.at(self.result_.entries).value
         return metric
 
@@ -236,7 +261,7 @@ callable
         codes, weights = labels
         most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
         self.sample_indices_ = None
-        if most is None or len(X) <= most:
+        if most is None or len(codes) <= most:
             return self._made(X, codes, weights)
         chosen = self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
         return self._made(X[chosen], codes[chosen], None if weights is None else weights[chosen])

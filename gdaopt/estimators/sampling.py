@@ -70,8 +70,8 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> I
                 check_time()
             except TimeLimitError as error:
                 raise TimeLimitError(
-                    f"{error} in the search for the neighbours of {len(X)} samples, before there "
-                    "was anything to learn; raise time_limit, or pass fewer samples"
+                    f"{error} in the search for the neighbours of {len(codes)} samples, before "
+                    "there was anything to learn; raise time_limit, or pass fewer samples"
                 ) from None
             some = own[start : start + _QUERIES]
             nearest = others[search.kneighbors(X[some], return_distance=False)]

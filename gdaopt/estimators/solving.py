@@ -22,6 +22,7 @@ from gdaopt.estimators.base import BaseMetricLearner, components_of
 from gdaopt.estimators.inputs import Interval, called
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense, trace
+from gdaopt.linalg.samples import divided
 from gdaopt.methods import METHODS, solve
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
@@ -151,7 +152,8 @@ class SolvingLearner(OptimalMetricLearner):
         no learning (see `gdaopt.scaling`).
     scale : {"auto", "none"}, optional
         With ``"auto"`` each feature is divided by its standard deviation over all samples given to
-        `fit` before the problem is made, as by a `sklearn.preprocessing.StandardScaler`, and the
+        `fit` before the problem is made, as by a `sklearn.preprocessing.StandardScaler`
+        (``with_mean=False``: no sample is centred, as metrics act on differences), and the
         metric is given back in the units of the features; a feature that is constant is left as it
         is. With ``"none"`` all features are left as they are, which is right if they share a unit
         that matters.
@@ -223,7 +225,7 @@ class SolvingLearner(OptimalMetricLearner):
                 f"{X.shape[1]}"
             )
         self.scale_ = self._spreads(X)
-        scaled = X / self.scale_
+        scaled = divided(X, self.scale_)
         return self._objective(scaled, labels), self._sets(scaled, self._signal(labels))
 
     def _sets(self, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
@@ -264,7 +266,7 @@ class SolvingLearner(OptimalMetricLearner):
                 "such as gda.SignedGraphMetrics(colors, trace_bound), or a function of trace bound "
                 "and smallest eigenvalue, such as functools.partial(gda.SignedGraphMetrics, colors)"
             )
-        along = np.zeros(len(X)) if signal is None else signal[:, 0]
+        along = np.zeros(X.shape[0]) if signal is None else signal[:, 0]
         return lambda trace_bound, min_eigenvalue: kind.for_signal(
             X, along, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue, **options
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
 
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.deadline import check_time
@@ -23,6 +23,7 @@ __all__ = [
     "by_columns",
     "column_runs",
     "columns_of",
+    "divided",
     "gram_matrix",
     "is_sparse",
     "products_of",
@@ -54,6 +55,15 @@ def columns_of(samples: Samples, index: slice | npt.NDArray[np.intp]) -> FloatAr
     found: Any = samples[:, index]
     array: FloatArray = found.toarray() if is_sparse(found) else found
     return array
+
+
+def divided(samples: Samples, scales: FloatArray) -> Samples:
+    """Return samples whose features are divided by K numbers; of sparse ones, sparse rows."""
+    if not is_sparse(samples):
+        return samples / scales
+    rows = csr_array(samples)
+    values = rows.data / scales[rows.indices]
+    return csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def products_of(matrix: FloatArray, columns: Samples) -> FloatArray:
@@ -91,8 +101,13 @@ def gram_matrix(samples: Samples, metric: MaskedMatrix) -> FloatArray:
 
 
 def by_columns(samples: Any) -> csc_array:
-    """Return sparse samples by columns, in float64, without stored zeros and duplicates."""
+    """Return sparse samples by columns, in float64, without stored zeros and duplicates.
+
+    Features that are constant become 0, so that their differences are 0 without round-off.
+    """
     found = csc_array(samples, dtype=np.float64, copy=True)
     found.sum_duplicates()
+    is_constant = (found.max(axis=0) - found.min(axis=0)).toarray().ravel() == 0
+    found.data[np.repeat(is_constant, np.diff(found.indptr))] = 0.0
     found.eliminate_zeros()
     return found

@@ -162,6 +162,6 @@ class _Run(HullRun):
         changed = np.flatnonzero(change)
         size = self.problem.n_features
         direction = AtomsDirection(change[changed], target.atoms[changed])
-        if len(changed) <= size:
+        if len(changed) <= size or self.problem.is_wide:
             return direction
         return DenseDirection(direction.added_to(np.zeros((size, size)), 1.0))

@@ -103,11 +103,11 @@ class FeasibleSet(ShownAsTable, ABC):
     @classmethod
     def for_signal(
         cls,
-        features: FloatArray,  # noqa: ARG003 (for subclasses)
+        features: Any,  # noqa: ARG003 (for subclasses)
         signal: FloatArray,  # noqa: ARG003 (for subclasses)
         **bounds: Any,
     ) -> Self:
-        """Return the set of this kind for samples, shape (N, K), and their training signal z."""
+        """Return the set for N×K samples, an array or sparse, and their training signal z."""
         return cls(**bounds)
 
     def record(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
 from gdaopt.sets.mask import store_mask
@@ -69,11 +70,12 @@ class SignedGraphMetrics(FeasibleSet):
         store_mask(self)
 
     @classmethod
-    def for_signal(
-        cls, features: FloatArray, signal: FloatArray, **bounds: Any
-    ) -> SignedGraphMetrics:
+    def for_signal(cls, features: Samples, signal: FloatArray, **bounds: Any) -> SignedGraphMetrics:
         """Return the set in which features that correlate negatively with z have colour -1."""
-        negative = (features - features.mean(axis=0)).T @ signal < 0
+        if is_sparse(features):  # the signal is centred in their place
+            negative = features.T @ (signal - signal.mean()) < 0
+        else:
+            negative = (features - features.mean(axis=0)).T @ signal < 0
         return cls(np.where(negative, -1.0, 1.0).tolist(), **bounds)
 
     @cached_property

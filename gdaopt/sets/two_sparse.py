@@ -201,7 +201,7 @@ class TwoSparseAtoms(AtomFamily):
     ) -> tuple[IndexArray, IndexArray, FloatArray]:
         """Return the best pairs, and their prices."""
         pairs, worst = no_edges(), np.inf
-        if guess is not None:
+        if guess is not None and len(guess):
             rows, columns = np.sort(guess.support[(guess.values != 0).all(axis=1)], axis=1).T
             pairs, worst = (rows, columns), float(guess.quadratic_forms(gradient).max())
         known = gradient.screened

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
@@ -184,6 +185,9 @@ def test_data_frames_and_sparse_arrays(estimator: Any) -> None:
     with pytest.raises(ValueError, match="feature names"):
         getattr(found, name)(pd.DataFrame(X, columns=list("qprs")))
     found = clone(estimator).fit(X, codes)
+    if get_tags(estimator).input_tags.sparse:
+        assert getattr(found, name)(csr_array(X)).shape == (30, 4)
+        return
     for refuses in (getattr(found, name), lambda samples: found.fit(samples, codes)):
         with pytest.raises(TypeError, match=r"Sparse data was passed.*dense data is required"):
             refuses(csr_array(X))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
+from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.estimators.base import components_of
 from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.samples import divided
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.objectives.pairs import base
+from gdaopt.scaling import feature_scales
 from gdaopt.support.validation import FloatArray
 
 Y = np.repeat([0, 1, 2], 6)
@@ -63,3 +69,111 @@ def test_the_metric_is_the_same_and_sparse(
 def test_a_metric_without_edges_has_diagonal_components() -> None:
     found = components_of(MaskedMatrix.of_diagonal(np.array([4.0, 0.0, 9.0])))
     np.testing.assert_array_equal(found.toarray(), np.diag([2.0, 0.0, 3.0]))
+
+
+# --- Sparse samples ------------------------------------------------------------------------------
+
+
+def sparse_samples() -> FloatArray:
+    """Return samples of which a half of the entries are 0, with a constant and an empty feature."""
+    X = samples()
+    X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
+    X[:, 7], X[:, 8] = 3.0, 0.0
+    return X
+
+
+@pytest.mark.parametrize(
+    ("objective", "metrics", "make"),
+    [
+        *((objective, "graph", csr_array) for objective in OBJECTIVES),
+        ("mcml", "diagonal", csc_array),
+        ("mcml", "signed", csr_matrix),
+        ("glr", "sdd", csc_array),
+    ],
+)
+def test_sparse_samples_have_the_same_optimum(objective: str, metrics: str, make: Any) -> None:
+    X, y = sparse_samples(), Y > 0
+    options: dict[str, Any] = {"metrics": metrics, "tolerance": 1e-7}
+    dense = gda.MetricLearner(objective, **options).fit(X, y)
+    found = gda.MetricLearner(objective, **options).fit(make(X), y)
+    np.testing.assert_allclose(found.scale_, dense.scale_, rtol=1e-14)
+    assert found.trace_bound_ == pytest.approx(dense.trace_bound_, rel=1e-10)
+    assert found.result_.objective == pytest.approx(
+        dense.result_.objective, rel=1e-2 if objective == "nca" else 1e-6
+    )
+    mapped: Any = found.transform(make(X))
+    assert issparse(mapped) == (objective != "none")  # which makes no array that is sparse
+    mapped = mapped.toarray() if objective != "none" else mapped
+    np.testing.assert_allclose(mapped, found.transform(X), atol=1e-12 * np.abs(mapped).max())
+    assert found.feature_importances_.sum() == pytest.approx(1.0)
+    assert (found.feature_importances_[[7, 8]] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metrics": "definite"},
+        {"metrics": "balanced"},
+        {"metrics": gda.PositiveDefiniteMetrics(1.0)},
+        {"metrics": gda.PositiveDefiniteMetrics},
+        {"method": "alternating"},
+        {"edge_floor": 0.01},
+    ],
+    ids=str,
+)
+def test_learners_with_dense_arrays_refuse_sparse_samples(options: dict[str, Any]) -> None:
+    learner = gda.MetricLearner(**options)
+    assert not learner.__sklearn_tags__().input_tags.sparse
+    with pytest.raises(TypeError, match="dense data is required"):
+        learner.fit(csr_array(sparse_samples()), Y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_samples": 12},
+        {"max_pairs": 40, "objective": "logistic-pairs"},
+        {"n_neighbors": 2, "objective": "glr"},
+        {"metrics": gda.GraphMetrics(2.0, 1e-3)},
+        {"class_weight": "balanced"},
+        {"scale": "none"},
+        {"n_components": 3},
+        {"edges": [(0, 1), (1, 2)]},
+        {"method": "frank-wolfe", "tolerance": 0.1},
+        {"objective": lambda X, signal: gda.MCML(X, signal.argmax(axis=1))},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_options_go_with_sparse_samples(options: dict[str, Any]) -> None:
+    X, options = sparse_samples(), {"tolerance": 1e-7} | options
+    dense, found = (gda.MetricLearner(**options).fit(made, Y) for made in (X, csr_array(X)))
+    assert found.result_.objective == pytest.approx(
+        dense.result_.objective, rel=2 * options["tolerance"]
+    )
+    if dense.full_objective_ is not None:
+        assert found.full_objective_ == pytest.approx(dense.full_objective_, rel=1e-3)
+    assert found.transform(csr_array(X)).shape == (18, options.get("n_components", 30))
+
+
+def test_no_copy_of_sparse_samples_is_dense() -> None:
+    """As an array these samples would need 800 MB."""
+    rng = np.random.default_rng(0)
+    entries = rng.random(4000), (rng.integers(50, size=4000), rng.integers(2_000_000, size=4000))
+    X = csr_array(entries, shape=(50, 2_000_000))
+    means, spreads = feature_scales(X, "zscore")
+    used = np.unique(X.indices)
+    expected = feature_scales(X[:, used].toarray(), "zscore")
+    np.testing.assert_allclose(means[used], expected[0], rtol=1e-13)
+    np.testing.assert_allclose(spreads[used], expected[1], rtol=1e-13)
+    assert np.isinf(np.delete(spreads, used)).all()
+    scaler = StandardScaler(with_mean=False).fit(X[:, used])
+    np.testing.assert_allclose(spreads[used], scaler.scale_, rtol=1e-12)
+    assert divided(X, spreads).nnz == X.nnz
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_sparse_samples_are_finite(value: float) -> None:
+    X = csr_array(sparse_samples())
+    X.data[3] = value
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        gda.GraphMetricLearner().fit(X, Y)
