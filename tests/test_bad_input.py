@@ -122,7 +122,7 @@ CASES: list[Case] = [
     ("10^400 in X", glr([[10**400], [1]], [1, -1]), "X holds a number that is too large for a"),
     (
         "sparse X to be centred",
-        lambda _: scale_features(csr_array(FEATURES)),
+        lambda _: scale_features(csr_array(FEATURES)),  # type: ignore[arg-type]
         "X is sparse; pass a dense array",
     ),
     # what takes the place of what
