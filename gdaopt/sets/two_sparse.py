@@ -211,7 +211,12 @@ class TwoSparseAtoms(AtomFamily):
         return found
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
-        """Return the price less the largest round-off that a pair of features can have."""
+        """Return the price less the largest round-off that a pair of features can have.
+
+        Where no pair is an atom, the price is an entry of the gradient, with its round-off alone.
+        """
+        if self._mask is not None and not len(self._mask):
+            return price - float(errors.max() ** 2)
         of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
         if own <= of_gradient or isinstance(gradient, ScatterMatrix):
