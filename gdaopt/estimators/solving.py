@@ -98,12 +98,13 @@ class OptimalMetricLearner(BaseMetricLearner):
         Returns
         -------
         matplotlib.axes.Axes
-            The axes. Edges of negative weight are orange; graph metrics have none.
+            The axes. Edges of negative weight are orange; graph metrics have none. Of many features
+            those with the strongest edges are drawn.
         """
         from gdaopt import plotting  # imported on demand: fitting draws nothing
 
         check_is_fitted(self)
-        return plotting.graph(self.result_.metric, self._feature_names(), ax=ax)
+        return plotting.graph(self.result_, self._feature_names(), ax=ax)
 
     def _feature_names(self) -> list[str]:
         """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, triu
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.plotting.canvas import axes_or_new, figure_of, font_size, room, scale
 from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.names import feature_names, shortened, written
@@ -34,6 +36,7 @@ _FONT_SIZE, _SMALLEST_FONT = 8.0, 4.5  # points; the least where there are many 
 _LINE_HEIGHT = 1.15  # font sizes
 _LABEL_DISTANCE = 8.0  # points
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
+_MOST_FEATURES = 40  # that are drawn of a metric that is no array
 _PADDING = 0.1  # inches around the graph, its legend and its colour bar
 _LIMIT, _LARGEST_LIMIT = 1.15, 2.5  # longer names are cut rather than that the graph is tiny
 
@@ -51,12 +54,16 @@ def graph(
     colour of a feature is its self-loop, the row sum of M. A feature is drawn as a circle, or as a
     square when its self-loop is negative.
 
+    Of a run with many features, which has no K×K array, the features with the strongest edges are
+    drawn, 40 at most, and the edges between them; where there are fewer than that, features of the
+    largest diagonal entries fill the places.
+
     Parameters
     ----------
     metric : Result or ndarray of shape (K, K)
         A run, whose metric is drawn, or any symmetric matrix M.
     names : sequence of K str, optional
-        Feature names; at most 40 characters of each are shown, and fewer on small axes.
+        Names of all K features; at most 40 characters of each are shown, and fewer on small axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     threshold : float, optional
@@ -84,9 +91,17 @@ def graph(
     """
     import networkx as nx
 
-    M, edge_threshold = metric_and_threshold(metric)
+    loops: FloatArray
+    if isinstance(metric, Result) and isinstance(metric.entries, MaskedMatrix):
+        index, M = _strongest(metric.sparse_metric)
+        edge_threshold = metric.feasible_set.edge_threshold(len(metric.entries))
+        every = feature_names(names, len(metric.entries))
+        labels = [every[k] for k in index]
+        loops = np.asarray(metric.sparse_metric @ np.ones(len(every)))[index]
+    else:
+        M, edge_threshold = metric_and_threshold(metric)
+        labels, loops = feature_names(names, len(M)), self_loops(M)
     size = len(M)
-    labels = feature_names(names, size)
     if threshold is None:
         threshold = edge_threshold
     threshold = number("threshold", threshold, at_least=0)
@@ -100,14 +115,25 @@ def graph(
     ax.set_axis_off()
     ax.set_aspect("equal")
     edges = np.array(graph_.edges, dtype=np.intp).reshape(-1, 2)
-    bar = _draw_bar(ax, self_loops(M))
+    bar = _draw_bar(ax, loops)
     width, height = room(ax)
     width = max(width - bar, width / 3)
     legend = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]], width)
     inches = np.array([width, max(height - legend, height / 3)])
-    _draw_nodes(ax, places, self_loops(M), _apart(inches, len(M)))
+    _draw_nodes(ax, places, loops, _apart(inches, len(M)))
     _write_labels(ax, places, labels, inches)
     return ax
+
+
+def _strongest(metric: csr_array) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return the features to draw of many, ascending, and their part of the metric."""
+    upper = triu(metric, 1).tocoo()
+    order = np.argsort(-np.abs(upper.data), kind="stable")
+    ends = np.column_stack(upper.coords)[order].ravel()
+    ranked = np.concatenate([ends, np.argsort(-metric.diagonal(), kind="stable")])
+    _, first = np.unique(ranked, return_index=True)
+    index = np.sort(ranked[np.sort(first)[:_MOST_FEATURES]])
+    return index, metric[index][:, index].toarray()
 
 
 def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float) -> float:

@@ -14,6 +14,7 @@ from matplotlib.colors import same_color
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.linalg import edge_weights
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.plotting import style
 from tests.plotting.cases import NAMES, render, solved
 
@@ -128,3 +129,32 @@ def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:
     assert len(of_run.get_segments()) > 0
     nothing_counts = replace(run, feasible_set=gda.GraphMetrics(1e12, 1e-3))
     assert len(edges_on(plotting.graph(nothing_counts)).get_segments()) == 0
+
+
+def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> None:
+    """As an array this metric would need 320 GB."""
+    size = 200_000
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(size)[:120].reshape(2, 60)
+    edges = np.minimum(rows, columns), np.maximum(rows, columns)
+    weights = np.arange(60, 0, -1) / 100
+    entries = MaskedMatrix(np.full(size, 1.0), -weights, edges)
+    run = replace(solved(), entries=entries, feasible_set=gda.GraphMetrics(2.0 * size, 1e-3))
+    ax = plotting.graph(run, [f"gene {number}" for number in range(size)])
+    assert len(edges_on(ax).get_segments()) == 20
+    shown = sorted([*edges[0][:20], *edges[1][:20]])
+    assert [text.get_text() for text in ax.texts] == [f"gene {number}" for number in shown]
+    loops = sum(len(np.atleast_2d(nodes.get_offsets())) for nodes in nodes_on(ax))
+    assert loops == 40
+    render(ax)
+
+
+def test_features_without_edges_fill_the_places() -> None:
+    diagonal = np.arange(1.0, 101.0)
+    entries = MaskedMatrix(diagonal, np.array([-0.5]), (np.array([3]), np.array([7])))
+    run = replace(solved(), entries=entries, feasible_set=gda.GraphMetrics(1e4, 1e-3))
+    ax = plotting.graph(run)
+    shown = [3, 7, *range(62, 100)]
+    assert [text.get_text() for text in ax.texts] == [str(number) for number in shown]
+    assert len(edges_on(ax).get_segments()) == 1
+    render(ax)
