@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,11 @@ def _solved(*, problem: Any, method: Any, **options: Any) -> Any:
 
 @cache
 def _recorded() -> str:
-    """Return a file of recorded programs."""
+    """Return a file of recorded programs, beside which there is one of sparse samples."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = f"{folder}/run.npz"
+    Path(folder, "words.svm").write_text("1 1:0.5 3:2\n-1 2:1\n")
     problem = gda.MetricProblem(gda.GLR(X, Z), gda.GraphMetrics(3.0))
     with gda.bench.recording(path):
         gda.solve(problem, "joint", solver="analytic", max_iterations=2)
@@ -274,6 +276,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "estimators.MetricKNeighborsClassifier": {"weights": "uniform"},
     "estimators.OneVsRestMetricClassifier": {"learner": baselines.EuclideanMetric()},
     "datasets.read_csv": {"path": "absent.csv"},
+    "datasets.read_svmlight": {"path": Path(_recorded()).parent / "words.svm"},
     "linalg.dual_alignment": {"edges": EDGES},
     "linalg.entries_of": {"edges": EDGES},
     "linalg.matrix_of": {"edges": EDGES},

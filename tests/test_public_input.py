@@ -15,6 +15,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -127,6 +128,8 @@ def facts(value: Any) -> Any:
         return facts(arrays)
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes() if value.dtype != object else len(value)
+    if isinstance(value, csr_array):
+        return facts([value.shape, value.data, value.indices, value.indptr])
     if isinstance(value, dict):
         return {key: facts(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

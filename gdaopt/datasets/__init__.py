@@ -2,6 +2,7 @@
 
 from gdaopt.datasets.builtin import BUILTIN, FROM_UCI, load
 from gdaopt.datasets.dataset import Dataset
+from gdaopt.datasets.svmlight import read_svmlight
 from gdaopt.datasets.tabular import read_csv
 from gdaopt.scaling import scale_features
 
@@ -11,5 +12,6 @@ __all__ = [
     "Dataset",
     "load",
     "read_csv",
+    "read_svmlight",
     "scale_features",
 ]
