@@ -1,31 +1,32 @@
-"""What becomes of memory that is freed."""
+"""How much memory there is."""
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-_SCRIPT = """
-import resource
-import gdaopt as gda
-from gdaopt.datasets import load, scale_features
-
-wine = load("wine")
-X = scale_features(wine.features, "zscore")
-problem = gda.MetricProblem(gda.MCML(X, wine.labels), gda.GraphMetrics(130.0))
-gda.solve(problem)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-gda.solve(problem)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
+from gdaopt.errors import InvalidInputError
+from gdaopt.support import memory
+from gdaopt.support.memory import check_fits, free_memory
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about the allocator of glibc")
-def test_steps_do_not_map_their_arrays_anew() -> None:
-    """A solve that made all its arrays anew would have tens of thousands of page faults."""
-    done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 2000
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 2 * 10**9)
+    check_fits(2e9, "the metric", "take less")
+    with pytest.raises(
+        InvalidInputError,
+        match=r"the metric would need about 2\.5 GB of memory, of which 2 are free; take less",
+    ):
+        check_fits(2.5e9, "the metric", "take less")
+
+
+def test_a_limit_of_the_container_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    free = free_memory()
+    assert free > 0
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("400\n")
+    assert free_memory() == 600
+    (tmp_path / "memory.max").write_text("max\n")
+    assert free_memory() > 600
