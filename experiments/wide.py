@@ -145,7 +145,7 @@ def measure(case: Case) -> dict[str, Any]:
             "status": result.status,
             "rounds": result.iterations,
             "atoms": len(result.weights if result.weights is not None else ()),
-            "edges": problem.feasible_set.n_edges(result.entries),
+            "edges": problem.feasible_set.n_edges(result.known_metric),
         }
     seconds = time.perf_counter() - start, time.process_time() - cpu
     return found | {
@@ -233,7 +233,7 @@ def measure_real(name: str) -> dict[str, Any]:
         },
         "seconds": float(np.median(seconds)),
         "gap": result.relative_gap,
-        "edges": problem.feasible_set.n_edges(result.entries),
+        "edges": problem.feasible_set.n_edges(result.known_metric),
         "used": used,
         "strongest": strongest[:SHOWN].tolist(),
         "block": result.sparse_metric[strongest[:SHOWN]][:, strongest[:SHOWN]].toarray().tolist(),

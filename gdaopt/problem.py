@@ -157,7 +157,7 @@ class MetricProblem(ShownAsTable):
         two features, without linear constraints and without a fixed part.
         """
         return (
-            bool(getattr(self.objective, "is_wide", False))
+            self.objective.is_wide
             and not self.feasible_set.family.all_unit_vectors
             and not self.feasible_set.has_fixed_part
             and self.rows is None
@@ -222,26 +222,20 @@ class MetricProblem(ShownAsTable):
         atoms, weights = self.centre
         return atoms.added_to(base, weights)
 
-    def lagrangian_gradient(
-        self, gradient: FloatArray, multipliers: FloatArray | None
-    ) -> FloatArray:
+    def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
         """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced where there are constraints.
 
         Parameters
         ----------
-        gradient : ndarray of shape (K, K)
+        gradient : ndarray of shape (K, K); without multipliers in any form
             ∇Q.
         multipliers : ndarray of shape (m,) or None
             λ of the rows as the user wrote them; None where there are none.
         """
         if self.rows is None or multipliers is None:
             return gradient
-        return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
-
-    def whole_gradient(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
-        """Return the Lagrangian's gradient, by which the atoms of any set can be priced."""
-        found = point.scattered_gradient()
-        return self.lagrangian_gradient(point.gradient(), multipliers) if found is None else found
+        found: Any = cast(Any, gradient) + self.rows.combined(self.rows.in_own_units(multipliers))
+        return cast(MatrixT, found)
 
     def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
         """Return as much of the Lagrangian's gradient as the prices of the set's atoms need.

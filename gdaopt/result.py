@@ -50,7 +50,7 @@ FAILURES = frozenset({"solver_failed", "left_domain"})
 _FORMAT = 2
 _RECORD = "result"
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
-_OUTSIDE = (*_ARRAYS, "entries", "feasible_set", "trace")  # the fields that are not plain JSON
+_OUTSIDE = (*_ARRAYS, "known_metric", "feasible_set", "trace")  # the fields that are not plain JSON
 _IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
 _ROW = 2000  # bytes that a row of a trace takes in memory
 
@@ -66,7 +66,7 @@ class Result(ShownAsTable):
         if there is memory for it.
     sparse_metric : scipy.sparse.csr_array of shape (K, K)
         The same.
-    entries : ndarray or MaskedMatrix
+    known_metric : ndarray or MaskedMatrix
         The same, as it was found.
     feasible_set : FeasibleSet
         The set of the problem.
@@ -140,7 +140,7 @@ class Result(ShownAsTable):
       reason              no block improves on its own: ...
     """
 
-    entries: Symmetric
+    known_metric: Symmetric
     feasible_set: FeasibleSet
     objective: float
     status: Status
@@ -174,13 +174,13 @@ class Result(ShownAsTable):
         InvalidInputError
             Where there are so many features that there is no memory for it.
         """
-        return read_only(dense(self.entries))
+        return read_only(dense(self.known_metric))
 
     @property
     def sparse_metric(self) -> csr_array:
         """Return the metric as a sparse array."""
-        if isinstance(self.entries, MaskedMatrix):
-            return self.entries.sparse()
+        if isinstance(self.known_metric, MaskedMatrix):
+            return self.known_metric.sparse()
         return csr_array(self.metric)
 
     @property
@@ -211,7 +211,7 @@ class Result(ShownAsTable):
         return "\n".join([self._title(), *lines])
 
     def _title(self) -> str:
-        return f"{self.method}: {len(self.entries)}×{len(self.entries)} metric"
+        return f"{self.method}: {len(self.known_metric)}×{len(self.known_metric)} metric"
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by their names."""
@@ -262,12 +262,12 @@ class Result(ShownAsTable):
     def _arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of metric, atoms and what belongs to them, as a file has them."""
         arrays = {name: array for name in _ARRAYS if (array := getattr(self, name)) is not None}
-        if isinstance(self.entries, MaskedMatrix):
-            arrays["metric"] = self.entries.on_diagonal
-            arrays["edges"] = np.column_stack(self.entries.edges).astype(np.int64)
-            arrays["edge_entries"] = self.entries.on_edges
+        if isinstance(self.known_metric, MaskedMatrix):
+            arrays["metric"] = self.known_metric.on_diagonal
+            arrays["edges"] = np.column_stack(self.known_metric.edges).astype(np.int64)
+            arrays["edge_entries"] = self.known_metric.on_edges
         else:
-            arrays["metric"] = self.entries
+            arrays["metric"] = self.known_metric
         if isinstance(self.atoms, csr_array):
             arrays["atoms"] = self.atoms.data
             arrays["atom_features"] = self.atoms.indices.astype(np.int64)
@@ -339,7 +339,7 @@ class Result(ShownAsTable):
             kept: dict[str, Any] = {
                 name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
             }
-            kept["entries"] = read_only(arrays["metric"])
+            kept["known_metric"] = read_only(arrays["metric"])
             if _IS_SPARSE in arrays:
                 kept |= _sparse_of(arrays)
             return cls(feasible_set=feasible_set, trace=trace, **record, **kept)
@@ -451,7 +451,7 @@ def _sparse_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     rows, columns = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
     entries = MaskedMatrix(arrays["metric"], arrays["edge_entries"], (rows, columns))
     if "atoms" not in arrays:
-        return {"entries": entries}
+        return {"known_metric": entries}
     parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
     shape = len(parts[2]) - 1, len(entries)
-    return {"entries": entries, "atoms": csr_array(parts, shape=shape)}
+    return {"known_metric": entries, "atoms": csr_array(parts, shape=shape)}

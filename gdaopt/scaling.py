@@ -36,7 +36,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
@@ -231,11 +231,10 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
             "none; pass a number, or 'K'"
         )
     size = objective.n_features
-    is_wide = getattr(objective, "is_wide", False)
-    zero: Any = MaskedMatrix.of_diagonal(np.zeros(size)) if is_wide else np.zeros((size, size))
+    diagonal = MaskedMatrix.of_diagonal(np.zeros(size))
+    zero: Any = diagonal if objective.is_wide else diagonal.dense()
     start = objective.at(zero)
-    scattered = start.scattered_gradient()
-    gradient: Symmetric = start.gradient() if scattered is None else scattered
+    gradient = start.known_gradient()
     of_features = -float(gradient.diagonal().min()) / start.value
     largest = -float(feasible_set.best_atoms(gradient).prices[0]) / start.value
     if not (of_features > 1 / _LARGEST and largest < _LARGEST):

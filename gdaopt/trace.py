@@ -31,7 +31,7 @@ class StepColumns(ShownAsTable):
     iteration : int
         Number of the step; 0 for the start.
     round : int
-        Number of the sweep over all blocks, from 1; 0 for the start.
+        Number of the pass over all blocks, from 1; 0 for the start.
     phase : str
         What the step moved: ``"start"``, ``"diagonal"``, ``"column"``, ``"joint"``, ``"weights"``,
         or the variant of a Frank–Wolfe step.

@@ -201,7 +201,7 @@ def certify_point(
     if rows is not None and multipliers is None:
         multipliers = TightMultipliers(problem).at(point)
     if gradient is None:
-        gradient = problem.whole_gradient(point, multipliers)
+        gradient = problem.lagrangian_gradient(point.known_gradient(), multipliers)
     if best is None:
         best = problem.feasible_set.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)

@@ -341,7 +341,7 @@ def path_results(
 
 def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
     """Return the metric of a result, moved into a set of a larger trace bound."""
-    size, before = len(result.entries), result.feasible_set
+    size, before = len(result.known_metric), result.feasible_set
     weights = result.metric - before.base(size)
     if np.trace(result.metric) >= (1 - _BINDING) * before.trace_bound:
         weights = weights * (feasible_set.budget(size) / before.budget(size))
@@ -373,7 +373,7 @@ def _fold_scores(
     with until(Deadline.after(seconds)):
         for result in path_results(learner, X[train], codes, trace_bounds, weights):
             taken.append(time.perf_counter() - start)
-            components = learner._components(learner._in_units(result.entries))
+            components = learner._components(learner._in_units(result.known_metric))
             with until(None):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
                 score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])

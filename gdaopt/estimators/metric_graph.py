@@ -57,13 +57,11 @@ class MetricGraph:
         are edges that a method removes: it shrinks them geometrically and never reaches 0.
         """
         threshold = EDGE_THRESHOLD * trace(metric) / len(metric)
-        loops: FloatArray
         if isinstance(metric, MaskedMatrix):
             counts = np.abs(metric.on_edges) > threshold
             edges, found = np.column_stack(metric.edges)[counts], -metric.on_edges[counts]
-            loops = np.asarray(metric.sparse() @ np.ones(len(metric)))
         else:
-            weights, loops = np.triu(edge_weights(metric), 1), self_loops(metric)
+            weights = np.triu(edge_weights(metric), 1)
             edges = np.argwhere(np.abs(weights) > threshold)
             found = weights[edges[:, 0], edges[:, 1]]
         order = np.argsort(-np.abs(found), kind="stable")
@@ -73,7 +71,7 @@ class MetricGraph:
             tuple(str(name) for name in feature_names),
             edges,
             read_only(found[order]),
-            read_only(loops),
+            read_only(self_loops(metric)),
         )
 
     def named_edges(self) -> list[tuple[str, str, float]]:

@@ -250,7 +250,7 @@ callable
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
                     every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
-                    self.full_objective_ = every.at(self.result_.entries).value
+                    self.full_objective_ = every.at(self.result_.known_metric).value
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

@@ -85,7 +85,7 @@ class OptimalMetricLearner(BaseMetricLearner):
     def graph_(self) -> MetricGraph:
         """The metric of the scaled features as a graph: edges and self-loops by features' names."""
         check_is_fitted(self)
-        return MetricGraph.of_metric(self.result_.entries, self._feature_names())
+        return MetricGraph.of_metric(self.result_.known_metric, self._feature_names())
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
         """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
@@ -299,7 +299,7 @@ class SolvingLearner(OptimalMetricLearner):
                 MetricProblem(objective, feasible_set), method, **self._method_options()
             )
         self.n_iter_ = self.result_.iterations
-        return self._in_units(self.result_.entries)
+        return self._in_units(self.result_.known_metric)
 
     def _deadline(self) -> Deadline | None:
         """Return when the time limit is over if it begins now."""
@@ -309,9 +309,7 @@ class SolvingLearner(OptimalMetricLearner):
     def _in_units(self, metric: Any) -> Any:
         """Return a metric of the scaled features as one of the features."""
         if isinstance(metric, MaskedMatrix):
-            units = self.scale_[metric.edges[0]] * self.scale_[metric.edges[1]]
-            diagonal = metric.on_diagonal / self.scale_**2
-            return MaskedMatrix(diagonal, metric.on_edges / units, metric.edges)
+            return metric.congruent(1 / self.scale_)
         in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
         return in_units
 
@@ -340,10 +338,7 @@ class SolvingLearner(OptimalMetricLearner):
 
     def _sparse_components(self, metric: MaskedMatrix, count: int) -> csr_array:
         """Return components of the features of the largest eigenvalues, and of their neighbours."""
-        squares = self.scale_**2
-        edges = metric.edges
-        units = self.scale_[edges[0]] * self.scale_[edges[1]]
-        scaled = MaskedMatrix(metric.on_diagonal * squares, metric.on_edges * units, edges)
+        scaled = metric.congruent(self.scale_)
         connected, _ = connected_part(scaled)
         strongest = np.argsort(-scaled.on_diagonal, kind="stable")[:count]
         index = np.union1d(connected, strongest)
@@ -411,7 +406,7 @@ def warn_of_result(
     It warns of an end far from the optimum, and of a metric that is as without learning: then it
     names other objectives.
     """
-    gap, name, metric = result.relative_gap, type(estimator).__name__, result.entries
+    gap, name, metric = result.relative_gap, type(estimator).__name__, result.known_metric
     kind = "certified"
     if result.frank_wolfe_gap is not None:  # not convex
         gap, kind = result.frank_wolfe_gap / (abs(result.objective) or 1.0), "Frank–Wolfe"

@@ -61,7 +61,7 @@ def edge_weights(metric: FloatArray) -> FloatArray:
     return weights + 0.0  # -0.0 becomes 0.0
 
 
-def self_loops(metric: FloatArray) -> FloatArray:
+def self_loops(metric: Symmetric) -> FloatArray:
     """Return the K self-loop weights ``M_ii - Σ_j w_ij``, the row sums of the metric matrix.
 
     Examples
@@ -69,6 +69,8 @@ def self_loops(metric: FloatArray) -> FloatArray:
     >>> self_loops(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([1., 2.])
     """
+    if isinstance(metric, MaskedMatrix):
+        return np.asarray(metric.sparse() @ np.ones(len(metric)))
     return np.asarray(as_symmetric("metric", metric).sum(axis=1))
 
 

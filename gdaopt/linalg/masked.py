@@ -114,8 +114,6 @@ class MaskedMatrix(ImplicitMatrix):
     on_edges: FloatArray
     edges: Edges
 
-    __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
-
     @classmethod
     def of(cls, matrix: FloatArray, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of a matrix and its entries at the edges, as a masked matrix."""
@@ -164,6 +162,12 @@ class MaskedMatrix(ImplicitMatrix):
 
     def __sub__(self, other: MaskedMatrix) -> MaskedMatrix:
         return self + -1.0 * other
+
+    def congruent(self, scales: FloatArray) -> MaskedMatrix:
+        """Return ``D M D`` for a diagonal matrix D."""
+        rows, columns = self.edges
+        on_edges = self.on_edges * scales[rows] * scales[columns]
+        return MaskedMatrix(self.on_diagonal * scales**2, on_edges, self.edges)
 
     def plus(
         self, rows: IndexArray, columns: IndexArray, entries: FloatArray, diagonal: FloatArray

@@ -80,10 +80,10 @@ def best_screened(
     if known is not None:
         search.add_pairs(*known.pairs)
         change = gradient.less(known.gradient).least_eigenvalues
-        if search.sweep(change, known.level - search.round_off, _FEW):
+        if search.price_all(change, known.level - search.round_off, _FEW):
             return search.best(), known
     search.margin = _MARGIN
-    search.sweep(gradient.least_eigenvalues, -search.round_off)
+    search.price_all(gradient.least_eigenvalues, -search.round_off)
     return search.best(), search.screened()
 
 
@@ -119,7 +119,7 @@ class _Search:
         return self._rows[chosen], self._columns[chosen], self._prices[chosen]
 
     def screened(self) -> Screened:
-        """Return what is known after a sweep over all pairs."""
+        """Return what is known after all pairs have been priced."""
         return Screened(self._gradient, self.most, (self._rows, self._columns))
 
     def add_pairs(self, rows: IndexArray, columns: IndexArray) -> None:
@@ -158,7 +158,7 @@ class _Search:
         self._rows, self._columns = self._rows[:n_kept], self._columns[:n_kept]
         self._prices = self._prices[:n_kept]
 
-    def sweep(self, bounds: FloatArray, level: float, share: float = 1.0) -> bool:
+    def price_all(self, bounds: FloatArray, level: float, share: float = 1.0) -> bool:
         """Price all pairs that may be below the price `most`; say whether that was done.
 
         No price is below the level less the bounds of both features. Nothing is done where that

@@ -141,7 +141,7 @@ class Method(ABC):
             "methods that make none, for losses of distances over sets of atoms of one or two "
             f"features without linear constraints: {', '.join(known)}"
         )
-        if getattr(problem.objective, "is_sparse", False):
+        if problem.objective.is_sparse:
             raise InvalidInputError(
                 f"method {self.name!r} works with arrays of K×K numbers, and the samples are "
                 f"sparse; pass them as an array, as by toarray(); {able}"

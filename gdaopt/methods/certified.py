@@ -15,8 +15,7 @@ import numpy as np
 from gdaopt.certificate import nothing_to_certify
 from gdaopt.constraints import PresolvedRows
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
-from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
-from gdaopt.linalg.entries import matrix_of
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.active_set import ActiveSet
@@ -25,7 +24,7 @@ from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import Method, check_start
-from gdaopt.methods.blocks import MetricBlock, program_columns
+from gdaopt.methods.blocks import PricingProgram
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -33,9 +32,9 @@ from gdaopt.methods.stopping import Patience, StallRule
 from gdaopt.objectives import Linear, SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, JointPolytope, JointProgram, ProgramOptions
+from gdaopt.programs import ANALYTIC, ProgramOptions
 from gdaopt.result import Result
-from gdaopt.sets import FeasibleSet, GraphMetrics
+from gdaopt.sets import GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, check_name, store_integer
@@ -45,7 +44,6 @@ __all__ = ["Certified", "CertifiedRun"]
 _PRICINGS = ("oracle", "program")
 _MOST_ATOMS = 60  # that join in a round
 _LEAST_ATOMS = 8  # that the oracle is asked for
-_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
 _WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
 _MANY_ACCURACY = 0.4
@@ -222,10 +220,12 @@ class CertifiedRun(HullRun):
         self._method = method
         self._is_warm = is_warm
         size = problem.n_features
-        self._program: _PricingProgram | None = None
+        self._program: PricingProgram | None = None
         self.n_priced = min(max(_LEAST_ATOMS, size), _MOST_ATOMS)
         if method.pricing == "program":
-            self._program = _PricingProgram(self.feasible_set, size, method.program_options)
+            self._program = PricingProgram(
+                self.feasible_set, size, method.program_options, _MOST_ATOMS
+            )
             self.n_priced = 1
         self._log = problem.objective.log_convex
         self._newton_steps = 0
@@ -489,10 +489,10 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = result.feasible_set  # a dataclass
     alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
-    if len(result.entries) != size or not alike:
+    if len(result.known_metric) != size or not alike:
         raise InvalidInputError(
-            f"warm_start is a result over {other!r} of {len(result.entries)} features, and the "
-            f"problem has {feasible_set!r} of {size}; only their trace bounds may differ"
+            f"warm_start is a result over {other!r} of {len(result.known_metric)} features, and "
+            f"the problem has {feasible_set!r} of {size}; only their trace bounds may differ"
         )
     assert result.atoms is not None
     assert result.weights is not None
@@ -505,30 +505,6 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
     here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
     return active_set.on_the_way(centre, problem.presolved.rows.way_back(here, there))
-
-
-class _PricingProgram:
-    """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
-
-    def __init__(self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions) -> None:
-        self._feasible_set = feasible_set
-        self._edges = feasible_set.edges_of(n_features)
-        self._program = JointProgram(n_features, self._edges, options)
-        self._budget = feasible_set.budget(n_features)
-        self._floor = np.zeros(len(self._edges[0]))
-
-    def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
-        """Return the atoms of the program's vertex, an exact one has one, and columns."""
-        v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
-        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
-        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
-        block = MetricBlock(self._program, polytope, len(v), self._edges)
-        solution = block.vertex(block.cost(point), time_limit)
-        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        largest = np.argsort(-weights, kind="stable")[:_MOST_ATOMS]
-        joining = largest[weights[largest] > _COUNTS * self._budget]
-        columns = {"repair_distance": solution.repair_distance, "v": v}
-        return atoms[joining], columns | program_columns(solution)
 
 
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:

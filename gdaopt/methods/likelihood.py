@@ -127,7 +127,7 @@ def most_likely_metric(
         )
     )
     found = Result(
-        entries=read_only(metric),
+        known_metric=read_only(metric),
         feasible_set=GraphMetrics(trace_bound, 0.0, edges=mask),
         objective=objective,
         status=failed[0].status if failed else "converged",

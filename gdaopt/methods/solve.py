@@ -268,7 +268,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
     atoms = None if state.atoms is None else _array_of(state.atoms, metric)
     weights = None if state.weights is None else read_only(state.weights.copy())
     return Result(
-        entries=metric,
+        known_metric=metric,
         feasible_set=problem.feasible_set,
         objective=state.objective,
         status=status,

@@ -72,6 +72,16 @@ class Objective(ShownAsTable, ABC):
     barrier: bool = False
     tested: bool = False
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether methods over atoms keep metrics and gradients without K×K arrays."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the samples are sparse."""
+        return False
+
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
 
     def _counts(self) -> dict[str, int]:

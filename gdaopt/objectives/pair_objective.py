@@ -124,12 +124,10 @@ class PairObjective(Objective, Generic[LossT]):
 
     @property
     def is_wide(self) -> bool:
-        """Whether methods over atoms keep metrics and gradients without K×K arrays."""
         return self.pairs.is_wide and self._cluster is None
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the samples are sparse."""
         return is_sparse(self.pairs.features)
 
     def of_features(self, features: Indices) -> PairObjective[DistanceLoss]:

@@ -136,6 +136,11 @@ class Point(Derivatives, Protocol):
         """The metric as it is kept: as an array, or of many features as a `MaskedMatrix`."""
         return self.metric
 
+    def known_gradient(self) -> Symmetric:
+        """Return all of ``∇Q(M)``, as it is kept: as an array, or of many features without one."""
+        scattered = self.scattered_gradient()
+        return self.gradient() if scattered is None else scattered
+
     def scattered_gradient(self) -> ScatterMatrix | None:
         """Return ``∇Q(M)`` without its entries where there are many features, else None."""
         return None

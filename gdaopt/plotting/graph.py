@@ -91,13 +91,12 @@ def graph(
     """
     import networkx as nx
 
-    loops: FloatArray
-    if isinstance(metric, Result) and isinstance(metric.entries, MaskedMatrix):
+    if isinstance(metric, Result) and isinstance(metric.known_metric, MaskedMatrix):
         index, M = _strongest(metric.sparse_metric)
-        edge_threshold = metric.feasible_set.edge_threshold(len(metric.entries))
-        every = feature_names(names, len(metric.entries))
+        edge_threshold = metric.feasible_set.edge_threshold(len(metric.known_metric))
+        every = feature_names(names, len(metric.known_metric))
         labels = [every[k] for k in index]
-        loops = np.asarray(metric.sparse_metric @ np.ones(len(every)))[index]
+        loops = self_loops(metric.known_metric)[index]
     else:
         M, edge_threshold = metric_and_threshold(metric)
         labels, loops = feature_names(names, len(M)), self_loops(M)

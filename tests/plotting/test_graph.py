@@ -139,7 +139,7 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
     edges = np.minimum(rows, columns), np.maximum(rows, columns)
     weights = np.arange(60, 0, -1) / 100
     entries = MaskedMatrix(np.full(size, 1.0), -weights, edges)
-    run = replace(solved(), entries=entries, feasible_set=gda.GraphMetrics(2.0 * size, 1e-3))
+    run = replace(solved(), known_metric=entries, feasible_set=gda.GraphMetrics(2.0 * size, 1e-3))
     ax = plotting.graph(run, [f"gene {number}" for number in range(size)])
     assert len(edges_on(ax).get_segments()) == 20
     shown = sorted([*edges[0][:20], *edges[1][:20]])
@@ -152,7 +152,7 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
 def test_features_without_edges_fill_the_places() -> None:
     diagonal = np.arange(1.0, 101.0)
     entries = MaskedMatrix(diagonal, np.array([-0.5]), (np.array([3]), np.array([7])))
-    run = replace(solved(), entries=entries, feasible_set=gda.GraphMetrics(1e4, 1e-3))
+    run = replace(solved(), known_metric=entries, feasible_set=gda.GraphMetrics(1e4, 1e-3))
     ax = plotting.graph(run)
     shown = [3, 7, *range(62, 100)]
     assert [text.get_text() for text in ax.texts] == [str(number) for number in shown]
