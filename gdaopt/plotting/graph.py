@@ -37,6 +37,7 @@ _LINE_HEIGHT = 1.15  # font sizes
 _LABEL_DISTANCE = 8.0  # points
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
 _MOST_FEATURES = 40  # that are drawn of a metric that is no array
+_FITS = 1e-6  # of a name: what is missing by no more is round-off
 _PADDING = 0.1  # inches around the graph, its legend and its colour bar
 _LIMIT, _LARGEST_LIMIT = 1.15, 2.5  # longer names are cut rather than that the graph is tiny
 
@@ -288,10 +289,11 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
         unit = (available / (2 * limits)).min()
         limits = np.clip((np.abs(places) + (sizes + gaps) / unit).max(axis=0), _LIMIT, None)
         limits = np.minimum(limits, _LARGEST_LIMIT)
+    unit = (available / (2 * limits)).min()
     left = available / 2 - np.abs(places) * unit - gaps
     for text, label, wanted, possible in zip(texts, labels, sizes, left, strict=True):
         share = (possible / np.maximum(wanted, 1.0)).min() if radial else possible[0] / wanted[0]
-        if share < 1:
+        if share < 1 - _FITS:  # the name that the limits are chosen by fits exactly
             text.set_text(written(shortened(label, max(int(share * len(label)), 2))))
     ax.set_xlim(-limits[0], limits[0])
     ax.set_ylim(-limits[1], limits[1])

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import same_color
+from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt import plotting
@@ -158,3 +159,11 @@ def test_features_without_edges_fill_the_places() -> None:
     assert [text.get_text() for text in ax.texts] == [str(number) for number in shown]
     assert len(edges_on(ax).get_segments()) == 1
     render(ax)
+
+
+@pytest.mark.parametrize("size", [9, 16, 25])
+def test_names_for_which_there_is_room_are_whole(size: int) -> None:
+    names = [f"{1000 + 7 * k}" for k in range(size)]
+    ax = Figure((13, 6), layout="constrained").subplots(1, 2)[0]
+    plotting.graph(np.diag(np.arange(1.0, size + 1)), names, ax=ax)
+    assert [text.get_text() for text in ax.texts] == names
