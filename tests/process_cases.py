@@ -15,9 +15,14 @@ posix_only = pytest.mark.skipif(
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process runs; one that ended and was not waited for does not."""
+    """Say whether a process runs; one that ended and was not waited for does not.
+
+    The first thread of a process that was killed can end before the others. The process is a
+    zombie then, but its parent cannot wait for it yet.
+    """
     try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        process = psutil.Process(pid)
+        return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False
 
