@@ -19,9 +19,6 @@ from gdaopt.studies.study_directory import write_frame
 from gdaopt.support.text import plain
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = ["replay_task", "run_task"]
-
-
 _OF_RUN = (
     *("objective", "iterations", "oracle_calls", "repair_distance", "seconds"),
     *("status", "message"),

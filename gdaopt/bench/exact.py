@@ -16,8 +16,6 @@ from gdaopt.backends.highspy import HighsModel
 from gdaopt.errors import SolverFailedError
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Optimum", "exact_optimum"]
-
 _MOST_PIVOTS = 200
 
 

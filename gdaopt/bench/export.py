@@ -17,8 +17,6 @@ from gdaopt.bench.recorded import RecordedProgram
 from gdaopt.bench.replayed import in_units
 from gdaopt.support.files import write_atomically
 
-__all__ = ["EXPORTS", "export", "exported_arrays", "mps_text"]
-
 _PYTHON = '''"""A {kind} program with {size} variables of a run of gdaopt, as a CVXPY problem.
 
     min cost @ x   s.t.   lower <= x <= upper,   row_lower <= A @ x <= row_upper

@@ -24,8 +24,6 @@ from gdaopt.support.files import parse_json
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, number
 
-__all__ = ["given_program", "read_folder", "read_mps"]
-
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 

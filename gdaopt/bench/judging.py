@@ -14,17 +14,6 @@ import numpy.typing as npt
 from gdaopt.bench.replayed import Replayed
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "SHIFT",
-    "VERDICTS",
-    "charged",
-    "mean_residual",
-    "not_dominated",
-    "performance_profile",
-    "shifted_geometric_mean",
-    "verdict",
-]
-
 SHIFT = 1e-3
 """Seconds that are added to times before their geometric mean. These programs take about 1 ms; the
 10 s that is common for large ones would make all solvers alike."""

@@ -14,8 +14,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, number, store_integer, store_number
 
-__all__ = ["ALL", "METHODS", "STARTS", "BenchOptions", "starts_of"]
-
 ALL = "all"
 """In the place of solvers: every one that works here."""
 

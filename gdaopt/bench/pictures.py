@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURES", "pareto", "profiles", "times"]
-
 _KINDS = (
     *("simplex", "interior point", "first order", "active set", "augmented Lagrangian"),
     *("closed form", "unknown"),

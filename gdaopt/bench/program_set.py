@@ -32,8 +32,6 @@ from gdaopt.studies.versions import versions
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.files import write_atomically
 
-__all__ = ["RECIPES", "read_optima", "write_set"]
-
 _RHO = 1e-6
 _SEED = 0
 _DROPPED = 1e-9  # HiGHS' small_matrix_value

@@ -39,14 +39,6 @@ from gdaopt.support.validation import (
     positive_vector,
 )
 
-__all__ = [
-    "RecordedProgram",
-    "checked_programs",
-    "load_programs",
-    "recording",
-    "save_programs",
-]
-
 _FORMAT = 3
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {

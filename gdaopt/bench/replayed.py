@@ -27,8 +27,6 @@ from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
-__all__ = ["Replayed", "Start", "in_units", "replay"]
-
 Start = Literal["cold", "re-solve", "hot"]
 
 

@@ -37,8 +37,6 @@ from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.support.validation import FloatArray, as_path
 
-__all__ = ["GENERATED", "KINDS", "Sequence", "record_task"]
-
 KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 """The kinds of programs, and the method whose run solves them."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LICENCE", "README", "REPLAY"]
-
 README = """\
 # Sequences of linear programs
 

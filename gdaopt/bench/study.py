@@ -28,8 +28,6 @@ from gdaopt.support.files import write_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Bench"]
-
 _GRACE = 120.0  # seconds for the start of a process, imports, and what a cell does once
 _RECORDING_DEADLINE = 3600.0
 _OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports and a run's steps

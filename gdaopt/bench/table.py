@@ -25,8 +25,6 @@ from gdaopt.trace import relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STAGES", "counted", "markdown", "programs_frame", "runs_frame", "summary"]
-
 Row = Mapping[str, Any]
 
 STAGES = ("write", "canonicalize", "solve", "unpack")

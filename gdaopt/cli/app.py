@@ -21,8 +21,6 @@ from gdaopt.cli.output import errors_shown, last_words
 from gdaopt.cli.plot import plot
 from gdaopt.cli.solvers import solvers
 
-__all__ = ["app"]
-
 _KEPT = "a file is written as a whole or not at all, and existing files are kept"
 
 

@@ -11,8 +11,6 @@ from gdaopt.cli.output import Output
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.files import check_writable, write_text
 
-__all__ = ["apply"]
-
 
 def apply(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="directory of a gdaopt learn")],

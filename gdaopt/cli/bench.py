@@ -20,8 +20,6 @@ from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import integer
 
-__all__ = ["bench"]
-
 _NONE = "none"
 
 ValueT = TypeVar("ValueT")

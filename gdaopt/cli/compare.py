@@ -21,8 +21,6 @@ from gdaopt.studies.learning import LearningOptions, load_source, read_edges
 from gdaopt.studies.task_workers import BACKENDS
 from gdaopt.support.text import plain
 
-__all__ = ["compare"]
-
 _METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
 _WIDTHS = {"method": 16, "solver": 8, "status": 9}  # least widths of columns that are folded
 _FAILURES = FAILURES | {"failed", "died"}

@@ -15,8 +15,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name
 
-__all__ = ["export"]
-
 
 def export(
     recorded: Annotated[

@@ -32,8 +32,6 @@ from gdaopt.studies.report import advice, outcome, work
 from gdaopt.studies.run_directory import PICTURES, RunDirectory
 from gdaopt.support.text import plain
 
-__all__ = ["learn"]
-
 _SECONDS = {
     "build": "build_seconds",
     "solve": "solve_seconds",

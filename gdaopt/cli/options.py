@@ -16,27 +16,6 @@ from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 from gdaopt.support.text import shortened
 
-__all__ = [
-    "DataDir",
-    "Drop",
-    "EdgeFloor",
-    "Edges",
-    "Impute",
-    "Label",
-    "MaxClasses",
-    "MaxSamples",
-    "MetricSet",
-    "MinEigenvalue",
-    "ObjectiveName",
-    "Positive",
-    "Scale",
-    "Source",
-    "TraceBound",
-    "read_max_samples",
-    "read_names",
-    "read_number",
-]
-
 Source = Annotated[
     str,
     typer.Argument(

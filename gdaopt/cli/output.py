@@ -14,8 +14,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from gdaopt.errors import DirectoryInUseError, GdaoptError
 from gdaopt.support.text import plain
 
-__all__ = ["IN_USE", "Output", "errors_shown", "last_words", "run_study"]
-
 IN_USE = 75
 """Exit code: another process writes to the directory. On Unix it stands for "try again later"."""
 

@@ -12,8 +12,6 @@ from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.pictures import select_runs, write_pictures
 from gdaopt.studies.saved_runs import read_runs
 
-__all__ = ["plot"]
-
 
 def plot(
     paths: Annotated[

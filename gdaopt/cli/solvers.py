@@ -6,8 +6,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-__all__ = ["solvers"]
-
 
 def solvers() -> None:
     """List the solvers that work here, and say why other solvers do not.

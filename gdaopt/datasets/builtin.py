@@ -12,8 +12,6 @@ from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
 from gdaopt.datasets.uci_files import obtain
 from gdaopt.support.validation import as_path, check_name
 
-__all__ = ["BUILTIN", "FROM_UCI", "load"]
-
 FROM_UCI = ("page_blocks", "pb300", "seeds")
 """The names among `BUILTIN` whose data is downloaded when it is first used."""
 

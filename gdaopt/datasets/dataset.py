@@ -17,8 +17,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
 
-__all__ = ["Dataset"]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

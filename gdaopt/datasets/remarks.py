@@ -11,8 +11,6 @@ from gdaopt.datasets.tabular import float_or_nan
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["remarks"]
-
 _MOST_NAMES = 5  # constant columns that are named
 _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 

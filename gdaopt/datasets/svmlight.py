@@ -14,8 +14,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import reason
 from gdaopt.support.validation import as_path, integer
 
-__all__ = ["read_svmlight"]
-
 
 def read_svmlight(
     path: str | os.PathLike[str], *, n_features: int | None = None

@@ -27,8 +27,6 @@ from gdaopt.support.validation import FloatArray, as_path, check_name
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IMPUTE", "column_names", "fill_values", "float_or_nan", "read_csv", "read_features"]
-
 IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.nanmean, "median": np.nanmedian}
 """What a missing value may be replaced by, computed from the other values of its column."""
 

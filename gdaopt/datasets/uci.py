@@ -13,8 +13,6 @@ from gdaopt.support.files import opened
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["PAGE_BLOCKS", "SEEDS", "UciTable", "digest", "read_table", "unpack"]
-
 _UCI = "https://archive.ics.uci.edu"
 _UCI_FILES = f"{_UCI}/ml/machine-learning-databases"
 

@@ -13,8 +13,6 @@ from gdaopt.errors import DownloadError, InvalidInputError
 from gdaopt.support.files import remove_abandoned, write_text
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["CACHE_VARIABLE", "DATA_VARIABLE", "TIMEOUT", "cache_directory", "obtain"]
-
 DATA_VARIABLE = "GDAOPT_DATA"
 """The environment variable that names a directory of the user with data files."""
 

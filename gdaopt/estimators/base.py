@@ -44,14 +44,6 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = [
-    "BaseMetricLearner",
-    "DocumentedEstimator",
-    "SupervisedMetricLearner",
-    "TransductiveMetricLearner",
-    "components_of",
-]
-
 _FIRST = ("Parameters", "Attributes")  # sections of a docstring, which are inherited
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # and the indented lines below it

@@ -40,8 +40,6 @@ from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
 
-__all__ = ["MetricLearnerCV", "auto_path", "path_results"]
-
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
 _OBJECTIVES = ("mcml", "nca", "lmnn", "glr", "none")

@@ -22,8 +22,6 @@ from gdaopt.estimators.metric_parameter import MetricClassifier
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["GraphClassifier"]
-
 _BLOCK_ENTRIES = 2**20  # 8 MB: how many distances are in memory at a time
 
 

@@ -23,8 +23,6 @@ from gdaopt.methods.likelihood import Likelihood, most_likely_metric
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 
-__all__ = ["LaplacianGraphicalModel", "LaplacianGraphicalModelCV"]
-
 _LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
 
 

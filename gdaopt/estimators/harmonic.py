@@ -28,8 +28,6 @@ from scipy.sparse.linalg import LinearOperator, bicgstab, spilu
 from gdaopt.estimators.inputs import Mask
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["FARTHEST", "full_graph_shares", "neighbor_graph_shares"]
-
 FARTHEST = 300 * np.log(10)
 """Squared distance from which on there is no edge: there exp(-δ) is 1e-300, near underflow."""
 

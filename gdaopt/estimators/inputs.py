@@ -26,21 +26,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, refuse_masked
 
-__all__ = [
-    "Codes",
-    "Interval",
-    "Mask",
-    "called",
-    "class_signal",
-    "expected_failed_checks",
-    "one_hot",
-    "read_labelled_samples",
-    "read_labels",
-    "read_samples",
-    "read_tuples",
-    "read_weights",
-]
-
 Codes = npt.NDArray[np.intp]
 """Class of each sample, as an index from 0 on."""
 

@@ -14,8 +14,6 @@ from gdaopt.linalg.masked import MaskedMatrix, trace
 from gdaopt.support.text import plain
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["MetricGraph"]
-
 _SHOWN = 10  # how many edges are printed
 
 

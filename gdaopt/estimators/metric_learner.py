@@ -28,17 +28,6 @@ from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = [
-    "DEFAULT_OBJECTIVE",
-    "DiagonalMetricLearner",
-    "GraphMetricLearner",
-    "MetricLearner",
-    "ObjectiveName",
-    "PositiveDefiniteMetricLearner",
-    "WeightedMetricLearner",
-    "helpful_objectives",
-]
-
 ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
 

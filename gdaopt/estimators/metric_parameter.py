@@ -19,15 +19,6 @@ from gdaopt.estimators.inputs import Mask, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-__all__ = [
-    "MetricClassifier",
-    "MetricSpace",
-    "fitted_clone",
-    "last_step",
-    "metric_space",
-    "takes_unlabelled",
-]
-
 _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
 
 

@@ -15,8 +15,6 @@ from gdaopt.estimators.inputs import read_labelled_samples
 from gdaopt.estimators.metric_parameter import MetricClassifier
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["MetricKNeighborsClassifier"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MetricKNeighborsClassifier(MetricClassifier):

@@ -26,8 +26,6 @@ from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["OneVsRestMetricClassifier", "binary_scores", "class_scores"]
-
 
 def _gives_shares(classifier: Any) -> bool:
     """Say whether a `OneVsRestMetricClassifier` has classifiers with `predict_proba`."""

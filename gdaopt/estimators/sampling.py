@@ -11,8 +11,6 @@ from gdaopt.estimators.inputs import Codes
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["nearest_of_other_classes", "random_pairs", "stratified_sample"]
-
 _FEWEST = 5  # samples of a class that are kept, where it has so many
 _QUERIES = 256  # samples whose neighbours are found at a time
 

@@ -36,8 +36,6 @@ from gdaopt.support.validation import FloatArray, check_instance, number, read_o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Metrics", "OptimalMetricLearner", "SetOfBounds", "SolvingLearner", "warn_of_result"]
-
 SetOfBounds = Callable[[float, float], FeasibleSet]
 """A function of the trace bound and of the smallest eigenvalue allowed."""
 

@@ -24,8 +24,6 @@ from gdaopt.objectives.base import check_interface
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, number, refuse_masked
 
-__all__ = ["PairMetricLearner", "TripletMetricLearner"]
-
 _STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 

@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "LETTER_WIDTH",
-    "AxesArray",
-    "axes_of_shape",
-    "axes_or_new",
-    "figure_of",
-    "fit_text",
-    "font_size",
-    "letters",
-    "panel_width",
-    "room",
-    "scale",
-]
-
 LETTER_WIDTH = 0.6
 """The width of a letter in font sizes, about."""
 

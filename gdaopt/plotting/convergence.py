@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
 
-__all__ = ["convergence", "largest_bound"]
-
 Quantity = Literal["gap", "objective"]
 
 _QUANTITIES = ("gap", "objective")

@@ -30,8 +30,6 @@ from gdaopt.support.validation import FloatArray, flag, positive_vector
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["discs"]
-
 _HEIGHT = 0.72  # height of a disc, as a share of its row
 
 

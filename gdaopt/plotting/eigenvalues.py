@@ -17,8 +17,6 @@ from gdaopt.support.validation import check_name, flag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["eigenvalues"]
-
 
 def eigenvalues(
     results: Results, ax: Axes | None = None, *, x: Time = "iterations", legend: bool = True

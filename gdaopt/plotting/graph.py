@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-__all__ = ["graph"]
-
 _ROUND_OFF = 1e-12  # share of the largest self-loop: a self-loop that is less negative is 0
 _WIDEST, _THINNEST = 6.0, 1.0  # points: the edge of largest weight, and the least width
 _FAINT = 0.02  # share of the largest weight below which edges are dotted: all are equally thin

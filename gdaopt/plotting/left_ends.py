@@ -19,8 +19,6 @@ from gdaopt.trace import Trace, TraceRow
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["left_ends", "set_scale"]
-
 _MOST_LINES = 30  # features: with more of them, only the band is drawn
 _LINEAR = 1e-9  # share of the largest left-end below which an axis with zeros is linear
 

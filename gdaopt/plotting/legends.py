@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
 
-__all__ = ["legend_above", "shared_legend", "write_legend"]
-
 _BETWEEN_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _PANEL_SHARE, _FIGURE_SHARE = 0.95, 0.97
 _SPACING = {"columnspacing": 1.0, "handletextpad": 0.5, "borderpad": 0.2}  # font sizes

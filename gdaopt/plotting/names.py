@@ -9,8 +9,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import latex, plain
 from gdaopt.support.text import shortened as display
 
-__all__ = ["feature_names", "shortened", "written"]
-
 _LONGEST = 40  # characters
 _ACCENTS = "\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327"  # accents that LaTeX puts on letters
 _TEX = {"…": r"\ldots{}", "−": "$-$", "°": r"$^{\circ}$", "²": "$^2$", "³": "$^3$", "µ": r"$\mu$"}

@@ -15,16 +15,6 @@ from gdaopt.result import Result
 from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 
-__all__ = [
-    "COLUMNS",
-    "TIMES",
-    "Results",
-    "Time",
-    "checked_run",
-    "metric_and_threshold",
-    "named_runs",
-]
-
 Time = Literal["iterations", "seconds", "oracle_calls"]
 """What can stand on the horizontal axis of runs."""
 

@@ -11,8 +11,6 @@ from gdaopt.support.files import write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "is_picture", "new_figure", "save_figure"]
-
 _DPI = 150
 _MARK = "gdaopt.plotting"  # stands in every file that we write, and in no other file
 

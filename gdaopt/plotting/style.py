@@ -10,18 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "BLUE",
-    "COLOURS",
-    "GREY",
-    "HATCHES",
-    "LINE_STYLES",
-    "MARKERS",
-    "ORANGE",
-    "SHADE",
-    "look",
-]
-
 BLUE, ORANGE = "#0072B2", "#D55E00"
 COLOURS = (BLUE, "#E69F00", "#000000", "#56B4E9", ORANGE, "#009E73", "#CC79A7")
 GREY = "#777777"

@@ -19,8 +19,6 @@ from gdaopt.plotting.names import written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["log_or_linear", "name_rows", "symmetric_log", "time_axis", "whole_numbers"]
-
 # Largest over smallest value: below, labels at powers of ten alone would be too few.
 _ONE_DECADE, _FEW_DECADES = 5.0, 50.0
 _LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis

@@ -25,8 +25,6 @@ from gdaopt.support.validation import flag
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["time_split"]
-
 _COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
 _PARTS = {
     "build": "build_seconds",

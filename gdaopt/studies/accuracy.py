@@ -17,8 +17,6 @@ from gdaopt.studies.learning import LearningOptions, learn_classes
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["FOLDS", "NEIGHBORS", "Accuracy", "cross_validated"]
-
 FOLDS, NEIGHBORS = 5, 5
 
 

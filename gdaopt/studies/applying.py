@@ -21,8 +21,6 @@ from gdaopt.scaling import scale_features
 from gdaopt.studies.saved_runs import RECORD, SAMPLES, read_record, read_samples
 from gdaopt.support.validation import FloatArray, check_name, integer
 
-__all__ = ["LearnedRun"]
-
 
 @dataclass(frozen=True, eq=False)
 class LearnedRun:

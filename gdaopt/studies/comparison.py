@@ -33,8 +33,6 @@ from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, store_integer, store_number
 
-__all__ = ["Comparison", "ComparisonOptions", "solve_task"]
-
 _OF_RESULT = (
     *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
     *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),

@@ -14,17 +14,6 @@ from gdaopt.trace import relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "COMPACT",
-    "LEGEND",
-    "completed",
-    "markdown",
-    "name_among",
-    "spec_of",
-    "to_pandas",
-    "written",
-]
-
 Row = Mapping[str, Any]
 
 _KINDS = {

@@ -21,8 +21,6 @@ from typing import Any
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
 from gdaopt.support.files import is_temporary, parse_json, remove_abandoned, write_text
 
-__all__ = ["content", "sole_writer"]
-
 _LOCK = ".gdaopt.lock"
 _HOLDER = ".gdaopt.lock.json"
 _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import chain, count
 
-__all__ = ["file_stems"]
-
 _LONGEST = 50  # characters: file systems allow 255 bytes, endings included
 
 # Windows takes these for devices, whatever follows a dot.

@@ -32,15 +32,6 @@ from gdaopt.support.validation import (
     unknown_name,
 )
 
-__all__ = [
-    "LearningOptions",
-    "check_starts",
-    "learn_classes",
-    "load_source",
-    "read_edges",
-    "summary",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:

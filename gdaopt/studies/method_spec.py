@@ -10,8 +10,6 @@ from gdaopt.backends import find_backend
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.methods import Method, make_method
 
-__all__ = ["Combination", "MethodSpec", "combinations"]
-
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
 _WORDS = {"none": None, "true": True, "false": False}
 

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = [
-    "MOST_PANELS",
-    "PICTURES",
-    "Run",
-    "picture_names",
-    "select_runs",
-    "write_pictures",
-]
-
 MOST_PANELS = 6
 """The runs that a file shows in panels of their own; `select_runs` chooses other runs."""
 

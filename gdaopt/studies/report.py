@@ -12,8 +12,6 @@ from gdaopt.methods import METHODS
 from gdaopt.result import Result
 from gdaopt.trace import relative_gap
 
-__all__ = ["advice", "outcome", "work"]
-
 _LARGE = 1e-2
 """An objective that is above its bound by a larger share makes another method worth a word."""
 

@@ -27,8 +27,6 @@ from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_text
 from gdaopt.trace import Trace
 
-__all__ = ["PICTURES", "RunDirectory"]
-
 PICTURES = {
     "convergence": "the objective over the steps, and its gap to a lower bound",
     "graph": "which features a metric joins, and how strongly",

@@ -28,8 +28,6 @@ from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
 from gdaopt.support.files import is_temporary, write_atomically
 from gdaopt.support.processes import WorkerEndedError
 
-__all__ = ["PASSING", "Progress", "Task", "run_tasks"]
-
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
 row. The row is None when the task is handed to a worker."""

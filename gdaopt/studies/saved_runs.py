@@ -19,16 +19,6 @@ from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
 from gdaopt.support.files import parse_json, write_text
 
-__all__ = [
-    "FORMAT",
-    "RECORD",
-    "SAMPLES",
-    "read_record",
-    "read_runs",
-    "read_samples",
-    "write_samples",
-]
-
 RECORD = "result.json"
 """The name of the file in which a learning run says what it wrote."""
 

@@ -22,8 +22,6 @@ from gdaopt.support.files import parse_json, remove_abandoned, write_atomically,
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RECORD", "Study", "StudyDirectory", "read_study", "task_key", "write_frame"]
-
 RECORD = "study.json"
 """The name of the file in which a study says what it was begun with."""
 

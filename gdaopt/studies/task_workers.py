@@ -18,8 +18,6 @@ from gdaopt.support.processes import ProcessExecutor, without_interrupts
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, store_integer, store_number
 
-__all__ = ["BACKENDS", "ONE_THREAD", "TaskWorkers", "cannot_run", "gdaopt_version"]
-
 BACKENDS = ("process", "pool", "dask")
 """Kinds of workers: a process of this machine for each task, processes that compute many tasks one
 after the other, and workers of Dask, which do so too."""

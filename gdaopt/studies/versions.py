@@ -7,8 +7,6 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["machine", "versions"]
-
 _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
 

@@ -19,19 +19,6 @@ import numpy as np
 from gdaopt.errors import UnwritableError
 from gdaopt.support.text import reason
 
-__all__ = [
-    "DamagedError",
-    "allowance",
-    "check_writable",
-    "is_temporary",
-    "opened",
-    "parse_json",
-    "read_arrays",
-    "remove_abandoned",
-    "write_atomically",
-    "write_text",
-]
-
 # Names of the temporary files below, which say which process writes them.
 _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 

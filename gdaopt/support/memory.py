@@ -9,8 +9,6 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 
-__all__ = ["check_fits", "free_memory", "keep_freed_memory"]
-
 _CGROUP = Path("/sys/fs/cgroup")
 _KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 

@@ -18,14 +18,6 @@ from contextlib import contextmanager, suppress
 from threading import Lock, RLock, Thread, local
 from typing import Any, TypeVar
 
-__all__ = [
-    "ProcessExecutor",
-    "WorkerEndedError",
-    "WorkerProcess",
-    "peak_memory",
-    "without_interrupts",
-]
-
 ValueT = TypeVar("ValueT")
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl

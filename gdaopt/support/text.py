@@ -14,19 +14,6 @@ from dataclasses import fields
 from typing import Any
 from unicodedata import category
 
-__all__ = [
-    "ShownAsTable",
-    "cut",
-    "html_table",
-    "latex",
-    "markdown",
-    "number_text",
-    "plain",
-    "reason",
-    "shortened",
-    "text_table",
-]
-
 _LONGEST = 60  # characters of a value that a message shows
 _LONGEST_LINE = 300  # of another error's message, and of a cell
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable

@@ -18,29 +18,6 @@ from scipy.sparse import issparse
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import cut, plain, reason, shortened
 
-__all__ = [
-    "FloatArray",
-    "as_path",
-    "as_symmetric",
-    "as_vector",
-    "check_instance",
-    "check_name",
-    "finite_array",
-    "flag",
-    "integer",
-    "number",
-    "options_mapping",
-    "positive_vector",
-    "read_only",
-    "refuse_masked",
-    "returned_numbers",
-    "store_flag",
-    "store_integer",
-    "store_number",
-    "symmetric_matrix",
-    "unknown_name",
-]
-
 _BLOCK = 256  # rows and columns of a matrix that stay in cache
 _LARGEST = 2**63 - 1  # whole numbers above do not fit into 64 bits
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)  # though Python and NumPy count them as numbers

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-__all__ = ["mapped", "single_threaded"]
-
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 

@@ -26,8 +26,6 @@ from gdaopt.sets import DiagonalMetrics
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, number, read_only
 
-__all__ = ["AlternatingClassifierWeights", "relax_labels", "relaxed_codes"]
-
 _UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 

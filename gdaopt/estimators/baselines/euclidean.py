@@ -8,8 +8,6 @@ from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.inputs import Codes
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["EuclideanMetric"]
-
 
 class EuclideanMetric(SupervisedMetricLearner):
     """The identity matrix, to compare learned metrics with.

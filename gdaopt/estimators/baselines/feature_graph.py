@@ -24,8 +24,6 @@ from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = ["FeatureGraphDescent", "FeatureGraphLearning", "floors", "start_metric"]
-
 _PATH = 0.1  # entries beside the diagonal at the start
 _RATE = 0.1  # the first step size, times the number of samples
 _GROWTH = 1.01  # factor of the step size after each step

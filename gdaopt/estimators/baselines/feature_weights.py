@@ -13,8 +13,6 @@ from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives import GLR
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["check_spread", "harmonic_codes", "regulariser_of_weights"]
-
 _LARGEST_SPREAD = 1e70  # second derivatives contain the fourth power of it or of its inverse
 
 

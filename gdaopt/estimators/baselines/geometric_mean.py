@@ -21,8 +21,6 @@ from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_conditi
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = ["GeometricMeanMetric", "pair_matrices", "regularised"]
-
 _PAIRS = 40  # times h(h-1) pairs are drawn for h classes
 _LEAST_CONDITION = 1e-9  # below this reciprocal condition number the ridge is added
 _RIDGE = 1e-6  # as a share of the variances

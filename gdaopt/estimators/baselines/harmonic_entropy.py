@@ -18,8 +18,6 @@ from gdaopt.estimators.baselines.feature_weights import check_spread
 from gdaopt.estimators.inputs import Codes, Interval, Mask, one_hot
 from gdaopt.support.validation import FloatArray, integer, number, read_only
 
-__all__ = ["HarmonicEntropyWeights", "LabelEntropy"]
-
 _LEAST_SHARE = 1e-300  # replaces a share of 0 in the logarithm, which is then multiplied by 0
 _AT_A_LIMIT = 1  # the status of SciPy's L-BFGS-B when a limit ended it
 

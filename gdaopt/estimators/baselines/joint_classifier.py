@@ -19,8 +19,6 @@ from gdaopt.estimators.inputs import Codes, Interval, Mask, one_hot
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray, integer, read_only
 
-__all__ = ["JointClassifierWeights"]
-
 _RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
 _MOST_HALVINGS = 60
 
