@@ -123,9 +123,10 @@ class Result(ShownAsTable):
     constraints : tuple of str
         The names of the problem's linear constraints, row by row.
     multipliers : ndarray of shape (m,) or None
-        Their multipliers λ in the last certificate: Q* falls by about ``λ_k`` when the bound of row
-        k rises by 1, if λ is unique. It need not be, above all for equalities such as
-        ``M[0, 1] == 0``. None without constraints or certificate.
+        Their multipliers λ: Q* falls by about ``λ_k`` for each unit by which the bound of row k
+        rises. Where other λ prove the same bound, these are the smallest, by the least
+        ``Σ_k (λ_k ‖A_k‖)²``, and the rate may hold to one side only, as of ``M[0, 1] == 0`` over
+        graph metrics. None without constraints or certificate.
     constraint_violation : float or None
         The largest distance of the metric to a constraint that it breaks; None without constraints.
 

@@ -295,9 +295,9 @@ alone = least_objective(lambda M: [M[0, 0] + M[1, 1] <= C / 4])
 assert abs(optimum.objective - alone) <= 1e-8 * alone
 
 # %% [markdown]
-# Careful with multipliers of *equalities*: they are valid (they prove the bound), but there may be many that are. An
-# edge that the optimum does not want has multiplier 0 and a whole interval of others, and no rate of change can be
-# read from them.
+# Careful with multipliers of *equalities* at the edge of the set: many prove the bound. An edge that the optimum does not
+# want has multiplier 0 and a whole interval of others. The package returns the smallest one, which is the rate of change
+# to the side that the set allows (notebook 4, exercise 5).
 
 # %% [markdown]
 # ## Frank–Wolfe from nothing

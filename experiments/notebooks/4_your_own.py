@@ -352,6 +352,38 @@ assert abs(metric.value[a, b]) <= 1e-6
 assert both.value >= before * (1 - 1e-6)
 assert gda.MetricProblem.from_cvxpy(both).violations(metric.value) == ()
 
+# %% [markdown]
+# **Exercise 5.** A forbidden edge, $M_{ab} = 0$, is a constraint at the edge of the set: no metric has $M_{ab} > 0$. Forbid
+# the heaviest edge of the optimum without constraints, and look at `result.multipliers`. Show by `gda.certify` that the
+# multiplier less 1000 proves nearly the same bound, and that half of it proves a far worse one. By how much does the objective
+# fall when the edge may have the weight 0.001? Which of all the valid multipliers is the one that the package returns?
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Solution of exercise 5: all multipliers up to some negative number are valid, and the package returns that number, the
+# smallest in size. It is the rate at which the objective changes with the entry, to the one side that is possible.
+a, b = (int(i) for i in np.unravel_index(np.argmin(all_edges.metric), (K, K)))
+
+
+def with_entry(value):
+    """Solve the problem with a fixed entry of the metric."""
+    fixed = gda.MetricProblem(
+        glr, gda.GraphMetrics(float(K)), constraints=lambda M: [M[a, b] == value]
+    )
+    return fixed, gda.solve(fixed, "certified", tolerance=1e-9)
+
+
+fixed, without = with_entry(0.0)
+(multiplier,) = without.multipliers
+gaps = {
+    name: gda.certify(fixed, without.metric, [value]).relative_gap
+    for name, value in {"less 1000": multiplier - 1000, "half": multiplier / 2}.items()
+}
+fall = (without.objective - with_entry(-0.001)[1].objective) / 0.001
+print(f"multiplier {multiplier:.0f}; the objective falls by {fall:.0f} for each unit of weight")
+assert gaps["less 1000"] < 1e-8
+assert gaps["half"] > 1e-3
+assert np.isclose(fall, -multiplier, rtol=0.02)
+
 # %%
 folder.cleanup()
 
@@ -361,4 +393,5 @@ folder.cleanup()
 # * The graph can be read: edges count what changes in different ways, self-loops count a feature by itself.
 # * The trace bound says how many features and edges share the work; find its decade, not its digits.
 # * An objective is a CVXPY expression, or a function with a gradient. Check the gradient.
-# * A mask makes things cheaper; a constraint has a price, and its multiplier says which.
+# * A mask makes things cheaper; a constraint has a price, and its multiplier says which. Of several valid multipliers the
+#   smallest is the rate.

@@ -25,6 +25,11 @@ import numpy as np
 from scipy.sparse import issparse
 
 from gdaopt.certificate.dual import dual_bound
+from gdaopt.certificate.multipliers import (
+    TightMultipliers,
+    checked_multipliers,
+    smallest_multipliers,
+)
 from gdaopt.certificate.tangent import (
     Bound,
     Tangent,
@@ -32,21 +37,18 @@ from gdaopt.certificate.tangent import (
     inflated_bound,
     nothing_to_certify,
 )
-from gdaopt.constraints import LinearProgram
-from gdaopt.errors import GdaoptError, InvalidInputError, SolverFailedError
-from gdaopt.linalg.atoms import Atoms
+from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.text import ShownAsTable, shortened
-from gdaopt.support.validation import FloatArray, check_instance, finite_array, symmetric_matrix
+from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.trace import relative_gap
 
 __all__ = [
     "Certificate",
-    "TightMultipliers",
     "certify",
     "certify_point",
     "value_below",
@@ -55,8 +57,6 @@ __all__ = [
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out
-_SHARE = 0.01  # of the gap: how near to the best bound that with these multipliers has to be
-_NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the smallest
 
 Kind = Literal["linear", "exponential", "scaled", "dual", "none"]
 """Where a lower bound comes from, see `Certificate.bound`."""
@@ -145,7 +145,8 @@ def certify(
         `Result.sparse_metric`, is for an objective of pairs of samples with many features.
     multipliers : array-like of shape (m,), optional
         λ of the linear constraints, not negative for inequalities, such as `Result.multipliers`.
-        Every λ gives a lower bound; when left out, the best is found by column generation.
+        Every λ gives a lower bound. When left out, column generation finds λ whose bound is nearly
+        the best; the smallest λ that prove the same bound are taken.
 
     Returns
     -------
@@ -178,7 +179,12 @@ def certify(
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
     with underflow_ignored():
-        return certify_point(problem, problem.objective.at(metric), multipliers=multipliers)
+        point = problem.objective.at(metric)
+        certificate = certify_point(problem, point, multipliers=multipliers)
+        if multipliers is not None or certificate.multipliers is None:
+            return certificate
+        smallest = smallest_multipliers(problem, point, certificate.multipliers)
+        return certify_point(problem, point, multipliers=smallest)
 
 
 def certify_point(
@@ -270,58 +276,3 @@ def _contradiction(what: str) -> GdaoptError:
         f"{what}: the gradient is wrong, or the objective is not convex; gda.check_objective looks "
         "for the fault, and an objective that is not convex says so by convex=False"
     )
-
-
-# --- multipliers of linear constraints ----------------------------------------------------------
-
-
-class TightMultipliers:
-    """Finds the multipliers that make the bound at a point nearly as large as it can be.
-
-    Successive points should be near to each other: each search starts from `atoms`, those of the
-    members that minimise the tangent at the last point ("Algorithm: column generation").
-    """
-
-    def __init__(self, problem: MetricProblem) -> None:
-        self._problem = problem
-        self.atoms: Atoms | None = None
-        rows = problem.rows
-        self._last = None if rows is None else np.zeros(len(rows))
-
-    def at(self, point: Point) -> FloatArray | None:
-        """Return the multipliers, or None for a problem without linear constraints."""
-        problem, presolved = self._problem, self._problem.presolved
-        if presolved is None:
-            return None
-        gradient = point.gradient()
-        base = problem.feasible_set.base(problem.n_features)
-        here = float(np.vdot(gradient, point.metric - base))
-        negligible = _NEGLIGIBLE * abs(point.value)
-        try:
-            program = LinearProgram(problem.feasible_set, presolved.rows, gradient=gradient)
-            solution = program.solve(
-                presolved.atoms if self.atoms is None else self.atoms,
-                lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
-            )
-        except SolverFailedError:  # HiGHS, on a program at the limit of its accuracy
-            return self._last  # any multipliers give a bound
-        self.atoms, self._last = solution.atoms, presolved.as_written(solution.multipliers)
-        return self._last
-
-
-def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:
-    """Return multipliers that fit the constraints of a problem; refuse others."""
-    found = finite_array("multipliers", multipliers, ndim=1)
-    rows = problem.rows
-    n_rows = 0 if rows is None else len(rows)
-    if len(found) != n_rows:
-        raise InvalidInputError(
-            f"multipliers has {len(found)} entries, and the problem has {n_rows} linear constraints"
-        )
-    if rows is not None:
-        for k in np.flatnonzero(~rows.is_equality & (found < 0)):
-            raise InvalidInputError(
-                f"the multiplier of {rows.names[k]} is {found[k]:g}; those of inequalities must be "
-                "≥ 0"
-            )
-    return found

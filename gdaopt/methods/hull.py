@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
-from gdaopt.certificate.certify import TightMultipliers
+from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.certificate.certify import TightMultipliers
+from gdaopt.certificate.multipliers import TightMultipliers, smallest_multipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.masked import MaskedMatrix, trace
@@ -78,14 +78,22 @@ class Tracer:
         self._rows = [row for row in self._rows if row[0].iteration <= end.iteration]
         if self._rows[-1][0].iteration < end.iteration:
             self._add(end, seconds)
+        self._keep_smallest_multipliers(end)
         rows, ends = zip(*self._rows, strict=True)
         size = self._problem.n_features
         return Trace(
             rows,
             read_only(np.array(ends).reshape(-1, size)),
             read_only(np.array(self._iterates[: len(rows)])) if self._keep_iterates else None,
-            read_only(np.array(self._multipliers[: len(rows)])) if self._multipliers else None,
+            read_only(np.array(self._multipliers)) if self._multipliers else None,
         )
+
+    def _keep_smallest_multipliers(self, end: State) -> None:
+        """Give the last row the smallest multipliers that prove its bound."""
+        del self._multipliers[len(self._rows) :]
+        if self.multipliers is not None:
+            self.multipliers = smallest_multipliers(self._problem, end.point, self.multipliers)
+            self._multipliers[-1] = self.multipliers
 
     def _certify(self, state: State) -> None:
         """Take the state's lower bound; find one where there is none, or the objective is below."""

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.certificate.certify import TightMultipliers
+from gdaopt.certificate.multipliers import TightMultipliers, smallest_multipliers
+from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
-from tests.constraints.cases import RandomCase
+from gdaopt.support.warning_filters import ignoring
+from tests.constraints.cases import RandomCase, distance_to
 from tests.helpers import scaled
 
 
@@ -41,6 +43,121 @@ def test_tight_multipliers_are_nearly_the_best(seed: int) -> None:
         linear_bound = point.value * float(np.exp(-gap / point.value))
     allowed = 0.02 * abs(point.value - linear_bound) + 1e-6 * abs(point.value)
     assert certificate.lower_bound == pytest.approx(linear_bound, abs=allowed)
+
+
+def smallest_by_cvxpy(case: RandomCase, gradient: FloatArray) -> FloatArray:
+    """Return them in the rows' own units: a square penalty on the rows chooses the least norm.
+
+    Its multipliers maximise the dual function less `penalty / 2` times the square of their norm.
+    """
+    rows, size, penalty = case.problem.rows, len(gradient), 1e-4
+    assert rows is not None
+    metric, broken = cp.Variable((size, size), symmetric=True), cp.Variable(len(rows))
+    unit, total = float(np.abs(gradient).max()), case.free.feasible_set.trace_bound
+    left, right = rows.matrices @ cp.vec(metric, order="C"), rows.bounds + total * broken
+    equal, signed = np.flatnonzero(rows.is_equality), np.flatnonzero(~rows.is_equality)
+    program = cp.Problem(
+        cp.Minimize(
+            cp.trace(gradient / unit @ metric) / total + cp.sum_squares(broken) / (2 * penalty)
+        ),
+        [
+            *case.free.feasible_set.of(metric),
+            *([left[equal] == right[equal]] if len(equal) else []),
+            *([left[signed] <= right[signed]] if len(signed) else []),
+        ],
+    )
+    with ignoring():  # not every program is solved that well; the comparison judges the answer
+        program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-11))
+    assert broken.value is not None
+    found: FloatArray = broken.value / penalty * unit
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 10, 11, 13, 19, 27])
+def test_the_multipliers_of_a_result_are_the_smallest(seed: int) -> None:
+    """Of 2, 4, 11 and 19 two rows are the same; of 3, 10 and 27 the choice is no such line."""
+    case = RandomCase(seed)
+    problem, rows = case.problem, case.problem.rows
+    assert rows is not None
+    result = gda.solve(problem, "certified", tolerance=1e-10)
+    assert result.multipliers is not None
+    point = problem.objective.at(result.metric)
+    own = rows.in_own_units(result.multipliers)
+    expected = smallest_by_cvxpy(case, point.gradient())
+    size = float(np.abs(own).max()) + 0.01 * float(np.abs(point.gradient()).max())
+    np.testing.assert_allclose(own, expected, atol=1e-3 * size)
+    again = gda.certify(problem, result.metric, result.multipliers)
+    assert again.relative_gap == pytest.approx(result.relative_gap, abs=1e-9)
+    found = gda.certify(problem, result.metric).multipliers
+    assert found is not None
+    np.testing.assert_allclose(rows.in_own_units(found), expected, atol=1e-3 * size)
+
+
+def of_a_forbidden_edge(rows: list[str], edge: float) -> FloatArray:
+    """Return multipliers at the graph that is nearest to one with an edge: λ ≤ -2 edge is right."""
+
+    def forbidden(metric: cp.Expression) -> list[cp.Constraint]:
+        kinds = {
+            "equality": metric[0, 1] == 0,
+            "in thousandths": 1000 * metric[0, 1] == 0,
+            "at most": metric[0, 1] <= 0,
+            "at least": metric[0, 1] >= 0,
+        }
+        return [kinds[row] for row in rows]
+
+    target = np.array([[2.0, -edge], [-edge, 2.0]])
+    problem = gda.MetricProblem(distance_to(target), gda.GraphMetrics(10.0), constraints=forbidden)
+    multipliers = gda.solve(problem, "certified").multipliers
+    assert multipliers is not None
+    return multipliers
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["equality"], [-1.0]),
+        (["in thousandths"], [-0.001]),
+        (["equality", "equality"], [-0.5, -0.5]),
+        (["equality", "in thousandths"], [-0.5, -0.0005]),
+        (["at most", "at least"], [0.0, 1.0]),
+        (["at least", "equality"], [0.5, -0.5]),
+    ],
+)
+def test_where_the_multipliers_are_an_interval_the_least_one_is_returned(
+    rows: list[str], expected: list[float]
+) -> None:
+    np.testing.assert_allclose(of_a_forbidden_edge(rows, 0.5), expected, atol=1e-6)
+    np.testing.assert_allclose(of_a_forbidden_edge(rows, -0.5), 0.0, atol=1e-6)
+
+
+def test_the_smallest_multiplier_is_the_rate() -> None:
+    """Of a forbidden edge, whose weight can only change to one side."""
+    X, z = scaled("wine", "class_1")
+
+    def solved(weight: float) -> gda.Result:
+        return gda.solve(
+            gda.MetricProblem(
+                gda.GLR(X, z),
+                gda.GraphMetrics(13.0),
+                constraints=lambda M: [M[0, 3] == -weight],
+            ),
+            "certified",
+            tolerance=1e-11,
+        )
+
+    forbidden, step = solved(0.0), 1e-5
+    assert forbidden.multipliers is not None
+    rate = (solved(step).objective - forbidden.objective) / -step
+    assert -rate == pytest.approx(forbidden.multipliers[0], rel=1e-2)
+
+
+def test_without_time_the_multipliers_stay() -> None:
+    problem = wine()
+    point = problem.objective.at(problem.central_metric())
+    given = np.array([-4553.0, 10.0, 10.0])
+    assert not np.array_equal(smallest_multipliers(problem, point, given), given)
+    with until(Deadline.after(0.0)):
+        np.testing.assert_array_equal(smallest_multipliers(problem, point, given), given)
 
 
 def test_the_next_search_starts_from_the_last_one() -> None:
