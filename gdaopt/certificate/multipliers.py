@@ -18,8 +18,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, finite_array
 
-__all__ = ["TightMultipliers", "checked_multipliers", "smallest_multipliers"]
-
 _SHARE = 0.01  # of the gap: how near to the best bound that with these multipliers has to be
 _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the smallest
 _ROUND_OFF = 3e-11  # of the terms of a bound: what answers of the quadratic program may lack
