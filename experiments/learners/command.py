@@ -20,8 +20,6 @@ from learners.picture import picture
 from learners.scores import Score, Scores, no_learning, score
 from learners.tables import preface, rank_table, table
 
-__all__ = ["main"]
-
 _FIGURES = Path(__file__).resolve().parent.parent.parent / "figures"
 _WORK = Path(tempfile.gettempdir()) / "gdaopt-learners"
 _NO_ENVIRONMENT = 3  # exit code

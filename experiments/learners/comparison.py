@@ -8,8 +8,6 @@ from learners.fits import LIMIT
 from learners.rows import DEFAULTS, NO_LEARNING, OURS, named
 from learners.scores import Score, Scores, best_of, excess
 
-__all__ = ["below_no_learning", "comparison"]
-
 _BASELINES = ("metric-learn LMNN", "metric-learn ITML")
 
 
@@ -25,10 +23,7 @@ def comparison(scores: Scores) -> Iterator[str]:
 def below_no_learning(found: Mapping[str, Score], plain: str) -> dict[str, float]:
     """Return our learners with defaults whose error exceeds no learning's by a standard error.
 
-    Returns
-    -------
-    dict of str to float
-        By how many percentage points.
+    They are told with the percentage points by which they do.
     """
     told = {}
     for name in DEFAULTS:

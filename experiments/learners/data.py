@@ -16,31 +16,18 @@ from sklearn.preprocessing import StandardScaler
 from gdaopt.datasets import load
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["DATA", "DataSet", "Fold", "folds", "labelled_samples", "write_training_samples"]
-
 Labels = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set, and how often it is divided.
+    """A data set, and how often it is divided into two stratified halves."""
 
-    Attributes
-    ----------
-    load : callable
-        Returns samples of shape (N, K) and the numbers of their classes.
-    repetitions : int
-        How many times it is divided into two stratified halves.
-    both : bool
-        Whether each half of a division is learned from, or the first one only.
-    about : str
-        What a reader has to know of it.
-    """
-
+    # returns samples and the numbers of their classes
     load: Callable[[], tuple[FloatArray, Labels]]
     repetitions: int = 3
-    both: bool = True
-    about: str = ""
+    both: bool = True  # whether each half of a division is learned from, or the first one only
+    about: str = ""  # what a reader has to know of it
 
 
 def _named(name: str) -> tuple[FloatArray, Labels]:
@@ -85,26 +72,14 @@ DATA = {
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training samples and queries, in z-scores by the training samples, and their labels.
-
-    Attributes
-    ----------
-    X, queries : ndarray of shape (n, K)
-        Training samples and queries.
-    y, answers : ndarray of int, shape (n,)
-        Their labels.
-    tested : ndarray of int
-        Which samples of the data set are the queries.
-    spreads : ndarray of shape (K,)
-        What the features were divided by.
-    """
+    """Training samples and queries, in z-scores by the training samples, and their labels."""
 
     X: FloatArray
     y: Labels
     queries: FloatArray
     answers: Labels
-    tested: npt.NDArray[np.intp]
-    spreads: FloatArray
+    tested: npt.NDArray[np.intp]  # which samples of the data set are the queries
+    spreads: FloatArray  # what the features were divided by
 
 
 @cache

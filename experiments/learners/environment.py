@@ -8,8 +8,6 @@ import sys
 
 from gdaopt.datasets.uci_files import cache_directory
 
-__all__ = ["REQUIREMENTS", "Environment"]
-
 REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.6", "numpy<2", "psutil")
 _VERSIONS = """
 import json, platform, metric_learn, numpy, psutil, scipy, sklearn
@@ -23,17 +21,8 @@ print(json.dumps(found))
 class Environment:
     """An environment of its own for metric-learn, which does not import with new scikit-learn.
 
-    Attributes
-    ----------
-    python : pathlib.Path
-        Its interpreter.
-    versions : dict of str to str
-        Of Python and the packages in it.
-
-    Raises
-    ------
-    OSError, subprocess.CalledProcessError
-        When it cannot be built, such as without a network.
+    Where it cannot be built, such as without a network, that is an OSError or a
+    `subprocess.CalledProcessError`.
     """
 
     def __init__(self) -> None:

@@ -27,8 +27,6 @@ from learners import child, data
 from learners.environment import REQUIREMENTS, Environment
 from learners.rows import LEARNERS, Learner
 
-__all__ = ["LIMIT", "MEMORY", "fit_task", "run_fits"]
-
 LIMIT = 45.0  # CPU seconds of a fit
 MEMORY = 8  # GiB of the process of a learner
 

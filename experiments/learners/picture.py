@@ -11,8 +11,6 @@ from learners.scores import NEIGHBORS, Scores, best_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture"]
-
 _COLUMNS = 4  # of data sets; more stand below
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 
-__all__ = ["DEFAULTS", "LEARNERS", "NO_LEARNING", "OURS", "SEARCH", "Learner", "named"]
-
 
 @dataclass(frozen=True)
 class Learner:
@@ -54,13 +52,7 @@ _OBJECTIVES = ("mcml", "nca", "glr", "lmnn")
 
 
 def named(metrics: str, objective: str = DEFAULT_OBJECTIVE, *, cv: bool = False) -> str:
-    """Return the name of a row of this package.
-
-    Examples
-    --------
-    >>> named("graph", "glr"), named("diagonal", "glr", cv=True)
-    ('GDA graph, GLR', 'GDA diagonal CV, GLR')
-    """
+    """Return the name of a row of this package."""
     return f"GDA {metrics}{' CV' if cv else ''}, {objective.upper()}"
 
 

@@ -15,34 +15,19 @@ from gdaopt.support.validation import FloatArray
 from learners.data import folds, labelled_samples
 from learners.rows import NO_LEARNING
 
-__all__ = ["NEIGHBORS", "Score", "Scores", "best_of", "excess", "no_learning", "ranks", "score"]
-
 NEIGHBORS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A row: what a learner needs and gives on one data set; or why there is nothing to say.
-
-    Attributes
-    ----------
-    remark : str
-        What there is to say beside the numbers.
-    seconds : float or None
-        The median of the CPU seconds of the fits.
-    memory : int or None
-        Bytes at the peak of the process of the fits.
-    wrong : ndarray of shape (N,), or None
-        For each sample that is tested, how often its class was predicted wrong, in %.
-    is_late : bool
-        Whether a fit was stopped.
-    """
+    """A row: what a learner needs and gives on one data set; or why there is nothing to say."""
 
     remark: str = ""
-    seconds: float | None = None
-    memory: int | None = None
+    seconds: float | None = None  # of the processor, the median of the fits
+    memory: int | None = None  # bytes at the peak of the process of the fits
+    # for each sample that is tested, how often its class was predicted wrong, in %
     wrong: FloatArray | None = None
-    is_late: bool = False
+    is_late: bool = False  # whether a fit was stopped
 
     @property
     def error(self) -> float | None:
@@ -60,13 +45,7 @@ Scores = Mapping[str, Mapping[str, Score]]
 
 
 def standard_error(values: FloatArray) -> float:
-    """Return the standard error of a mean over samples.
-
-    Examples
-    --------
-    >>> standard_error(np.array([0.0, 100.0, 0.0, 0.0, 0.0]))
-    20.0
-    """
+    """Return the standard error of a mean over samples."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
@@ -127,12 +106,6 @@ def ranks(scores: Scores) -> dict[str, dict[str, float]]:
     """Return the rank of each learner by data set: 1 for the least error; those without come last.
 
     Equal errors share the mean of their ranks.
-
-    Examples
-    --------
-    >>> found = {"a": Score(wrong=np.array([5.0])), "b": Score("stopped"), "c": Score("failed")}
-    >>> ranks({"iris": found})
-    {'iris': {'a': 1.0, 'b': 2.5, 'c': 2.5}}
     """
     told = {}
     for data, found in scores.items():

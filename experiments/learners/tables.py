@@ -16,8 +16,6 @@ from learners.fits import LIMIT, MEMORY
 from learners.rows import DEFAULTS, SEARCH
 from learners.scores import NEIGHBORS, Score, Scores, best_of, ranks
 
-__all__ = ["preface", "rank_table", "table"]
-
 
 def preface(environment: Environment | None) -> list[str]:
     """Return what was done, and by which versions."""

@@ -27,8 +27,6 @@ from table1.rows import DEFAULT, ROWS, available, find_rows
 from table1.study import Part, Table1, write_outcome
 from table1.tables import error_table, nearness
 
-__all__ = ["app"]
-
 _MISSING = 3  # exit code: a data set cannot be had
 _SPEED_OVER = 600.0  # seconds over which the speed is averaged, since tasks differ
 _EXTRA = [name for name in ROWS if name not in DEFAULT]

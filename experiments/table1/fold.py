@@ -18,8 +18,6 @@ from table1.protocol import AGGREGATIONS, CLASSIFIERS, Protocol, scaled
 from table1.rows import ROWS
 from table1.training import Training
 
-__all__ = ["class_codes", "fold_row", "halves"]
-
 Codes = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
@@ -34,37 +32,10 @@ def fold_row(
 ) -> dict[str, Any]:
     """Learn a row's metrics on the training half, and classify the test half by both classifiers.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Not used: the task writes no files.
-    dataset : Dataset
-        The samples.
-    row : str
-        The name of the row.
-    seed, fold : int
-        The split, and which of its folds is the test half.
-    protocol : Protocol
-        How errors are measured.
-
-    Returns
-    -------
-    dict
-        Plain values: ``n_train``, ``n_test``; ``wrong``, the number of wrong labels by classifier
-        and aggregation; ``metrics``, for each metric its class, seconds and facts; ``seconds``,
-        those of the whole task; ``warned``, the number of warnings by kind.
-
-    Raises
-    ------
-    InvalidInputError
-        When a class has no sample in the training half.
-
-    Examples
-    --------
-    >>> from gdaopt.datasets import load
-    >>> found = fold_row(Path(), load("iris"), "euclidean", 0, 0, Protocol())
-    >>> found["n_test"], found["wrong"]["knn"], len(found["metrics"])
-    (75, {'vote': 3, 'score': 3}, 3)
+    The split is that of a seed, and the fold says which half is the test half. Plain values are
+    returned: ``n_train``, ``n_test``; ``wrong``, the number of wrong labels by classifier and
+    aggregation; ``metrics``, for each metric its class, seconds and facts; ``seconds`` of the whole
+    task; ``warned``, the number of warnings by kind.
     """
     start = time.perf_counter()
     classes, codes = class_codes(dataset)
@@ -98,33 +69,13 @@ def class_codes(dataset: Dataset) -> tuple[list[str], Codes]:
 
     The classes come in the order of their first rows: in the data sets of the table, the order of
     their numbers. Ties between votes go to the class that comes first.
-
-    Examples
-    --------
-    >>> data = Dataset("two", [[0], [1], [2]], ["b", "a", "b"], ["x"])
-    >>> class_codes(data)
-    (['b', 'a'], array([0, 1, 0]))
     """
     classes = list(dict.fromkeys(dataset.labels.tolist()))
     return classes, np.array([classes.index(label) for label in dataset.labels.tolist()])
 
 
 def halves(dataset: Dataset, codes: Codes, seed: int, fold: int, protocol: Protocol) -> Mask:
-    """Return which samples are the training half.
-
-    Raises
-    ------
-    InvalidInputError
-        When a class has no sample in the training half.
-
-    Examples
-    --------
-    >>> data = Dataset("four", [[0], [1], [2], [3]], ["a", "a", "b", "b"], ["x"])
-    >>> codes = class_codes(data)[1]
-    >>> labelled = [halves(data, codes, 0, fold, Protocol()) for fold in (0, 1)]
-    >>> labelled[0].sum().item(), (labelled[0] == ~labelled[1]).all().item()
-    (2, True)
-    """
+    """Return which samples are the training half; refuse one that lacks a class."""
     from sklearn.model_selection import StratifiedKFold
 
     folds = StratifiedKFold(protocol.n_folds, shuffle=True, random_state=seed)

@@ -12,8 +12,6 @@ from table1.rows import ROWS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["comparison_frame", "metric_frame", "score_frame"]
-
 _SCORES = {
     **dict.fromkeys(("dataset", "row", "title", "classifier", "aggregation"), "string"),
     "headline": "boolean",

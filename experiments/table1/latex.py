@@ -7,8 +7,6 @@ from table1.outcome import Outcome, Score
 from table1.protocol import AGGREGATIONS, CLASSIFIERS
 from table1.tables import row_title
 
-__all__ = ["latex"]
-
 
 def latex(outcome: Outcome) -> str:
     """Return a table for each aggregation, the headline first: ours, and below it the paper's.

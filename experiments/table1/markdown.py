@@ -19,8 +19,6 @@ from table1.tables import (
     seconds_table,
 )
 
-__all__ = ["markdown", "task_notes"]
-
 _REFERENCE = "alternating"
 _MOST_NOTES = 5  # about one row on one data set
 
@@ -159,11 +157,5 @@ def _notes(title: str, notes: Sequence[str]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    r"""Return a text in one line that does not end a cell of a table.
-
-    Examples
-    --------
-    >>> _plain("a|b")
-    'a\\|b'
-    """
+    r"""Return a text in one line that does not end a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")

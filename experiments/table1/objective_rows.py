@@ -15,8 +15,6 @@ from gdaopt.sets import SETS
 from table1.protocol import Protocol
 from table1.training import Learned, Training
 
-__all__ = ["by_objective"]
-
 _ALIGNED = ("alternating", "joint")  # methods that begin at the path start and solve programs
 _ENDS = ("converged", "stalled")
 
@@ -24,22 +22,8 @@ _ENDS = ("converged", "stalled")
 def by_objective(objective: str, method: str, kind: str) -> Callable[[Training], Learned]:
     """Return the function that learns a metric by a method over a set, and certifies it.
 
-    Parameters
-    ----------
-    objective : str
-        A name of `gdaopt.objectives.OBJECTIVES`, with its defaults.
-    method : {"alternating", "joint", "certified"}
-        The first two solve their linear programs in closed form.
-    kind : str
-        The kind of the set, a name of `gdaopt.sets.SETS`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, signal = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), np.array([[0.0], [1.0], [1.0]])
-    >>> training = Training(X, np.full(3, True), signal, 0, Protocol())
-    >>> by_objective("mcml", "certified", "diagonal")(training).facts["status"]
-    'converged'
+    Objective and set are given by the names that `gdaopt.objectives.OBJECTIVES` and
+    `gdaopt.sets.SETS` have. Methods that solve linear programs solve them in closed form.
     """
 
     def learn(training: Training) -> Learned:

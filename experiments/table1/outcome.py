@@ -22,42 +22,23 @@ from table1.statistics import (
     seed_errors,
 )
 
-__all__ = ["Block", "Outcome", "Score"]
-
 TaskRow = Mapping[str, Any]
 Counts = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number of the table.
-
-    Attributes
-    ----------
-    dataset, row, classifier, aggregation : str
-        The names of what the number is for.
-    n_seeds, n_failed : int
-        The number of seeds, and of tasks that failed: when any failed, there is no error.
-    error, standard_error : float or None
-        The mean over seeds, per cent, and its standard error, which needs two seeds.
-    published : float or None
-        The number that the paper prints.
-
-    Examples
-    --------
-    >>> Score("iris", "gmml", "knn", "vote", 2, 0, 6.5, 0.5, 6.12).difference
-    0.38
-    """
+    """A number of the table, in per cent: the mean over seeds."""
 
     dataset: str
     row: str
     classifier: str
     aggregation: str
     n_seeds: int
-    n_failed: int
+    n_failed: int  # tasks; when any failed, there is no error
     error: float | None
-    standard_error: float | None
-    published: float | None
+    standard_error: float | None  # needs two seeds
+    published: float | None  # the number that the paper prints
 
     @property
     def difference(self) -> float | None:
@@ -69,19 +50,11 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """All tasks of one row on one data set.
-
-    Attributes
-    ----------
-    dataset, row : str
-        The names of the data set and of the row.
-    tasks : sequence of sequence of mapping
-        The rows of the tasks, by seed and fold.
-    """
+    """All tasks of one row on one data set."""
 
     dataset: str
     row: str
-    tasks: Sequence[Sequence[TaskRow]]
+    tasks: Sequence[Sequence[TaskRow]]  # the rows of the tasks, by seed and fold
 
     @property
     def n_seeds(self) -> int:
@@ -118,27 +91,13 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The study's numbers.
-
-    Attributes
-    ----------
-    protocol : Protocol
-        How the numbers were measured.
-    blocks : sequence of Block
-        The tasks, row after row, and in each row data set after data set.
-    classifiers : sequence of str
-        The classifiers to show.
-    left_out : sequence of str
-        A sentence for each row that cannot be run here.
-    missing : sequence of str
-        A sentence for each data set that cannot be had.
-    """
+    """The study's numbers."""
 
     protocol: Protocol
-    blocks: Sequence[Block]
-    classifiers: Sequence[str]
-    left_out: Sequence[str] = ()
-    missing: Sequence[str] = ()
+    blocks: Sequence[Block]  # row after row, and in each row data set after data set
+    classifiers: Sequence[str]  # those to show
+    left_out: Sequence[str] = ()  # a sentence for each row that cannot be run here
+    missing: Sequence[str] = ()  # a sentence for each data set that cannot be had
 
     @cached_property
     def datasets(self) -> list[str]:
@@ -203,14 +162,10 @@ class Outcome:
         return [score for score in found if score is not None]
 
     def within(self, aggregation: str) -> tuple[int, list[int]]:
-        """Return how many published numbers have one of ours, and how many are near.
+        """Return how many published numbers have one of ours beside them, and how many are near.
 
-        Returns
-        -------
-        n_compared : int
-            The number of published numbers beside which a row with all seeds has a number.
-        near : list of int
-            How many of these are within one point of ours, and within two.
+        Ours are of rows with all seeds. Near are those within one point of ours, and those within
+        two.
         """
         differences = [
             score.difference
@@ -236,12 +191,8 @@ class Outcome:
     def ranks(self, aggregation: str) -> tuple[dict[str, dict[str, float]], list[str]]:
         """Return the mean ranks of rows over data sets, and the rows without one.
 
-        Returns
-        -------
-        ranks : dict of str to dict
-            The mean ranks of each row, by classifier and, under ``"all"``, over both classifiers.
-        without : list of str
-            The rows that lack a data set, a fold or a seed, which have no ranks.
+        The ranks of a row are by classifier and, under ``"all"``, over both. Rows that lack a data
+        set, a fold or a seed have none.
         """
         ranked: list[tuple[str, list[float]]] = []
         without: list[str] = []

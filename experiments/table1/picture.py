@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["picture"]
-
 _WIDTH_OF_NAMES = 3.0  # inches
 _WIDTH_OF_PANEL = 2.7
 _HEIGHT_OF_ROW = 0.26

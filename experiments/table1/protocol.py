@@ -13,8 +13,6 @@ from gdaopt.scaling import scale_features
 from gdaopt.studies.versions import versions
 from gdaopt.support.validation import FloatArray, unknown_name
 
-__all__ = ["AGGREGATIONS", "CLASSIFIERS", "SCALINGS", "Protocol", "scaled", "used_versions"]
-
 CLASSIFIERS = {"knn": "kNN", "gb": "GB"}
 """The classifiers by name, and what tables call them."""
 
@@ -37,40 +35,17 @@ _RULES = {"scale": "zscore", "trace_bound": "K"}  # by their names in `gdaopt.sc
 class Protocol:
     """How errors are measured: the same for all data sets and all rows.
 
-    Attributes
-    ----------
-    scaling : {"train", "halves", "train-normalized"}
-        See `SCALINGS`. Only the first and the last use nothing of the test half.
-    aggregation : {"vote", "score"}
-        Which of the two is the headline. Both are computed, from the same metrics.
-    n_folds : int
-        The number of folds of the cross-validation, which is stratified.
-    n_neighbors : int
-        k of kNN.
-    min_eigenvalue, tolerance, initial_edge_weight : float
-        ρ and the tolerance of the methods that minimise an objective, and the edge weight of the
-        path start.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown scaling or aggregation.
-
-    Examples
-    --------
-    >>> Protocol(scaling="trian")
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown scaling 'trian'; did you mean 'train'? \
-Known: halves, train, train-normalized
+    Only the scalings "train" and "train-normalized" use nothing of the test half. Both aggregations
+    are computed, from the same metrics; `aggregation` is the headline.
     """
 
     scaling: str = "train"
     aggregation: str = "vote"
-    n_folds: int = 2
+    n_folds: int = 2  # of the cross-validation, which is stratified
     n_neighbors: int = 5
-    min_eigenvalue: float = 1e-6
+    min_eigenvalue: float = 1e-6  # ρ of the methods that minimise an objective
     tolerance: float = 1e-5
-    initial_edge_weight: float = 0.5
+    initial_edge_weight: float = 0.5  # of the path start
 
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:
@@ -79,26 +54,13 @@ Known: halves, train, train-normalized
             raise unknown_name("aggregation", self.aggregation, AGGREGATIONS)
 
     def record(self) -> dict[str, Any]:
-        """Return the values that numbers depend on: all but the headline, which is a way to show.
-
-        Examples
-        --------
-        >>> Protocol().record()["trace_bound"]
-        'K'
-        """
+        """Return the values that numbers depend on: all but the headline."""
         values = asdict(self)
         del values["aggregation"]
         return {**values, **_RULES}
 
     def description(self) -> Sequence[str]:
-        """Return the protocol in sentences.
-
-        Examples
-        --------
-        >>> Protocol().description()[1]
-        'Features: z-score by the statistics of the training half; a feature that is constant \
-there becomes 0.'
-        """
+        """Return the protocol in sentences."""
         bound = _RULES["trace_bound"]
         headline = AGGREGATIONS[self.aggregation]
         return (
@@ -123,39 +85,15 @@ there becomes 0.'
 
 
 def used_versions() -> dict[str, str]:
-    """Return the versions of packages on which numbers depend.
-
-    Examples
-    --------
-    >>> list(used_versions())[-1]
-    'scikit-learn'
-    """
+    """Return the versions of packages on which numbers depend."""
     return versions() | {"scikit-learn": version("scikit-learn")}
 
 
 def scaled(features: FloatArray, labelled: np.ndarray[Any, Any], scaling: str) -> FloatArray:
-    """Return the features as the protocol scales them.
+    """Return all features as the protocol scales them, by the samples that are labelled.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        All samples.
-    labelled : ndarray of bool, shape (N,)
-        Which samples are the training half.
-    scaling : str
-        One of `SCALINGS`.
-
-    Returns
-    -------
-    ndarray of shape (N, K)
-        A feature that is constant in the half whose statistics are used becomes 0 there, since
-        nothing could be learned about it.
-
-    Examples
-    --------
-    >>> features, labelled = np.array([[0.0], [2.0], [4.0], [6.0]]), np.arange(4) < 2
-    >>> scaled(features, labelled, "train").ravel(), scaled(features, labelled, "halves").ravel()
-    (array([-1.,  1.,  3.,  5.]), array([-1.,  1., -1.,  1.]))
+    A feature that is constant in the half whose statistics are used becomes 0 there, since nothing
+    could be learned about it.
     """
     if scaling == "halves":
         result = np.empty_like(features)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["DATASETS", "PUBLISHED", "published"]
-
 DATASETS = ("iris", "wine", "seeds", "pb300")
 """The data sets of the table, by this package's names: the paper's "pb" is most likely the last."""
 
@@ -24,20 +22,7 @@ Cheung, Hu, *Graph Metric Learning via Gershgorin Disc Alignment* (ICASSP 2020).
 
 
 def published(dataset: str, row: str, classifier: str) -> float | None:
-    """Return an error rate in per cent; None where the paper has none.
-
-    Parameters
-    ----------
-    dataset, row : str
-        The names of the data set and of the row, as this package has them.
-    classifier : {"knn", "gb"}
-        The classifier.
-
-    Examples
-    --------
-    >>> published("iris", "alternating", "gb"), published("pb300", "zhu2003", "knn")
-    (4.12, None)
-    """
+    """Return an error rate in per cent; None where the paper has none."""
     if row not in PUBLISHED or dataset not in DATASETS:
         return None
     return PUBLISHED[row][DATASETS.index(dataset)][("knn", "gb").index(classifier)]

@@ -10,46 +10,24 @@ from importlib.util import find_spec
 import numpy as np
 
 from gdaopt.support.validation import unknown_name
-from table1.learner_rows import LEARNERS, by_learner
+from table1.learner_rows import BASELINES, ByLearner
 from table1.objective_rows import by_objective
 from table1.protocol import Protocol
 from table1.training import Learned, Training
-
-__all__ = ["DEFAULT", "ROWS", "Row", "available", "find_rows"]
-
 
 _METRICS = {"graph": "graph", "diagonal": "diagonal", "definite": "positive definite"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A way to learn a metric.
+    """A way to learn a metric."""
 
-    Attributes
-    ----------
-    title : str
-        What tables call the row.
-    settings : str
-        What is run, in a few words, for the notes.
-    learn : callable
-        Called with a `Training`; returns a `Learned`.
-    one_metric : bool
-        Whether one metric serves all classes, instead of one for each class against the rest.
-    objective : str
-        The name of the objective that the row minimises, so that its facts say how well; empty for
-        none.
-    needs : str
-        A package that the row needs and gdaopt does not; empty for none.
-    by_default : bool
-        Whether the row is run when no rows are named.
-    """
-
-    title: str
-    settings: str
+    title: str  # what tables call it
+    settings: str  # what is run, in a few words, for the notes
     learn: Callable[[Training], Learned]
-    one_metric: bool = False
-    objective: str = ""
-    needs: str = ""
+    one_metric: bool = False  # for all classes, instead of one for each class against the rest
+    objective: str = ""  # that the row minimises, so that its facts say how well
+    needs: str = ""  # a package that gdaopt does not need
     by_default: bool = True
 
 
@@ -66,44 +44,41 @@ def _objective(
     )
 
 
-def _learner(
-    title: str, settings: str, name: str, *, needs: str = "", by_default: bool = True
-) -> Row:
-    return Row(
-        title=title,
-        settings=settings,
-        learn=by_learner(LEARNERS[name]),
-        needs=needs,
-        by_default=by_default,
-    )
-
-
 ROWS: Mapping[str, Row] = {
-    "zhu2003": _learner(
-        "Zhu, Ghahramani, Lafferty 2003",
-        "diagonal M by minimum entropy, η = 0.01; sees the test half's features; scaled to trace C",
-        "zhu2003",
-    ),
-    "mao2016": _learner(
-        "Mao, Cheung, Lin, Ji 2016",
-        "diagonal M, 4 Newton steps after one prediction; sees the test half's features; scaled "
+    "zhu2003": Row(
+        title="Zhu, Ghahramani, Lafferty 2003",
+        settings="diagonal M by minimum entropy, η = 0.01; sees the test half's features; scaled "
         "to trace C",
-        "mao2016",
+        learn=ByLearner(BASELINES, "HarmonicEntropyWeights"),
     ),
-    "yang2018": _learner(
-        "Yang, Cheung, Stanković 2018",
-        "diagonal M, trace bound C; labels by the harmonic sign, which stands in for the published "
-        "semidefinite relaxation; sees the test half's features",
-        "yang2018",
+    "mao2016": Row(
+        title="Mao, Cheung, Lin, Ji 2016",
+        settings="diagonal M, 4 Newton steps after one prediction; sees the test half's features; "
+        "scaled to trace C",
+        learn=ByLearner(BASELINES, "JointClassifierWeights"),
     ),
-    "gmml": _learner(
-        "Zadeh, Hosseini, Sra 2016 (GMML)",
-        "t = 0.5, pairs drawn by the seed; scaled to trace C",
-        "gmml",
+    "yang2018": Row(
+        title="Yang, Cheung, Stanković 2018",
+        settings="diagonal M, trace bound C; labels by the harmonic sign, which stands in for the "
+        "published semidefinite relaxation; sees the test half's features",
+        learn=ByLearner(BASELINES, "AlternatingClassifierWeights", is_bounded=True),
     ),
-    "fgl": _learner("Hu, Gao, Cheung, Guo 2019 (FGL)", "trace bound C", "fgl"),
+    "gmml": Row(
+        title="Zadeh, Hosseini, Sra 2016 (GMML)",
+        settings="t = 0.5, pairs drawn by the seed; scaled to trace C",
+        learn=ByLearner(BASELINES, "GeometricMeanMetric", {"t": 0.5}, is_seeded=True),
+    ),
+    "fgl": Row(
+        title="Hu, Gao, Cheung, Guo 2019 (FGL)",
+        settings="trace bound C",
+        learn=ByLearner(BASELINES, "FeatureGraphLearning", is_bounded=True),
+    ),
     "alternating": _objective("GDA, the paper's (alternating)", "glr", "alternating"),
-    "euclidean": _learner("no learning (M = I)", "the identity", "euclidean"),
+    "euclidean": Row(
+        title="no learning (M = I)",
+        settings="the identity",
+        learn=ByLearner(BASELINES, "EuclideanMetric"),
+    ),
     "joint": _objective("GDA, all entries (joint)", "glr", "joint"),
     "certified-graph": _objective("optimum, graph metrics", "glr", "certified"),
     "certified-diagonal": _objective("optimum, diagonal", "glr", "certified", "diagonal"),
@@ -119,25 +94,29 @@ ROWS: Mapping[str, Row] = {
         for name in ("mcml", "lmnn")
         for kind, words in _METRICS.items()
     },
-    "nca": _learner(
-        "NCA (scikit-learn)", "NeighborhoodComponentsAnalysis, its defaults; trace C", "nca"
+    "nca": Row(
+        title="NCA (scikit-learn)",
+        settings="NeighborhoodComponentsAnalysis, its defaults; trace C",
+        learn=ByLearner("sklearn.neighbors", "NeighborhoodComponentsAnalysis", is_seeded=True),
     ),
-    "lmnn": _learner(
-        "LMNN (metric-learn)",
-        "its defaults; scaled to trace C",
-        "lmnn",
+    "lmnn": Row(
+        title="LMNN (metric-learn)",
+        settings="its defaults; scaled to trace C",
+        learn=ByLearner("metric_learn", "LMNN", is_seeded=True),
         needs="metric_learn",
     ),
-    "itml": _learner(
-        "ITML (metric-learn)",
-        "ITML_Supervised, its defaults; scaled to trace C",
-        "itml",
+    "itml": Row(
+        title="ITML (metric-learn)",
+        settings="ITML_Supervised, its defaults; scaled to trace C",
+        learn=ByLearner("metric_learn", "ITML_Supervised", is_seeded=True),
         needs="metric_learn",
     ),
-    "yang2018-sdp": _learner(
-        "Yang, Cheung, Stanković 2018, labels by SDP",
-        "as yang2018, labels by the semidefinite relaxation",
-        "yang2018-sdp",
+    "yang2018-sdp": Row(
+        title="Yang, Cheung, Stanković 2018, labels by SDP",
+        settings="as yang2018, labels by the semidefinite relaxation",
+        learn=ByLearner(
+            BASELINES, "AlternatingClassifierWeights", {"labels": "sdp"}, is_bounded=True
+        ),
         by_default=False,
     ),
 }
@@ -148,13 +127,7 @@ DEFAULT = tuple(name for name, row in ROWS.items() if row.by_default)
 
 
 def available(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the rows that can be run here, and a sentence for each of the others.
-
-    Examples
-    --------
-    >>> available(["nca"])
-    (['nca'], [])
-    """
+    """Return the rows that can be run here, and a sentence for each of the others."""
     reasons = {name: _obstacle(ROWS[name]) for name in names}
     left_out = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
     return [name for name, reason in reasons.items() if not reason], left_out
@@ -183,18 +156,7 @@ def _obstacle(row: Row) -> str:
 
 
 def find_rows(names: Iterable[str]) -> list[str]:
-    """Return names of rows, each once.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown name; the message gives the nearest one.
-
-    Examples
-    --------
-    >>> find_rows(["gmml", "joint", "gmml"])
-    ['gmml', 'joint']
-    """
+    """Return names of rows, each once; refuse an unknown one, and suggest the nearest."""
     unique = list(dict.fromkeys(names))
     for name in unique:
         if name not in ROWS:

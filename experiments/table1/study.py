@@ -25,27 +25,10 @@ from table1.outcome import Block, Outcome
 from table1.picture import picture
 from table1.protocol import CLASSIFIERS, Protocol, used_versions
 
-__all__ = ["Part", "Table1", "write_outcome"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A row on a data set.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        The data set.
-    row : str
-        The name of the row in `table1.rows.ROWS`.
-    n_seeds : int
-        The number of seeds, which are 0 to n_seeds - 1.
-
-    Raises
-    ------
-    InvalidInputError
-        For no seeds.
-    """
+    """A row on a data set, for the seeds from 0 on."""
 
     dataset: Dataset
     row: str
@@ -58,30 +41,11 @@ class Part:
 class Table1(Study):
     """A directory with a row for each task, and with tables and a picture of all rows.
 
-    Parameters
-    ----------
-    path : path-like
-        The directory; where it holds an earlier study of the same protocol, that is continued,
-        whatever its data sets, rows and seeds.
-    parts : sequence of Part
-        What to run.
-    protocol : Protocol
-        How errors are measured.
-    classifiers : sequence of str, optional
-        The classifiers to show; all are computed.
-    left_out, missing : sequence of str, optional
-        Sentences on rows and data sets that cannot be run here.
-
-    Attributes
-    ----------
-    tasks : dict of str to Task
-        The tasks, by key: one for each data set, row, seed and fold, seed after seed.
-
-    Raises
-    ------
-    InvalidInputError
-        Before any work: when there is nothing to run, a class is too small for the folds, or the
-        directory cannot be used (see `StudyDirectory`).
+    Where it holds an earlier study of the same protocol, that is continued, whatever its data sets,
+    rows and seeds. All classifiers are computed; those given are shown. Sentences say which rows
+    and data sets cannot be run here. Tasks are one for each data set, row, seed and fold, seed
+    after seed. Refused before any work: nothing to run, and a class that is too small for the
+    folds.
     """
 
     def __init__(
@@ -125,13 +89,7 @@ class Table1(Study):
         return f"{about['row']} on {about['dataset']}, seed {about['seed']}, fold {about['fold']}"
 
     def run(self, workers: TaskWorkers, progress: Progress | None = None) -> Outcome:
-        """Run what is missing, write all files, and return the numbers.
-
-        Raises
-        ------
-        DirectoryInUseError
-            When another process is writing to the directory.
-        """
+        """Run what is missing, write all files, and return the numbers."""
         with sole_writer(self.path):
             return self.written(run_tasks(self._directory, self.tasks, workers, progress=progress))
 

@@ -11,18 +11,6 @@ from table1.protocol import AGGREGATIONS, CLASSIFIERS
 from table1.published import PUBLISHED
 from table1.rows import ROWS
 
-__all__ = [
-    "N_PUBLISHED",
-    "Table",
-    "error_table",
-    "mean_rank_table",
-    "nearness",
-    "objective_table",
-    "paired_table",
-    "row_title",
-    "seconds_table",
-]
-
 N_PUBLISHED = sum(
     number is not None for row in PUBLISHED.values() for pair in row for number in pair
 )
@@ -34,15 +22,7 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text: the first column names, the others hold numbers.
-
-    Attributes
-    ----------
-    head : sequence of str
-        The headings of the columns.
-    body : sequence of sequence of str
-        The cells, line by line.
-    """
+    """A table of text: the first column names, the others hold numbers."""
 
     head: Sequence[str]
     body: Sequence[Sequence[str]]
@@ -104,13 +84,7 @@ def _short_error(score: Score | None) -> str:
 
 
 def _signed(value: float | None) -> str:
-    """Return a difference with its sign, a true minus.
-
-    Examples
-    --------
-    >>> _signed(-0.5), _signed(-0.004)
-    ('−0.50', '+0.00')
-    """
+    """Return a difference with its sign, a true minus."""
     if value is None:
         return _NOTHING
     return format(round(value, 2) + 0.0, "+.2f").replace("-", "−")

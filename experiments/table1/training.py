@@ -13,31 +13,16 @@ from gdaopt.errors import GdaoptError
 from gdaopt.support.validation import FloatArray
 from table1.protocol import Protocol
 
-__all__ = ["Learned", "Training", "with_matrix_trace"]
-
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training half, with the features of the test half for those who use them.
+    """A training half, with the features of the test half for those who use them."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (N, K)
-        All samples, scaled.
-    labelled : ndarray of bool, shape (N,)
-        Which samples are the training half.
-    signal : ndarray of shape (n_labelled, m)
-        Their 0/1 labels: of one class against the rest, or of all classes.
-    seed : int
-        The seed for what is drawn at random.
-    protocol : Protocol
-        All other settings.
-    """
-
-    X: FloatArray
-    labelled: npt.NDArray[np.bool_]
+    X: FloatArray  # all samples, scaled
+    labelled: npt.NDArray[np.bool_]  # which samples are the training half
+    # their 0/1 labels, shape (n_labelled, m): of one class against the rest, or of all
     signal: FloatArray
-    seed: int
+    seed: int  # for what is drawn at random
     protocol: Protocol
 
     @property
@@ -60,33 +45,14 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A metric, and what is known of it.
-
-    Attributes
-    ----------
-    metric : ndarray of shape (K, K)
-        M.
-    facts : mapping
-        Plain values, such as the objective; empty for rows that minimise no objective.
-    """
+    """A metric, and what is known of it as plain values, such as the objective."""
 
     metric: FloatArray
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def with_matrix_trace(metric: FloatArray, matrix_trace: float) -> FloatArray:
-    """Return a metric scaled so that its trace is `matrix_trace`.
-
-    Raises
-    ------
-    GdaoptError
-        When the metric's trace is 0, or not finite.
-
-    Examples
-    --------
-    >>> with_matrix_trace(np.diag([1.0, 3.0]), 2.0).diagonal()
-    array([0.5, 1.5])
-    """
+    """Return a metric scaled so that its trace is `matrix_trace`; refuse a trace of 0."""
     present = float(np.trace(metric))
     if not 0 < present < np.inf:
         raise GdaoptError(f"the metric learned has trace {present:g}: it cannot be scaled")

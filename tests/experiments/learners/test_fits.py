@@ -14,7 +14,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
 from learners import child
 from learners.fits import fit_task
-from learners.rows import LEARNERS, SEARCH, Learner
+from learners.rows import LEARNERS, SEARCH, Learner, named
 from tests.estimators.cases import samples
 
 WITHIN = {"class": "MetricLearner", "objective": "glr", "metrics": "diagonal"}
@@ -37,6 +37,7 @@ def test_the_matrix_is_that_of_transform(learner: Any) -> None:
 def test_a_row_makes_its_learner() -> None:
     made = {row.name: row.make() for row in LEARNERS if row.name in (SEARCH, "scikit-learn NCA")}
     assert isinstance(made[SEARCH], MetricLearnerCV)
+    assert named("diagonal", "glr", cv=True) == "GDA diagonal CV, GLR"
     assert made["scikit-learn NCA"].random_state == 0
 
 

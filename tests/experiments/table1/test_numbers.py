@@ -14,9 +14,9 @@ from table1.fold import class_codes, fold_row, halves
 from table1.outcome import Score
 from table1.protocol import SCALINGS, Protocol, scaled
 from table1.published import DATASETS, PUBLISHED, published
-from table1.rows import DEFAULT, ROWS, Row, available
+from table1.rows import DEFAULT, ROWS, Row, available, find_rows
 from table1.statistics import corrected_test, mean_and_error, mean_ranks, seed_errors
-from table1.tables import N_PUBLISHED
+from table1.tables import N_PUBLISHED, _signed
 from table1.training import Learned, Training
 from tests.experiments.table1.cases import block, clouds, outcome
 
@@ -39,6 +39,7 @@ def test_score() -> None:
     found = outcome(block("gmml", [[3, 4], [5, 6]])).score("iris", "gmml", "knn", "vote")
     assert found == Score("iris", "gmml", "knn", "vote", 2, 0, 9.0, 2.0, 6.12)
     assert found.difference == 2.88
+    assert [_signed(value) for value in (-0.5, -0.004, None)] == ["−0.50", "+0.00", "–"]
     by_scores = outcome(block("gmml", [[3, 4], [5, 6]])).score("iris", "gmml", "gb", "score")
     assert by_scores is not None
     assert (by_scores.error, by_scores.published) == (14.0, 10.40)
@@ -204,6 +205,7 @@ def test_rows() -> None:
     paper = ["zhu2003", "mao2016", "yang2018", "gmml", "fgl", "alternating"]
     assert list(ROWS)[:6] == paper
     assert set(DEFAULT) == set(ROWS) - {"yang2018-sdp"}
+    assert find_rows(["gmml", "joint", "gmml"]) == ["gmml", "joint"]
     sets = ("graph", "diagonal", "definite")
     for objective, names in {
         "GLR": ["alternating", "joint", *(f"certified-{kind}" for kind in sets), "multiclass"],
