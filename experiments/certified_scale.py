@@ -6,24 +6,18 @@ table and writes ``figures/certified_scale.md``. Each case runs in a process of 
 
 from __future__ import annotations
 
-import json
-import platform
-import subprocess
-import sys
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from pages import Page, header, here, in_a_process, row
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "certified_scale.md"
 LONG = 5.0  # seconds: a run that takes less is repeated
 REPEATS = 5
 
@@ -72,7 +66,7 @@ CASES = (
 
 
 def measure(case: Case) -> dict[str, float]:
-    """Solve a case, again if it was quick, and return its figures: the child of `in_a_process`."""
+    """Solve a case, again if it was quick, and return its figures."""
     problem = case.problem()
     counts: dict[str, int] = {}
 
@@ -108,17 +102,10 @@ def gradient_seconds(problem: gda.MetricProblem, metric: FloatArray) -> float:
     return median(seconds)
 
 
-def in_a_process(case: Case) -> dict[str, float]:
-    """Return the figures of a case from a fresh process."""
-    command = [sys.executable, __file__, "--case", json.dumps(asdict(case))]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    figures: dict[str, float] = json.loads(output)
-    return figures
-
-
 def main() -> None:
     """Measure, print, write."""
-    lines = [
+    page = Page(
+        "certified_scale",
         "# The certified solver from few samples to many features",
         "",
         "`gda.solve(problem, 'certified')` over graph metrics, ρ = 1e-6, features scaled to a",
@@ -126,16 +113,15 @@ def main() -> None:
         f"start and end of the trace (median of {REPEATS} where short); grad: value and gradient",
         "at a new metric; peak: of the process, with Python and its libraries.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        here(),
         "",
-        "| problem | C/K | asked | relative gap | seconds | grad, ms | seconds / grad | rounds "
-        "| atoms | Newton steps | peak, MB |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    print("\n".join(lines))
+        *header(
+            "problem | C/K | asked | relative gap | seconds | grad, ms | seconds / grad | rounds "
+            "| atoms | Newton steps | peak, MB"
+        ),
+    )
     for case in CASES:
-        figures = in_a_process(case)
+        figures = in_a_process(measure, case)
         cells = (
             case.source,
             f"{case.times_k:g}",
@@ -149,13 +135,9 @@ def main() -> None:
             f"{figures['newton']}",
             f"{figures['peak'] / 1e6:.0f}",
         )
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    write_text(OUT, "\n".join(lines) + "\n")
+        page.add(row(*cells))
+    page.write()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--case"]:
-        print(json.dumps(measure(Case(**json.loads(sys.argv[2])))))
-    else:
-        main()
+    main()

@@ -8,21 +8,17 @@ one process, the next round goes backwards; ratios compare medians.
 from __future__ import annotations
 
 import math
-import platform
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from textwrap import fill
 from typing import Any
 
+from pages import Page, all_versions
 from problems import CASES, Case, problem_of
 
 import gdaopt as gda
 from gdaopt.backends import find_solver
-from gdaopt.studies.versions import versions
-from gdaopt.support.files import write_text
 
-OUT = Path(__file__).parent.parent / "figures" / "certified_vs_conic.md"
 GAP = 1e-6
 REPEATS = 5
 QUICK = 2.0  # seconds: what takes longer is run twice only
@@ -126,7 +122,8 @@ def main() -> None:
     except gda.errors.SolverNotFoundError as error:
         print(f"without ECOS: {error}")
         methods = {name: options for name, options in METHODS.items() if "ECOS" not in name}
-    lines = [
+    page = Page(
+        "certified_vs_conic",
         "# Time to a certified relative gap of 1e-6",
         "",
         fill(
@@ -139,16 +136,13 @@ def main() -> None:
             100,
         ),
         "",
-        f"{platform.machine()}, {', '.join(f'{name} {v}' for name, v in versions().items())}.",
-    ]
-    print("\n".join(lines))
+        all_versions(),
+    )
     for options in methods.values():  # imports
         gda.solve(problem_of(CASES[0].data()), max_iterations=2, **options)
     for case in CASES:
-        part = table(case, measure(problem_of(case.data()), methods))
-        print("\n".join(part), flush=True)
-        lines += part
-    write_text(OUT, "\n".join(lines) + "\n")
+        page.add(*table(case, measure(problem_of(case.data()), methods)))
+    page.write()
 
 
 if __name__ == "__main__":

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import median
 
 import cvxpy as cp
 import numpy as np
+from pages import Page, header
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "cvxpy_language.md"
 REPEATS = 15
 N_BUDGETS = 20
 N_PATHS = 3
@@ -134,43 +132,39 @@ def paths() -> list[str]:
                 f"| {name} | {kind} | {1000 * total:.0f} | {1000 * single:.1f} | "
                 f"{total / single:.1f} | {1000 * again:.1f} | {rounds} |"
             )
-            print(lines[-1], flush=True)
     return lines
 
 
 def main() -> None:
     """Print the tables and write them."""
-    text = "\n".join(
-        [
-            "# What CVXPY's language costs",
-            "",
-            "`OMP_NUM_THREADS=1 python experiments/cvxpy_language.py`",
-            "",
-            "One solve of GLR on wine's first class (178 samples, 13 features) by `certified`, in",
-            f"milliseconds of the processor, medians of {REPEATS} pairs: `gdaopt.solve`, which",
-            'reads the rows anew, and `problem.solve(method="gdaopt", warm_start=False)`.',
-            "",
-            "| problem | gdaopt.solve | CVXPY's language | difference |",
-            "|---|---|---|---|",
-            *overhead(),
-            "",
-            f"A path of {N_BUDGETS} rising budgets, one `cp.Parameter`, tolerance 1e-6, the first",
-            "solve cold: milliseconds of all solves and of a cold single solve (the median over",
-            f"the path), each the least of {N_PATHS}; and rounds, of the path and of a single one.",
-            "*Again* is a solve for the budget that has just been solved: it reads the problem,",
-            "evaluates the objective and certifies it, as every solve of a path has to. With",
-            "`again` above a sixth of `single`, 20 solves cost more than four single ones whatever",
-            "they start from. Over a decade each budget is 13 % above the one before it, so that",
-            "the atoms of the optimum change, and new ones have to be found.",
-            "",
-            "| objective | budgets | path | single | path / single | again | rounds | single |",
-            "|---|---|---|---|---|---|---|---|",
-            *paths(),
-            "",
-        ]
+    page = Page(
+        "cvxpy_language",
+        "# What CVXPY's language costs",
+        "",
+        "`OMP_NUM_THREADS=1 python experiments/cvxpy_language.py`",
+        "",
+        "One solve of GLR on wine's first class (178 samples, 13 features) by `certified`, in",
+        f"milliseconds of the processor, medians of {REPEATS} pairs: `gdaopt.solve`, which",
+        'reads the rows anew, and `problem.solve(method="gdaopt", warm_start=False)`.',
+        "",
+        *header("problem | gdaopt.solve | CVXPY's language | difference", words=4),
+        *overhead(),
+        "",
+        f"A path of {N_BUDGETS} rising budgets, one `cp.Parameter`, tolerance 1e-6, the first",
+        "solve cold: milliseconds of all solves and of a cold single solve (the median over",
+        f"the path), each the least of {N_PATHS}; and rounds, of the path and of a single one.",
+        "*Again* is a solve for the budget that has just been solved: it reads the problem,",
+        "evaluates the objective and certifies it, as every solve of a path has to. With",
+        "`again` above a sixth of `single`, 20 solves cost more than four single ones whatever",
+        "they start from. Over a decade each budget is 13 % above the one before it, so that",
+        "the atoms of the optimum change, and new ones have to be found.",
+        "",
+        *header(
+            "objective | budgets | path | single | path / single | again | rounds | single", words=8
+        ),
+        *paths(),
     )
-    print(text)
-    write_text(OUT, text)
+    page.write()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from statistics import median
 from textwrap import fill
 from typing import Any
 
+from pages import FIGURES, Page, all_versions, header, row
 from problems import SEED, half, problem_of
 
 import gdaopt as gda
@@ -24,10 +25,8 @@ from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.task_workers import TaskWorkers
-from gdaopt.studies.versions import versions
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.files import write_atomically
 
-FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-exact-vs-alternating"
 MULTIPLES = (0.2, 1.0, 10.0)  # C / K
 RHOS = (1e-6, 1e-3)
@@ -79,22 +78,19 @@ def solve_task(_: Path, source: str, positive: str, multiple: float, rho: float)
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the lines of the table."""
     names = " | ".join(METHODS)
-    lines = [
-        f"| data, class | C/K | ρ | optimum | components | {names} | components | steps |",
-        f"|---|--:|--:|--:|--:|{'--:|' * len(METHODS)}--:|--:|",
-    ]
-    for row in rows:
+    lines = header(f"data, class | C/K | ρ | optimum | components | {names} | components | steps")
+    for one in rows:
         cells = [
-            f"{row['data']} {row['class']}",
-            f"{row['C/K']:g}",
-            f"{row['rho']:g}",
-            f"{row['optimum']:.6g}",
-            f"{row['components']}",
-            *(percent(row[name]["excess"]) for name in METHODS),
-            ", ".join(str(row[name]["components"]) for name in METHODS),
-            ", ".join(str(row[name]["steps"]) for name in METHODS),
+            f"{one['data']} {one['class']}",
+            f"{one['C/K']:g}",
+            f"{one['rho']:g}",
+            f"{one['optimum']:.6g}",
+            f"{one['components']}",
+            *(percent(one[name]["excess"]) for name in METHODS),
+            ", ".join(str(one[name]["components"]) for name in METHODS),
+            ", ".join(str(one[name]["steps"]) for name in METHODS),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(row(*cells))
     return lines
 
 
@@ -105,10 +101,7 @@ def percent(share: float) -> str:
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return what the table shows, in numbers: medians and extremes by method and C/K."""
-    lines = [
-        "| method | C/K | least | median | most | within 0.1 % | more than 10 % |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
+    lines = header("method | C/K | least | median | most | within 0.1 % | more than 10 %")
     for name, multiple in product(METHODS, MULTIPLES):
         found = [row[name]["excess"] for row in rows if row["C/K"] == multiple]
         close, far = sum(x <= 1e-3 for x in found), sum(x > 0.1 for x in found)
@@ -169,7 +162,8 @@ def main() -> None:
     failed = [row for row in rows if row["status"] != "finished"]
     if failed:
         raise SystemExit(f"{len(failed)} problems failed: {failed[0]['message']}")
-    lines = [
+    page = Page(
+        "exact_vs_alternating",
         "# How far from the optimum the aligned methods stop",
         "",
         fill(
@@ -183,14 +177,13 @@ def main() -> None:
             100,
         ),
         "",
-        ", ".join(f"{name} {number}" for name, number in versions().items()) + ".",
+        all_versions(),
         "",
         *summary(rows),
         "",
         *table(rows),
-    ]
-    print("\n".join(lines))
-    write_text(FIGURES / "exact_vs_alternating.md", "\n".join(lines) + "\n")
+    )
+    page.write()
     draw(rows)
     shutil.rmtree(WORK)
 

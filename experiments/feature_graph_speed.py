@@ -7,22 +7,17 @@ prints the table and writes ``figures/feature_graph_speed.md``.
 from __future__ import annotations
 
 import importlib
-import platform
 import sys
 import time
-from pathlib import Path
 from statistics import median
 
 import numpy as np
+from pages import FIGURES, Page, header, here, row
 
-import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
-ROOT = Path(__file__).parent.parent
-OUT = ROOT / "figures" / "feature_graph_speed.md"
 REPEATS = 5
 PUBLISHED = (1e-3, 1e-5)  # inner tolerances
 AT_ONCE = 1e9  # a tolerance that ends everything after one step
@@ -41,7 +36,7 @@ def seconds(learner: FeatureGraphLearning, X: FloatArray, z: FloatArray) -> floa
 
 def main() -> None:
     """Measure, print, write."""
-    sys.path.insert(0, str(ROOT))  # the loops are in its tests, which compare with them
+    sys.path.insert(0, str(FIGURES.parent))  # the loops are in its tests, which compare with them
     loops_module = "tests.estimators.baselines.literal_feature_graph"
     literal_fit = importlib.import_module(loops_module).literal_fit
     wine = load("wine")
@@ -55,7 +50,8 @@ def main() -> None:
     metric, history = literal_fit(X, z, AT_ONCE, AT_ONCE)
     loops = time.perf_counter() - start
     np.testing.assert_allclose(learner.metric_, metric, atol=1e-9)
-    lines = [
+    page = Page(
+        "feature_graph_speed",
         "# Speed of feature graph learning",
         "",
         f"Half of wine, class_0 against the rest, scale zscore, trace bound K: "
@@ -65,26 +61,21 @@ def main() -> None:
         "`tests/estimators/baselines/literal_feature_graph.py`. Both take a step on the",
         "diagonal and one on each row, to the same metric.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        here(),
         "",
-        "| steps | ours, ms | loops, ms | loops / ours |",
-        "|--:|--:|--:|--:|",
-        f"| {len(history) - 1} | {1e3 * ours:.1f} | {1e3 * loops:.0f} | {loops / ours:.0f} |",
+        *header("steps | ours, ms | loops, ms | loops / ours", words=0),
+        row(len(history) - 1, f"{1e3 * ours:.1f}", f"{1e3 * loops:.0f}", f"{loops / ours:.0f}"),
         "",
         "Whole fits, with the published tolerances.",
         "",
-        "| inner tolerance | steps | rounds | seconds |",
-        "|--:|--:|--:|--:|",
-    ]
+        *header("inner tolerance | steps | rounds | seconds", words=0),
+    )
     for tolerance in PUBLISHED:
         learner = FeatureGraphLearning("K", inner_tolerance=tolerance)
         time_of_fit = seconds(learner, X, z)
         steps = len(learner.objective_) - 1
-        lines.append(f"| {tolerance:g} | {steps} | {learner.n_iter_} | {time_of_fit:.2f} |")
-    text = "\n".join(lines) + "\n"
-    print(text)
-    write_text(OUT, text)
+        page.add(row(f"{tolerance:g}", steps, learner.n_iter_, f"{time_of_fit:.2f}"))
+    page.write()
 
 
 if __name__ == "__main__":

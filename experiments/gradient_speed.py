@@ -6,19 +6,14 @@ tables and writes ``figures/gradient_speed.md``.
 
 from __future__ import annotations
 
-import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import numpy as np
+from pages import Page, header, here, in_a_process, row
 
 import gdaopt as gda
-from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
@@ -27,7 +22,6 @@ SPEED_SIZE = (2000, 50)  # N, K
 MEMORY_SIZE = (20_000, 20)
 REPEATS = 31
 BLOCK_ENTRIES = 2**16  # as in gdaopt.objectives.pairs.rectangles: a block stays in cache
-OUT = Path(__file__).parent.parent / "figures" / "gradient_speed.md"
 
 
 def data(signal: str, n_samples: int, n_features: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -117,55 +111,37 @@ def speed(signal: str) -> tuple[float, float]:
 
 
 def memory(signal: str) -> tuple[float, float]:
-    """Return seconds of one evaluation and the peak of a fresh process in bytes."""
-    command = [sys.executable, __file__, "--peak", signal]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    seconds, peak = json.loads(output)
-    return seconds, peak
-
-
-def print_peak(signal: str) -> None:
-    """Evaluate once and print the seconds and this process's peak memory: the child of `memory`."""
+    """Return seconds of one evaluation and the peak of the process, a fresh one, in bytes."""
     X, z, M = data(signal, *MEMORY_SIZE)
     glr = gda.GLR(X, z)
     start = time.perf_counter()
     ours(glr, M)
-    seconds = time.perf_counter() - start
-    print(json.dumps([seconds, peak_memory()]))
+    return time.perf_counter() - start, peak_memory()
 
 
 def main() -> None:
     """Measure, print, write."""
-    peaks = {signal: memory(signal) for signal in SIGNALS}
-    lines = [
+    peaks = {signal: in_a_process(memory, signal) for signal in SIGNALS}
+    page = Page(
+        "gradient_speed",
         "# Speed and memory of the graph Laplacian regulariser",
         "",
         "Value and gradient at a new metric. *bare*: the same block products and one exp in numpy,",
         f"interleaved with ours, median of {REPEATS}.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        here(),
         "",
-        "| signal | N | K | ours, ms | bare, ms | ours / bare |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+        *header("signal | N | K | ours, ms | bare, ms | ours / bare"),
+    )
     for signal in SIGNALS:
         mine, bare = speed(signal)
-        size = f"{SPEED_SIZE[0]} | {SPEED_SIZE[1]}"
-        cells = f"{1e3 * mine:.1f} | {1e3 * bare:.1f} | {mine / bare:.2f}"
-        lines.append(f"| {signal} | {size} | {cells} |")
-    lines += ["", "| signal | N | K | seconds | peak of the process, MB |"]
-    lines += ["|---|--:|--:|--:|--:|"]
+        times = (f"{1e3 * mine:.1f}", f"{1e3 * bare:.1f}", f"{mine / bare:.2f}")
+        page.add(row(signal, *SPEED_SIZE, *times))
+    page.add("", *header("signal | N | K | seconds | peak of the process, MB"))
     for signal, (seconds, peak) in peaks.items():
-        size = f"{MEMORY_SIZE[0]} | {MEMORY_SIZE[1]}"
-        lines.append(f"| {signal} | {size} | {seconds:.2f} | {peak / 1e6:.0f} |")
-    text = "\n".join(lines) + "\n"
-    print(text)
-    write_text(OUT, text)
+        page.add(row(signal, *MEMORY_SIZE, f"{seconds:.2f}", f"{peak / 1e6:.0f}"))
+    page.write()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--peak"]:
-        print_peak(sys.argv[2])
-    else:
-        main()
+    main()

@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from pages import Page, header
 
 import gdaopt as gda
 from gdaopt.backends.lookup import tolerance_options
@@ -25,14 +26,12 @@ from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods.blocks import Block
 from gdaopt.programs import ColumnPolytope, ProgramSolution
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 
 TOLERANCE = 1e-6  # what solvers are asked for
 NEAR = 1e-4  # of its unit: an entry this near to a bound is moved there
 TIED = 1e-9  # of the largest cost
-OUT = Path(__file__).parent.parent / "figures" / "inexact_vertices.md"
 
 Change = Callable[[Any, FloatArray], FloatArray]
 
@@ -125,39 +124,35 @@ def main() -> None:
     """Run, print, write."""
     bound = gda.solve(problem(), "certified", tolerance=1e-6, trace_every=0).lower_bound
     assert bound is not None
-    rows = [
-        "| vertices | excess | steps | aligned while disconnected "
-        "| components at the end | smallest edge at the end |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    rows = header(
+        "vertices | excess | steps | aligned while disconnected "
+        "| components at the end | smallest edge at the end"
+    )
     for name, (solver, options, change) in WAYS.items():
         result = run(solver, options, change)
-        scalings = [row.scaling for row in result.trace if row.iteration > 0]
+        scalings = [step.scaling for step in result.trace if step.iteration > 0]
         weights = -np.triu(result.metric, 1)
         rows.append(
             f"| {name} | {100 * (result.objective / bound - 1):.2f} % | {result.iterations} "
             f"| {100 * np.mean([one == 'resolvent' for one in scalings]):.0f} % of the steps "
             f"| {n_components(result.metric, 0.0)} | {weights[weights > 0].min():.1e} |"
         )
-    text = "\n".join(
-        [
-            "# Vertices that are not exact",
-            "",
-            "`python experiments/inexact_vertices.py`. `alternating` on wine, K = 13; solvers are",
-            f"asked for a tolerance of {TOLERANCE:g}. *Moved to near bounds*: entries within",
-            f"{NEAR:g} of their unit from a bound are put there. *Moved inwards*: by a millionth",
-            "of the way to the middle of the polytope. *Aligned while disconnected*: edges of",
-            "weight 0 have left the graph in several components, whose scales the method may then",
-            "choose. *Excess*: over a certified lower bound of the optimum, as a share of it.",
-            "",
-            f"More than one optimal point, by the reduced costs: {tied_share()}.",
-            "",
-            *rows,
-            "",
-        ]
+    page = Page(
+        "inexact_vertices",
+        "# Vertices that are not exact",
+        "",
+        "`python experiments/inexact_vertices.py`. `alternating` on wine, K = 13; solvers are",
+        f"asked for a tolerance of {TOLERANCE:g}. *Moved to near bounds*: entries within",
+        f"{NEAR:g} of their unit from a bound are put there. *Moved inwards*: by a millionth",
+        "of the way to the middle of the polytope. *Aligned while disconnected*: edges of",
+        "weight 0 have left the graph in several components, whose scales the method may then",
+        "choose. *Excess*: over a certified lower bound of the optimum, as a share of it.",
+        "",
+        f"More than one optimal point, by the reduced costs: {tied_share()}.",
+        "",
+        *rows,
     )
-    print(text)
-    write_text(OUT, text)
+    page.write()
 
 
 if __name__ == "__main__":

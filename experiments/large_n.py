@@ -9,17 +9,13 @@ changes little; the seconds are those of the clock. ``--only N`` measures one N 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pages
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -29,11 +25,9 @@ import gdaopt as gda
 from gdaopt.objectives import PairObjective
 from gdaopt.objectives.pair_objective import stratified
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "large_n.md"
 TOLERANCE = 1e-4
 SHARE = 1e-3  # ρ as a share of C/K
 BLOCK = 64, 1000  # rows and columns of the bare evaluation: a block stays in cache
@@ -243,7 +237,7 @@ def learner_row(case: LearnerCase, found: dict[str, Any]) -> str:
         f"{found['plain']:.3f}",
         f"{found['learned']:.3f}",
     ]
-    return "| " + " | ".join(cells) + " |"
+    return pages.row(*cells)
 
 
 def row(case: Case, found: dict[str, Any]) -> str:
@@ -264,31 +258,16 @@ def row(case: Case, found: dict[str, Any]) -> str:
         f"{found['peak'] / 1e6:.0f}",
         f"{found['gap']:.1e}",
     ]
-    return "| " + " | ".join(cells) + " |"
-
-
-def in_process(option: str, case: Case | LearnerCase) -> dict[str, Any]:
-    """Return what a process of its own measures of a case."""
-    command = [sys.executable, __file__, option, json.dumps(asdict(case))]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(output)
-    return found
+    return pages.row(*cells)
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=int)
-    parser.add_argument("--case")
-    parser.add_argument("--learner")
     options = parser.parse_args()
-    if options.case:
-        print(json.dumps(measure(Case(**json.loads(options.case)))))
-        return
-    if options.learner:
-        print(json.dumps(measure_learner(LearnerCase(**json.loads(options.learner)))))
-        return
-    lines = [
+    page = pages.Page(
+        "large_n",
         "# Learning from many samples",
         "",
         f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto".',
@@ -300,19 +279,17 @@ def main() -> None:
         "row learns from a sample, and its seconds include one evaluation over all 65 000",
         "samples.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        pages.here(),
         "",
-        "| objective | N | K | classes | pairs, millions | gradients | time / evaluation "
-        "| evaluation / bare | evaluation / products | seconds | peak, MB | gap |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    print("\n".join(lines), flush=True)
+        *pages.header(
+            "objective | N | K | classes | pairs, millions | gradients | time / evaluation "
+            "| evaluation / bare | evaluation / products | seconds | peak, MB | gap"
+        ),
+    )
     for case in CASES:
         if options.only in (None, case.n_samples):
-            lines.append(row(case, in_process("--case", case)))
-            print(lines[-1], flush=True)
-    learner_lines = [
+            page.add(row(case, pages.in_a_process(measure, case)))
+    page.add(
         "",
         "## Through the learner",
         "",
@@ -322,23 +299,20 @@ def main() -> None:
         "*solved*: how many samples the certified problem has. *seconds* are those of `fit`,",
         "one evaluation of the objective of all samples included.",
         "",
-        "| learner | N | K | classes | solved | seconds | CPU seconds | peak, MB | gap "
-        "| objective of all | accuracy without | accuracy |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    print("\n".join(learner_lines), flush=True)
-    lines += learner_lines
+        *pages.header(
+            "learner | N | K | classes | solved | seconds | CPU seconds | peak, MB | gap "
+            "| objective of all | accuracy without | accuracy"
+        ),
+    )
     n_worse = 0
     for learner_case in LEARNER_CASES:
         if options.only in (None, learner_case.n_samples):
-            found = in_process("--learner", learner_case)
+            found = pages.in_a_process(measure_learner, learner_case)
             n_worse += found["learned"] < found["plain"]
-            lines.append(learner_row(learner_case, found))
-            print(lines[-1], flush=True)
-    lines += ["", f"In {n_worse} of the rows the learned metric classifies worse than no learning."]
-    print(lines[-1])
+            page.add(learner_row(learner_case, found))
+    page.add("", f"In {n_worse} of the rows the learned metric classifies worse than no learning.")
     if options.only is None:
-        write_text(OUT, "\n".join(lines) + "\n")
+        page.write()
 
 
 if __name__ == "__main__":

@@ -6,17 +6,16 @@ the tables and writes ``figures/learner_defaults.md``.
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import sklearn
+from pages import Page, header, here
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
@@ -29,7 +28,6 @@ from gdaopt.estimators.cross_validated import auto_path, path_results
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
 LEARNERS: dict[str, Any] = {
@@ -60,7 +58,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "MCML, a third of the samples": {"max_samples": 1 / 3},
 }
 KINDS = [(name, share) for name in ("mcml", "glr") for share in SHARES]
-OUT = Path(__file__).parent.parent / "figures" / "learner_defaults.md"
 
 
 Halves = tuple[FloatArray, npt.NDArray[Any], FloatArray, npt.NDArray[Any]]
@@ -110,8 +107,7 @@ def objectives() -> Iterator[str]:
     yield "## Objectives, and the smallest eigenvalue allowed"
     yield ""
     heads = " | ".join(f"{name.upper()}, {share:g}" for name, share in KINDS)
-    yield f"| data | no learning | {heads} |"
-    yield f"|---|--:|{'--:|' * len(KINDS)}"
+    yield from header(f"data | no learning | {heads}")
     for data, halves in problems():
         rows = [[error(*half), *(learned_error(half, *kind) for kind in KINDS)] for half in halves]
         yield f"| {data} | {' | '.join(f'{mean:.1f}' for mean in np.mean(rows, axis=0))} |"
@@ -138,8 +134,9 @@ def scales() -> Iterator[str]:
     columns = [f"{name}, {scale}" for name in LEARNERS for scale in ("raw", "standardised")]
     yield "## Scale"
     yield ""
-    yield f"| data | no learning, raw | no learning, standardised | {' | '.join(columns)} |"
-    yield f"|---|--:|--:|{'--:|' * len(columns)}"
+    yield from header(
+        f"data | no learning, raw | no learning, standardised | {' | '.join(columns)}"
+    )
     for name in DATA:
         X, y = load(name).features, load(name).labels
         rows = []
@@ -166,8 +163,7 @@ def pairs() -> Iterator[str]:
     """Yield the table of samples and pairs."""
     yield "## Samples and pairs where most features are noise"
     yield ""
-    yield f"| learn from | {' | '.join(f'{name}, % | s' for name in NOISY)} |"
-    yield f"|---|{'--:|--:|' * len(NOISY)}"
+    yield from header(f"learn from | {' | '.join(f'{name}, % | s' for name in NOISY)}")
     cells: dict[str, list[str]] = {name: [] for name in ("no learning", *CHOICES)}
     for data in NOISY:
         X, y, queries, answers = synthetic(data)
@@ -194,8 +190,9 @@ def paths() -> Iterator[str]:
     """Yield the table of what paths cost."""
     yield "## Paths of 10 trace bounds"
     yield ""
-    yield "| data | set | one fit, s | path, in fits | path without starts, in fits |"
-    yield "|---|---|--:|--:|--:|"
+    yield from header(
+        "data | set | one fit, s | path, in fits | path without starts, in fits", words=2
+    )
     for name in ("wine", "breast_cancer"):
         X, y = load(name).features, load(name).labels
         classes, codes = np.unique(y, return_inverse=True)
@@ -224,7 +221,8 @@ def main() -> None:
         + (f" and {redundant} combinations of them" if redundant else "")
         for name, (count, size, informative, redundant, _) in SYNTHETIC.items()
     )
-    lines = [
+    page = Page(
+        "learner_defaults",
         "# What the defaults of the learners are chosen by",
         "",
         fill(
@@ -240,15 +238,13 @@ def main() -> None:
             100,
         ),
         "",
-        f"Python {platform.python_version()}, gdaopt {gda.__version__}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}, {platform.machine()}.",
+        here(f"scikit-learn {sklearn.__version__}"),
         "",
-    ]
+    )
     for table in (objectives(), scales(), pairs(), paths()):
         for line in table:
-            print(line, flush=True)
-            lines.append(line)
-    write_text(OUT, "\n".join(lines) + "\n")
+            page.add(line)
+    page.write()
 
 
 if __name__ == "__main__":

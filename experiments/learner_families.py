@@ -41,6 +41,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pages import Page, header
 from scipy.stats import sem
 from sklearn.datasets import make_circles, make_classification, make_gaussian_quantiles, make_moons
 from sklearn.model_selection import StratifiedKFold
@@ -49,7 +50,6 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.estimators.cross_validated import auto_path, path_results
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)
@@ -83,7 +83,6 @@ learning if it is near, and else the best.
 LEARNER = (BOUNDS[0], SHARES[:1], "shares", "own", 1.0, "none")
 """What `MetricLearnerCV` has: the choice of a first run, see the table."""
 NAMES = ("bounds", "shares", "score", "bar", "multiple", "toward")
-OUT = Path(__file__).parent.parent / "figures" / "learner_families.md"
 
 Samples = tuple[FloatArray, Any]
 Family = Callable[[int, Any], Samples]
@@ -324,14 +323,9 @@ def by_rule(scores: FloatArray, places: Any, bar: str, multiple: float, toward: 
 class Measured:
     """What the rounds have found, as arrays; no learning is the first choice.
 
-    Attributes
-    ----------
-    gains : ndarray of shape (families, seeds, choices)
-        Of the test samples.
-    scores : dict of ndarray of shape (rows, folds, choices)
-        By "accuracy" and "shares".
-    seconds : ndarray of shape (choices,)
-        The mean over the rows of what all folds take.
+    `gains` on the test samples have the shape (families, seeds, choices), `scores` on folds, by
+    "accuracy" and "shares", (rows, folds, choices). `seconds` of the choices are the mean over the
+    rows of what all folds take.
     """
 
     def __init__(self, parts: list[tuple[list[dict[str, Any]], slice | list[int]]]) -> None:
@@ -422,8 +416,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield ""
     yield "Mean gain over the families in points, and on how many it is below no learning."
     yield ""
-    yield f"| objective, ρ K/C | {' | '.join(f'{factor:.3g} C' for factor in FACTORS)} |"
-    yield f"|---|{'--:|' * len(FACTORS)}"
+    yield from header(f"objective, ρ K/C | {' | '.join(f'{factor:.3g} C' for factor in FACTORS)}")
     singles = np.moveaxis(np.concatenate([first.gains, nca], axis=2), 2, 0)
     place, table = chosen(singles, 1)
     cells = [f"{gain:.2f} ({below})" for gain, below in zip(table.gain, table.below, strict=True)]
@@ -471,8 +464,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "MCML with 1.14 C, NCA with 3 C, the best of all choices in hindsight, and the search of"
     yield "`MetricLearnerCV` in the first round."
     yield ""
-    yield "| family | no learning | MCML | NCA | best in hindsight | search |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield from header("family | no learning | MCML | NCA | best in hindsight | search")
     kept = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
     places = np.array([-1, *(list(range(5)) * len(OBJECTIVES))])
     search = first.searched([0, *kept], places, LEARNER[2:])
@@ -496,8 +488,7 @@ def _alike(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 def grid(table: pd.DataFrame, names: Sequence[str], cost: str) -> Iterator[str]:
     """Yield the lines of a table of choices."""
-    yield f"| {' | '.join(names)} | gain | families below | {cost} |"
-    yield f"|{'---|' * len(names)}--:|--:|--:|"
+    yield from header(f"{' | '.join(names)} | gain | families below | {cost}", len(names))
     for _, row in table.iterrows():
         shown = [
             f"{row[name]:.3g}" if isinstance(row[name], float) else f"{row[name]}" for name in names
@@ -512,9 +503,7 @@ def main() -> None:
     kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
     parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
     warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
-    text = "\n".join(lines_of(rows_of(parser.parse_args().out))) + "\n"
-    print(text)
-    write_text(OUT, text)
+    Page("learner_families", *lines_of(rows_of(parser.parse_args().out))).write()
 
 
 if __name__ == "__main__":

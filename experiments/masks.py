@@ -6,27 +6,21 @@ writes ``figures/masks.md``. Each case runs in a process of its own.
 
 from __future__ import annotations
 
-import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
+from pages import Page, header, here, in_a_process
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 
-OUT = Path(__file__).parent.parent / "figures" / "masks.md"
 SIDE = 8  # pixels of a digit
 SEEDS, FOLDS, NEIGHBORS = (0, 1), 2, 5
 N_SAMPLES, N_FEATURES = 62, 2000
@@ -120,16 +114,6 @@ def wide(name: str) -> Figures:
 
 # --- the tables ----------------------------------------------------------------------------------
 
-CASES: dict[str, Callable[[str], Figures]] = {"digits": digits, "wide": wide}
-
-
-def in_a_process(case: str, name: str) -> Figures:
-    """Return the figures of a case from a fresh process."""
-    command = [sys.executable, __file__, "--case", case, name]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    figures: Figures = json.loads(output)
-    return figures
-
 
 def digits_table() -> Iterator[str]:
     """Yield the lines of the first table."""
@@ -140,13 +124,12 @@ def digits_table() -> Iterator[str]:
     yield f"training samples; {len(SEEDS)} × {FOLDS} stratified folds (seeds 0 and 1). Fit:"
     yield "median CPU seconds, one thread. Error of 5 nearest neighbours, objective, edges: means."
     yield ""
-    yield (
-        "| edges allowed | pairs | fit, s | 5-NN error, % | log Q | edges learned | side by side "
-        "| largest gap |"
+    yield from header(
+        "edges allowed | pairs | fit, s | 5-NN error, % | log Q | edges learned | side by side "
+        "| largest gap"
     )
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for name, n in zip(LEARNERS, (n_pairs, len(grid(SIDE)), 0), strict=True):
-        found = in_a_process("digits", name)
+        found = in_a_process(digits, name)
         yield (
             f"| {name} | {n} | {found['seconds']:.3g} | {found['error']:.2f} "
             f"| {np.log(found['objective']):.4f} | {found['edges']:.0f} "
@@ -166,10 +149,11 @@ def wide_table() -> Iterator[str]:
     yield f"apart in 50 features; {4 * N_FEATURES} random pairs. CPU: median of {REPEATS} runs,"
     yield "one thread. Memory: how much more the process holds at its peak than before the first."
     yield ""
-    yield "| edges allowed | CPU, s | memory, MB | rounds | objective | edges learned | gap |"
-    yield "|---|--:|--:|--:|--:|--:|--:|"
+    yield from header(
+        "edges allowed | CPU, s | memory, MB | rounds | objective | edges learned | gap"
+    )
     for name in MASKS:
-        found = in_a_process("wide", name)
+        found = in_a_process(wide, name)
         yield (
             f"| {name} | {found['seconds']:.3g} | {found['memory'] / 1e6:.0f} "
             f"| {found['rounds']:.0f} | {found['objective']:.6g} | {found['edges']:.0f} "
@@ -179,23 +163,11 @@ def wide_table() -> Iterator[str]:
 
 def main() -> None:
     """Measure, print, write."""
-    head = [
-        "# Masks of edges",
-        "",
-        "Written by `python experiments/masks.py`. "
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
-        "",
-    ]
-    lines = []
-    for line in (*head, *digits_table(), "", *wide_table()):
-        lines.append(line)
-        print(line, flush=True)
-    write_text(OUT, "\n".join(lines) + "\n")
+    page = Page("masks", "# Masks of edges", "")
+    page.add(f"Written by `python experiments/masks.py`. {here()}", "", *digits_table())
+    page.add("", *wide_table())
+    page.write()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--case"]:
-        print(json.dumps(CASES[sys.argv[2]](sys.argv[3])))
-    else:
-        main()
+    main()

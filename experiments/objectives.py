@@ -8,22 +8,19 @@ of its own, with one thread.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from pages import FIGURES, Page, header, here, in_a_process, row
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
@@ -31,10 +28,9 @@ from gdaopt.objectives import Objective
 from gdaopt.plotting.style import COLOURS, GREY, MARKERS
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.studies.task_workers import ONE_THREAD
-from gdaopt.support.files import write_text
+from gdaopt.support.processes import WorkerEndedError
 from gdaopt.support.validation import FloatArray
 
-FIGURES = Path(__file__).parent.parent / "figures"
 TOLERANCE, LIMIT = 1e-6, 20.0  # relative gap; seconds of a run
 SHARE = 1e-3  # ρ as a share of C/K
 WIDE = ("K = 500", "K = 2000")
@@ -124,17 +120,15 @@ def run(name: str, data: str, method: str) -> Run:
     return Run(time.process_time() - start, result.relative_gap, result.status, result.message)
 
 
-def in_a_process(name: str, data: str, method: str) -> Run:
+def in_time(name: str, data: str, method: str) -> Run:
     """Return a run in a fresh process."""
-    command = [sys.executable, __file__, "--run", name, data, method]
-    environment = {**os.environ, **ONE_THREAD}
     try:
-        output = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment, timeout=10 * LIMIT
-        ).stdout
-    except subprocess.TimeoutExpired:
+        found: Run = in_a_process(run, name, data, method, limit=10 * LIMIT)
+    except WorkerEndedError as error:
+        if not error.is_late:
+            raise
         return Run(10 * LIMIT, None, "time_limit")
-    return Run(**json.loads(output))
+    return found
 
 
 Runs = Mapping[tuple[str, str, str], Run]
@@ -154,9 +148,8 @@ def tables(runs: Runs) -> Iterator[str]:
         yield f"## {data}: {len(X)} samples, {X.shape[1]} features, {y.max() + 1} classes"
         yield ""
         wide = data in WIDE
-        more = " published | times faster |" if wide else ""
-        yield f"| objective | {' | '.join(METHODS)} |{more}"
-        yield f"|---|{'--:|' * (len(METHODS) + 2 * wide)}"
+        more = " | published | times faster" if wide else ""
+        yield from header(f"objective | {' | '.join(METHODS)}{more}")
         for name in dict.fromkeys(name for name, _, _ in runs):
             cells = [str(runs[name, data, method]) for method in METHODS]
             if wide:
@@ -164,7 +157,7 @@ def tables(runs: Runs) -> Iterator[str]:
                 ratio = times_faster(runs, name, data, PUBLISHED)
                 cells += ["" if published is None else f"{published:g}"]
                 cells += ["" if ratio is None else f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}"]
-            yield f"| {' | '.join([name, *cells])} |"
+            yield row(name, *cells)
         yield ""
 
 
@@ -230,14 +223,16 @@ def main() -> None:
     parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=list(OBJECTIVES))
     parser.add_argument("--datasets", nargs="+", choices=DATA, default=list(DATA))
     options = parser.parse_args()
+    os.environ.update(ONE_THREAD)  # of the processes
     runs = {}
     for name in options.objectives:
         for data in options.datasets:
             for method in METHODS:
-                runs[name, data, method] = one = in_a_process(name, data, method)
+                runs[name, data, method] = one = in_time(name, data, method)
                 print(name, data, method, asdict(one), flush=True)
     certified = [found for (_, _, method), found in runs.items() if method == "certified"]
-    head = [
+    page = Page(
+        "objectives",
         "# Objectives and methods",
         "",
         f"CPU seconds, one thread, to a certified relative gap of {TOLERANCE:g} over graph",
@@ -249,30 +244,20 @@ def main() -> None:
         "the authors of the paper at this size (their machine, their best method, no certificate).",
         "Written by `python experiments/objectives.py`.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        here(),
         "",
-    ]
-    reached = sum(found.is_certified for found in certified)
-    text = "\n".join(
-        [
-            *head,
-            *tables(runs),
-            f"`certified` reaches the gap in {reached} of {len(certified)} runs.",
-            *verdicts(runs),
-        ]
+        *tables(runs),
     )
-    print(text)
+    reached = sum(found.is_certified for found in certified)
+    page.add(f"`certified` reaches the gap in {reached} of {len(certified)} runs.")
+    page.add(*verdicts(runs))
     if len(runs) < len(OBJECTIVES) * len(DATA) * len(METHODS):
         print("\nNot all of them: nothing is written.", file=sys.stderr)
         return
-    write_text(FIGURES / "objectives.md", f"{text}\n")
+    page.write()
     mpl.use("agg")
     picture(runs).savefig(FIGURES / "objectives.png", dpi=150)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--run"]:
-        print(json.dumps(asdict(run(*sys.argv[2:]))))
-    else:
-        main()
+    main()

@@ -25,18 +25,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from pages import FIGURES, Page, header
 from scipy.stats import sem
-from signed import FIGURES, Row, Rows, data_sets
+from signed import Row, Rows, data_sets
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from gdaopt.support.files import write_atomically, write_text
+from gdaopt.support.files import write_atomically
 from gdaopt.support.validation import FloatArray
 from learners import rows
 
-ROWS, TABLE, PICTURE = (FIGURES / f"others_data.{kind}" for kind in ("jsonl", "md", "png"))
+ROWS, PICTURE = (FIGURES / f"others_data.{kind}" for kind in ("jsonl", "png"))
 SETS = ("australian", "breast-cancer", "diabetes", "heart", "monk1", "sonar", "WDBC", "fourclass")
 APART = ("fourclass",)  # its published numbers are of features that were not standardised
 DIVISIONS, TRAINING, NEIGHBORS = 10, 0.6, 3
@@ -103,8 +104,7 @@ def lines_of(found: list[Row]) -> list[str]:
         f"seconds of the slowest set. {platform.machine()}, one thread. madelon, colon-cancer and "
         "leukemia, of 500 features and more, are left out.",
         "",
-        f"| learner | {' | '.join(lists.columns)} | mean | rank | {NONE} | {NCA} | s |",
-        f"|---|{'--:|' * (len(lists.columns) + 5)}",
+        *header(f"learner | {' | '.join(lists.columns)} | mean | rank | {NONE} | {NCA} | s"),
     ]
     from_none, from_nca = (differences(lists[counted], other) for other in (NONE, NCA))
     exceptions = []
@@ -133,8 +133,7 @@ def lines_of(found: list[Row]) -> list[str]:
             "",
             "Published by others, with their divisions and their scaling (± standard deviations):",
             "",
-            f"| system | {' | '.join(kept.index)} | mean |",
-            f"|---|{'--:|' * (len(kept) + 1)}",
+            *header(f"system | {' | '.join(kept.index)} | mean"),
         ]
         for system in kept.columns:
             values = [float(str(cell).split("±")[0]) for cell in kept[system]]
@@ -169,9 +168,7 @@ def main() -> None:
     found = kept.of("accuracy")
     if len(found) < len(SETS) * len(LEARNERS):
         raise SystemExit("Not all data sets are there: no table is written.")
-    text = "\n".join(lines_of(found)) + "\n"
-    print(text)
-    write_text(TABLE, text)
+    Page("others_data", *lines_of(found)).write()
     drawn = draw(found)
     write_atomically(PICTURE, lambda file: drawn.savefig(file, dpi=100))
 

@@ -9,23 +9,19 @@ installed.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pages
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import eigsh
@@ -33,11 +29,9 @@ from sklearn.covariance import GraphicalLasso
 
 import gdaopt as gda
 from gdaopt.estimators import LaplacianGraphicalModel
-from gdaopt.support.files import write_text
-from gdaopt.support.processes import peak_memory
+from gdaopt.support.processes import WorkerEndedError, peak_memory
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "precision.md"
 LIMIT = 120.0  # seconds that others get
 
 
@@ -100,6 +94,14 @@ class Case:
 # --- who finds the graph --------------------------------------------------------------------------
 
 
+def found(
+    start: float, metric: FloatArray, steps: int | None = None, gap: float | None = None
+) -> dict[str, Any]:
+    """Return what is kept of a call that began at a time."""
+    seconds = time.perf_counter() - start
+    return {"metric": metric, "seconds": seconds, "steps": steps, "gap": gap}
+
+
 def newton(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     """Return maximum likelihood by projected Newton steps, to a relative gap of 1e-6."""
     log_det = gda.LogDet(X.T @ X / len(X))
@@ -107,28 +109,15 @@ def newton(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     feasible_set = gda.GraphMetrics(2 * log_det.auto_trace_bound(), min_eigenvalue=0.0)
     problem = gda.MetricProblem(log_det, feasible_set)
     result = gda.solve(problem, "projected-newton", trace_every=0)
-    seconds = time.perf_counter() - start
-    return {
-        "metric": result.metric,
-        "seconds": seconds,
-        "steps": result.iterations,
-        "gap": result.relative_gap,
-    }
+    return found(start, result.metric, result.iterations, result.relative_gap)
 
 
 def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
     """Return `LaplacianGraphicalModel`: the fit with its covariance matrix."""
     model = LaplacianGraphicalModel(case.alpha, assume_centered=True)
     start = time.perf_counter()
-    model.fit(X)
-    seconds = time.perf_counter() - start
-    result = model.result_
-    return {
-        "metric": model.precision_,
-        "seconds": seconds,
-        "steps": result.iterations,
-        "gap": result.relative_gap,
-    }
+    result = model.fit(X).result_
+    return found(start, model.precision_, result.iterations, result.relative_gap)
 
 
 def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -137,12 +126,7 @@ def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GraphicalLasso(case.alpha, assume_centered=True).fit(X)
-    return {
-        "metric": model.precision_,
-        "seconds": time.perf_counter() - start,
-        "steps": model.n_iter_,
-        "gap": None,
-    }
+    return found(start, model.precision_, model.n_iter_)
 
 
 def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -152,13 +136,8 @@ def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
     covariance = X.T @ X / len(X)
     size = len(covariance)
     start = time.perf_counter()
-    found = block_SGL(covariance, case.alpha, np.eye(size), tol=1e-6, rtol=1e-5)
-    return {
-        "metric": found["Theta"],
-        "seconds": time.perf_counter() - start,
-        "steps": None,
-        "gap": None,
-    }
+    answer = block_SGL(covariance, case.alpha, np.eye(size), tol=1e-6, rtol=1e-5)
+    return found(start, answer["Theta"])
 
 
 def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
@@ -169,12 +148,7 @@ def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     )
     start = time.perf_counter()
     result = gda.solve(problem, "sdp", solver="CLARABEL", time_limit=LIMIT, trace_every=0)
-    return {
-        "metric": result.metric,
-        "seconds": time.perf_counter() - start,
-        "steps": None,
-        "gap": result.relative_gap,
-    }
+    return found(start, result.metric, gap=result.relative_gap)
 
 
 WHO: dict[str, Callable[[FloatArray, Case], dict[str, Any]]] = {
@@ -191,7 +165,7 @@ LARGEST = {"GraphicalLasso": 500, "GGLasso": 1000, "CLARABEL": 50}
 def cases(largest: int) -> list[Case]:
     """Return all cases up to a number of features."""
     sizes = [size for size in (50, 100, 200, 500, 1000) if size <= largest]
-    found = [
+    listed = [
         Case(graph, size, times_k, who)
         for graph in ("tree", "grid")
         for size in sizes
@@ -202,24 +176,24 @@ def cases(largest: int) -> list[Case]:
         and (who != "GGLasso" or find_spec("gglasso") is not None)
     ]
     # A tree falls into small blocks, a grid of that size has one block of nearly all features.
-    return found + [Case("tree", 5000, 1.0, "LaplacianGraphicalModel")] * (largest >= 5000)
+    return listed + [Case("tree", 5000, 1.0, "LaplacianGraphicalModel")] * (largest >= 5000)
 
 
 # --- measuring ------------------------------------------------------------------------------------
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Return the figures of a case: the child of `in_a_process`."""
+    """Return the figures of a case."""
     X, graph = case.data()
     size = case.n_features
     WHO[case.who](X[:, :20].copy(), Case("tree", 20, case.times_k, case.who))  # loads all libraries
-    found = WHO[case.who](X, case)
-    metric = found.pop("metric")
+    kept = WHO[case.who](X, case)
+    metric = kept.pop("metric")
     edges = np.triu(np.abs(metric) > 1e-8, 1)
     truth = np.triu(graph.toarray() > 0, 1)
     right = int((edges & truth).sum())
     return {
-        **found,
+        **kept,
         "edges": int(edges.sum()),
         "score": 2 * right / (int(edges.sum()) + int(truth.sum())),
         "peak": peak_memory(),
@@ -238,17 +212,15 @@ def cholesky_seconds(size: int) -> float:
     return median(seconds)
 
 
-def in_a_process(case: Case) -> dict[str, Any] | None:
+def in_time(case: Case) -> dict[str, Any] | None:
     """Return the figures of a case from a fresh process; None where it takes too long."""
-    command = [sys.executable, __file__, "--case", json.dumps(asdict(case))]
     limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
     try:
-        output = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=limit
-        ).stdout
-    except subprocess.TimeoutExpired:
+        figures: dict[str, Any] = pages.in_a_process(measure, case, limit=limit)
+    except WorkerEndedError as error:
+        if not error.is_late:
+            raise
         return None
-    figures: dict[str, Any] = json.loads(output.splitlines()[-1])
     return figures
 
 
@@ -257,7 +229,7 @@ def row(case: Case, figures: dict[str, Any] | None) -> str:
     who = f"{case.who}, α = {case.alpha:.2g}" if case.who in PENALISED else case.who
     cells = [case.graph, f"{case.n_features}", f"{case.n_samples}", who]
     if figures is None:
-        return f"| {' | '.join([*cells, f'over {2 * LIMIT:g}', *[''] * 6])} |"
+        return pages.row(*cells, f"over {2 * LIMIT:g}", *[""] * 6)
     gap, steps = figures["gap"], figures["steps"]
     cells += [
         f"{figures['seconds']:.3g}",
@@ -268,7 +240,7 @@ def row(case: Case, figures: dict[str, Any] | None) -> str:
         f"{figures['score']:.2f}",
         f"{figures['peak'] / 1e6:.0f}",
     ]
-    return f"| {' | '.join(cells)} |"
+    return pages.row(*cells)
 
 
 def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
@@ -287,12 +259,13 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
     axes[0].set_ylabel("seconds")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
-    figure.savefig(OUT.with_suffix(".png"), dpi=150)
+    figure.savefig(pages.FIGURES / "precision.png", dpi=150)
 
 
 def main(largest: int) -> None:
     """Measure, print, write."""
-    lines = [
+    page = pages.Page(
+        "precision",
         "# Precision matrices that are graph metrics",
         "",
         "`python experiments/precision.py`",
@@ -308,29 +281,23 @@ def main(largest: int) -> None:
         "GGLasso's authors publish minima of 3.6, 9.8 and 6.2 s by blocks at K = 1000, 2000 and",
         "4000: for partial correlations of both signs, on data and a machine of their own.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        pages.here(),
         "",
         "| graph | K | n | who | seconds | × Cholesky | steps | relative gap | edges | F "
         "| peak, MB |",
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    print("\n".join(lines))
+    )
     measured = []
     for case in cases(largest):
-        figures = in_a_process(case)
-        lines.append(row(case, figures))
-        print(lines[-1], flush=True)
+        figures = in_time(case)
+        page.add(row(case, figures))
         if figures is not None:
             measured.append((case, figures))
-    write_text(OUT, "\n".join(lines) + "\n")
+    page.write()
     picture(measured)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--case"]:
-        print(json.dumps(measure(Case(**json.loads(sys.argv[2])))))
-    else:
-        parser = argparse.ArgumentParser(description=__doc__)
-        parser.add_argument("--largest", type=int, default=5000, help="most features")
-        main(parser.parse_args().largest)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--largest", type=int, default=5000, help="most features")
+    main(parser.parse_args().largest)

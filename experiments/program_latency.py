@@ -6,19 +6,17 @@ the tables and writes ``figures/program_latency.md``.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+from pages import Page, here
+from problems import aligned_metric
 
 import gdaopt as gda
-from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
@@ -27,13 +25,11 @@ from gdaopt.programs import (
     ProgramOptions,
     ProgramSolution,
 )
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
 SIZES = {4: 200, 13: 200, 60: 100, 500: 30}  # K: instances
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
 REBUILDS = 15
-OUT = Path(__file__).parent.parent / "figures" / "program_latency.md"
 
 Instance = tuple[FloatArray, DiagonalPolytope | ColumnPolytope]
 
@@ -70,9 +66,7 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
     rng = np.random.default_rng(size)
     found: list[Instance] = []
     for _ in range(count):
-        weights = np.triu(rng.random((size, size)) / size, 1)
-        metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
-        alignment = align(metric, min_eigenvalue=0.0)
+        metric, alignment = aligned_metric(rng, size, 0.0)
         polytope: DiagonalPolytope | ColumnPolytope
         if block == "diagonal":
             polytope = DiagonalPolytope.at(metric, alignment.left_ends, 1.5 * np.trace(metric))
@@ -147,7 +141,7 @@ def milliseconds(seconds: list[float]) -> str:
     return f"{1e3 * median(seconds):.3f}" if seconds else ""
 
 
-def report(measured: dict[tuple[str, int, str], Times]) -> str:
+def report(measured: dict[tuple[str, int, str], Times]) -> list[str]:
     """Return the tables, and the ratios of most interest."""
     lines = [
         "# Latency of the programs",
@@ -156,7 +150,7 @@ def report(measured: dict[tuple[str, int, str], Times]) -> str:
         "parts, around the solver and in it. *bare*: `Problem.solve` on the same DPP problem with",
         "the same parameter values, interleaved with ours. *rebuild*: a new problem for each call.",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        here(),
         "",
         "| program | K | solver | re-solve | build | solve | bare | re-solve / bare | rebuild "
         "| re-solve / rebuild |",
@@ -181,7 +175,7 @@ def report(measured: dict[tuple[str, int, str], Times]) -> str:
     for block in ("diagonal", "column"):
         highs, closed = (median(measured[block, 13, name].ours) for name in ("HIGHS", "analytic"))
         lines.append(f"* HiGHS / analytic, {block} at K = 13: {highs / closed:.2f}")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main() -> None:
@@ -194,9 +188,7 @@ def main() -> None:
         for solver in ("analytic", *SOLVERS)
         if solver in usable | {"analytic"}
     }
-    text = report(measured)
-    print(text)
-    write_text(OUT, text)
+    Page("program_latency", *report(measured)).write()
 
 
 if __name__ == "__main__":

@@ -6,21 +6,18 @@ and writes ``figures/raw_log_det.md``. The data of pb300 is downloaded on first 
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from pages import Page, here, row
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.sets import FeasibleSet
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "raw_log_det.md"
 DATA = ("wine", "pb300", "breast_cancer")
 TRACE_BOUNDS = (1e2, 1e4, 1e6, 1e9)
 MIN_EIGENVALUES = (0.0, 1e-6)
@@ -62,7 +59,8 @@ def cells(problem: gda.MetricProblem) -> tuple[str, ...]:
 
 def main() -> None:
     """Measure, print, write."""
-    lines = [
+    page = Page(
+        "raw_log_det",
         "# The certified solver on the maximum likelihood of raw features",
         "",
         "`gda.solve(problem, 'certified')` of `gda.LogDet(S)`, S the covariance matrix of the",
@@ -70,23 +68,20 @@ def main() -> None:
         f"deviation of a feature over the smallest. Seconds: of the processor; limit: "
         f"{MOST_SECONDS:g} s.",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, "
-        f"gdaopt {gda.__version__}.",
+        here(),
         "",
         "| data | K | spread | set | C | ρ | objective | relative gap | seconds | rounds | end |",
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|---|",
-    ]
-    print("\n".join(lines))
+    )
     for name, kind in product(DATA, SETS):
         S = covariance(name)
         deviations = np.sqrt(np.diagonal(S))
         spread = f"{deviations.max() / deviations.min():.1e}"
         for bound, rho in product(TRACE_BOUNDS, MIN_EIGENVALUES):
             problem = gda.MetricProblem(gda.LogDet(S), SETS[kind](bound, rho, len(S)))
-            row = (name, str(len(S)), spread, kind, f"{bound:g}", f"{rho:g}", *cells(problem))
-            lines.append(f"| {' | '.join(row)} |")
-            print(lines[-1], flush=True)
-    write_text(OUT, "\n".join(lines) + "\n")
+            about = (name, len(S), spread, kind, f"{bound:g}", f"{rho:g}")
+            page.add(row(*about, *cells(problem)))
+    page.write()
 
 
 if __name__ == "__main__":

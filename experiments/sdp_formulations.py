@@ -8,26 +8,22 @@ turn and then backwards.
 from __future__ import annotations
 
 import math
-import platform
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from statistics import median
 from textwrap import fill
 
 import cvxpy as cp
 import numpy as np
+from pages import Page, all_versions, header, row
 from problems import CASES, RHO, Case, problem_of
 
 import gdaopt as gda
-from gdaopt.studies.versions import versions
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
-OUT = Path(__file__).parent.parent / "figures" / "sdp_formulations.md"
 GAP = 1e-6
 ACCURACIES = (1e-8, 1e-10, 1e-12)  # CLARABEL's default is the first
 REPEATS = 3
@@ -215,7 +211,8 @@ def main() -> None:
         found[case.name] = measure(case)
         print(case.name, found[case.name], flush=True)
     accuracies = ", ".join(f"{accuracy:g}" for accuracy in ACCURACIES)
-    lines = [
+    page = Page(
+        "sdp_formulations",
         "# The semidefinite program, formulated",
         "",
         fill(
@@ -228,26 +225,22 @@ def main() -> None:
             100,
         ),
         "",
-        f"{platform.machine()}, {', '.join(f'{name} {v}' for name, v in versions().items())}.",
+        all_versions(),
         "",
-        f"| formulation | {' | '.join(found)} |",
-        f"|---|{'--:|' * len(found)}",
-    ]
+        *header(f"formulation | {' | '.join(found)}"),
+    )
     for name in (*FORMULATIONS, OURS):
         cells = [
             f"{best[name][0]:.3g} ({best[name][1]:.0e})" if name in best else ""
             for best in found.values()
         ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        page.add(row(name, *cells))
     ratios = []
     for best in found.values():
         others = [seconds for name, (seconds, gap) in best.items() if name != OURS and gap <= GAP]
         ratios.append(best[OURS][0] / min(others))
-    lines += [
-        f"| ours / fastest other | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |",
-    ]
-    print("\n".join(lines))
-    write_text(OUT, "\n".join(lines) + "\n")
+    page.add(row("ours / fastest other", *(f"{ratio:.2f}" for ratio in ratios)))
+    page.write()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from pages import FIGURES, Page, header, here
 from problems import CASES
 from scipy.io import loadmat
 from sklearn.exceptions import ConvergenceWarning
@@ -42,8 +42,7 @@ from gdaopt.support.validation import FloatArray
 from learners.data import DATA, folds
 from learners.scores import standard_error, wrong_shares
 
-FIGURES = Path(__file__).parent.parent / "figures"
-ROWS, TABLE, PICTURE = (FIGURES / f"signed.{kind}" for kind in ("jsonl", "md", "png"))
+ROWS, PICTURE = (FIGURES / f"signed.{kind}" for kind in ("jsonl", "png"))
 OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
 RHO = 1e-6
 MOST_SAMPLES = 1000  # of a whole data set
@@ -312,8 +311,9 @@ def colour_lines(rows: list[Row]) -> list[str]:
         f"Of {len(rows)} problems {len(proven)} are proven to 1e-6, {len(at_root)} of them by the "
         "hull alone.",
         "",
-        "| colours, of proven problems | above the best ones: median, % | most, % | the best |",
-        "|---|--:|--:|--:|",
+        *header(
+            "colours, of proven problems | above the best ones: median, % | most, % | the best"
+        ),
     ]
     for column, words in COLORED.items():
         above = known(proven, column)
@@ -324,7 +324,7 @@ def colour_lines(rows: list[Row]) -> list[str]:
     if published.exists():
         theirs = pd.read_csv(published)
         lines += ["", "Seconds published for four samples (on their machine) beside ours:", ""]
-        lines += ["| data | objective | SGML, published | balanced, ours |", "|---|---|--:|--:|"]
+        lines += header("data | objective | SGML, published | balanced, ours", words=2)
         for line in theirs.to_dict("records"):
             name = {"madelon": FEW[15], "colon-cancer": FEW[16]}[line["data"]]
             wanted = (name, line["objective"])
@@ -344,8 +344,7 @@ def error_lines(rows: list[Row]) -> list[str]:
         f"its colours from the labels of two classes. A fit took {longest(rows)} at most; so many",
         "were cut as the brackets say.",
         "",
-        f"| data | {' | '.join(LEARNED)} |",
-        f"|---|{'--:|' * len(LEARNED)}",
+        *header(f"data | {' | '.join(LEARNED)}"),
     ]
     for row in rows:
         cells = [row["data"]]
@@ -365,9 +364,11 @@ def second_lines(rows: list[Row]) -> list[str]:
         "`certified` over graph and over SDD metrics, in turn: processor seconds, medians of",
         f"{REPEATS} runs. Halves, and GLR over them, are as in `figures/certified_vs_conic.md`.",
         "",
-        "| data | objective | graph, s | rounds | atoms | SDD, s | rounds | atoms | ratio "
-        "| ratio of a round |",
-        f"|---|---|{'--:|' * 8}",
+        *header(
+            "data | objective | graph, s | rounds | atoms | SDD, s | rounds | atoms | ratio "
+            "| ratio of a round",
+            words=2,
+        ),
     ]
     for row in rows:
         cells = [row["data"], row["objective"]]
@@ -402,10 +403,9 @@ def main() -> None:
     given = parser.parse_args()
     rows = Rows(ROWS, given.again)
     measure_all(rows, given.time_limit, given.largest)
-    here = f"Python {platform.python_version()}, numpy {np.__version__}, gdaopt {gda.__version__}."
-    lines = ["# Colours of signed graphs", "", *colour_lines(rows.of("colours")), ""]
-    lines += [*error_lines(rows.of("errors")), "", *second_lines(rows.of("seconds"))]
-    write_text(TABLE, "\n".join([*lines, "", here]) + "\n")
+    page = Page("signed", "# Colours of signed graphs", "", *colour_lines(rows.of("colours")))
+    page.add("", *error_lines(rows.of("errors")), "", *second_lines(rows.of("seconds")), "", here())
+    page.write()
     draw(rows.of("colours"))
 
 

@@ -7,18 +7,17 @@ learners of thousands of features). ``… time_limits.py methods`` or ``… lear
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from pages import FIGURES, header, here
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
@@ -41,7 +40,7 @@ LEARNERS = {
 }
 LEARNER_LIMITS = (20.0, 30.0, 40.0)
 HEADING = "## Learners of many features"
-OUT = Path(__file__).parent.parent / "figures" / "time_limits.md"
+OUT = FIGURES / "time_limits.md"
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating": ("alternating", {}),
     "joint": ("joint", {}),
@@ -169,10 +168,9 @@ def report(cases: list[Case], runs: dict[tuple[str, str, float], Run | None]) ->
         f"memory. *evaluation*: the slowest of {REPEATS}, at a metric, and as a function of the",
         "weights of atoms, as `certified` and `frank-wolfe` evaluate it.",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        here(),
         "",
-        "| problem | evaluation | limit | " + " | ".join(METHODS) + " |",
-        "|---|--:|--:|" + "--:|" * len(METHODS),
+        *header("problem | evaluation | limit | " + " | ".join(METHODS)),
     ]
     for case in cases:
         for limit in LIMITS:
@@ -218,7 +216,7 @@ def learners_report(found: list[tuple[int, str, Run]]) -> str:
         "`components_`. *evaluation*: the slowest of "
         f"{REPEATS} of the objective (MCML) at an isotropic metric.",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        here(),
         "",
         "| K | learner | evaluation | " + " | ".join(f"{x:g} s" for x in LEARNER_LIMITS) + " |",
         "|--:|---|--:|" + "--:|" * len(LEARNER_LIMITS),

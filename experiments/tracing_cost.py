@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import gc
 import math
-import platform
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
 import numpy as np
+from pages import Page, header, here
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.support.files import write_text
 
 METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
     "alternating": gda.methods.Alternating,
@@ -30,7 +28,6 @@ METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
 }
 EVERY = (1, 10, 0)
 REPEATS = 21
-OUT = Path(__file__).parent.parent / "figures" / "tracing_cost.md"
 
 
 class NoTracer:
@@ -110,7 +107,7 @@ def synthetic(method: str, steps: int) -> Case:
     return Case("synthetic, K = 60", problem, method, steps)
 
 
-def report(cases: list[Case]) -> str:
+def report(cases: list[Case]) -> list[str]:
     """Return the table."""
     lines = [
         "# What tracing costs",
@@ -119,10 +116,12 @@ def report(cases: list[Case]) -> str:
         "programs. *bare*: with a tracer that does nothing. The percentages are medians of what a",
         "run takes beyond the bare one of the same repeat; *off* keeps the rows of start and end.",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}.",
+        here(),
         "",
-        "| problem | method | steps | bare, ms | every row | every tenth | off | off, µs a run |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
+        *header(
+            "problem | method | steps | bare, ms | every row | every tenth | off | off, µs a run",
+            words=2,
+        ),
     ]
     for case in cases:
         steps = gda.solve(case.problem, case.make(0)).iterations
@@ -133,8 +132,7 @@ def report(cases: list[Case]) -> str:
             f"| {1e6 * case.cost(0) * bare:.0f} |"
         )
     worst = max(case.cost(0) for case in cases)
-    lines += ["", f"* off, worst: {100 * worst:.2f} %"]
-    return "\n".join(lines) + "\n"
+    return [*lines, "", f"* off, worst: {100 * worst:.2f} %"]
 
 
 def main() -> None:
@@ -147,9 +145,7 @@ def main() -> None:
     ]
     for case in cases:
         case.measure()
-    text = report(cases)
-    print(text)
-    write_text(OUT, text)
+    Page("tracing_cost", *report(cases)).write()
 
 
 if __name__ == "__main__":

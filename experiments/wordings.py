@@ -13,21 +13,18 @@ table and writes ``figures/wordings.md``. The three optima of each program are c
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
+from pages import Page, here
+from problems import aligned_metric
 
-import gdaopt as gda
 from gdaopt.linalg.entries import all_edges
-from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.programs import (
     ColumnPolytope,
     ColumnProgram,
@@ -36,7 +33,6 @@ from gdaopt.programs import (
     JointPolytope,
     JointProgram,
 )
-from gdaopt.support.files import write_text
 from gdaopt.support.validation import FloatArray
 
 SIZES = {5: 60, 13: 60, 40: 20}  # K: instances
@@ -44,7 +40,6 @@ SOLVER = "HIGHS"
 BLOCKS = ("diagonal", "column", "joint")
 RHO = 1e-3
 AGREEMENT = 1e-5  # of the optima, relative to ‖G‖ C
-OUT = Path(__file__).parent.parent / "figures" / "wordings.md"
 
 
 @dataclass(frozen=True)
@@ -196,9 +191,7 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
     rng = np.random.default_rng(size)
     found = []
     for _ in range(count):
-        weights = np.triu(rng.random((size, size)) / size, 1)
-        metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
-        alignment = align(metric, min_eigenvalue=RHO)
+        metric, alignment = aligned_metric(rng, size, RHO)
         G = rng.standard_normal((size, size))
         found.append(
             Instance(
@@ -241,7 +234,7 @@ def measure(block: str, size: int) -> dict[str, Times]:
     return times
 
 
-def report(measured: dict[tuple[str, int], dict[str, Times]]) -> str:
+def report(measured: dict[tuple[str, int], dict[str, Times]]) -> list[str]:
     """Return the table."""
     lines = [
         "# Three wordings of the same programs",
@@ -252,8 +245,7 @@ def report(measured: dict[tuple[str, int], dict[str, Times]]) -> str:
         "DPP*: M v ≥ ρ v instead. *Lean*: only the entries that can move, as in `gdaopt.programs`;",
         "its times include making the solver's point feasible. All three have the same optimum.",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}, CVXPY {cp.__version__}, "
-        f"gdaopt {gda.__version__}.",
+        here(f"CVXPY {cp.__version__}"),
         "",
         "| program | K | wording | first | again | again / lean |",
         "|---|--:|---|--:|--:|--:|",
@@ -266,16 +258,14 @@ def report(measured: dict[tuple[str, int], dict[str, Times]]) -> str:
                 f"| {block} | {size} | {name} | {1e3 * one.first:.1f} | {1e3 * again:.2f} "
                 f"| {again / lean:.1f} |"
             )
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main() -> None:
     """Measure, print, write."""
     measure("joint", min(SIZES))  # imports
     measured = {(block, size): measure(block, size) for block in BLOCKS for size in SIZES}
-    text = report(measured)
-    print(text)
-    write_text(OUT, text)
+    Page("wordings", *report(measured)).write()
 
 
 if __name__ == "__main__":
