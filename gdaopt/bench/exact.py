@@ -21,15 +21,7 @@ _MOST_PIVOTS = 200
 
 @dataclass(frozen=True)
 class Optimum:
-    """An optimal vertex and the multipliers that prove it.
-
-    Attributes
-    ----------
-    point : sequence of Fraction
-        The vertex.
-    row_duals : sequence of Fraction
-        The duals y of the rows; see `LinearArrays.residuals` for their signs.
-    """
+    """An optimal vertex and the duals y of the rows that prove it; see `LinearArrays.residuals`."""
 
     point: Sequence[Fraction]
     row_duals: Sequence[Fraction]
@@ -56,10 +48,7 @@ class Optimum:
 def exact_optimum(arrays: LinearArrays) -> Optimum:
     """Return an optimal vertex and its multipliers, checked by `Optimum.is_proven`.
 
-    Raises
-    ------
-    SolverFailedError
-        When no pivots lead from HiGHS' basis to an optimum.
+    Where no pivots lead from HiGHS' basis to an optimum, that is a SolverFailedError.
     """
     exact, model = _Exact(arrays), HighsModel({})
     for presolve in (True, False):  # some feasible programs are solved with it alone, or without

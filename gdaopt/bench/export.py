@@ -81,27 +81,6 @@ def mps_text(arrays: LinearArrays, name: str) -> str:
 
     The columns are called c0, c1, …, and the rows r0, r1, …. Of a row with two bounds the distance
     of these is written, as the format has it, rounded. Coefficients of 0 are left out.
-
-    Examples
-    --------
-    >>> arrays = LinearArrays.of([-1.0, 0.1], [[1.0, 3.0]], row_upper=[5.0])
-    >>> print(mps_text(arrays, "small"))
-    NAME small
-    ROWS
-     N cost
-     L r0
-    COLUMNS
-     c0 cost -1.0
-     c0 r0 1.0
-     c1 cost 0.1
-     c1 r0 3.0
-    RHS
-     rhs r0 5.0
-    RANGES
-    BOUNDS
-     PL bounds c0
-     PL bounds c1
-    ENDATA
     """
     return "\n".join([f"NAME {name}", *_mps_lines(arrays), "ENDATA"])
 

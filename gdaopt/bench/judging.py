@@ -41,25 +41,13 @@ def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
 
 
 def charged(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
-    """Return the seconds that count: the cap for all that is not verified.
-
-    Examples
-    --------
-    >>> charged([0.001, 0.001, 20.0], [True, False, False], 10.0).tolist()
-    [0.001, 10.0, 10.0]
-    """
+    """Return the seconds that count: the cap for all that is not verified."""
     found: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
     return found
 
 
 def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float:
-    """Return the geometric mean of the values plus a shift, minus the shift; NaN of none.
-
-    Examples
-    --------
-    >>> round(shifted_geometric_mean([0.0, 3.0], shift=1.0), 12)
-    1.0
-    """
+    """Return the geometric mean of the values plus a shift, minus the shift; NaN of none."""
     array = np.asarray(values, dtype=np.float64)
     if not len(array):
         return float("nan")
@@ -71,11 +59,6 @@ def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
     """Return the geometric mean of residuals, each at least the tolerance and at most 1.
 
     To be more accurate than was asked is no merit, and a failure counts as a residual of 1.
-
-    Examples
-    --------
-    >>> round(mean_residual([0.0, 1e-12, 1e-4, float("inf")], 1e-4), 12)
-    0.001
     """
     array = np.nan_to_num(np.asarray(residuals, dtype=np.float64), nan=1.0, posinf=1.0)
     return float(np.exp(np.log(np.clip(array, tolerance, 1.0)).mean()))
@@ -84,25 +67,11 @@ def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
 def performance_profile(
     seconds: Mapping[str, npt.ArrayLike],
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the performance profiles of Dolan and Moré (2002).
+    """Return the performance profiles of Dolan and Moré (2002), by solver.
 
-    Parameters
-    ----------
-    seconds : mapping of str to array of shape (n,)
-        For each solver, the times of the same n programs; infinity where it did not solve one.
-
-    Returns
-    -------
-    dict of str to tuple of ndarray
-        For each solver ratios τ in ascending order, and the share of all programs that it solved
-        within τ times the least time of all solvers. Both have one entry for each program that it
-        solved.
-
-    Examples
-    --------
-    >>> found = performance_profile({"a": [1.0, 4.0], "b": [2.0, float("inf")]})
-    >>> [part.tolist() for part in found["a"]], [part.tolist() for part in found["b"]]
-    ([[1.0, 1.0], [0.5, 1.0]], [[2.0], [0.5]])
+    The times are those of the same n programs, infinity where a solver did not solve one. A profile
+    has ratios τ in ascending order, and the share of all programs that were solved within τ times
+    the least time of all solvers: one entry for each program that was solved.
     """
     times = {name: np.asarray(own, dtype=np.float64) for name, own in seconds.items()}
     least = np.min(list(times.values()), axis=0)
@@ -115,13 +84,7 @@ def performance_profile(
 
 
 def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Say of each point whether no other is as small in one coordinate and smaller in the other.
-
-    Examples
-    --------
-    >>> not_dominated([(1.0, 3.0), (2.0, 1.0), (2.0, 2.0), (1.0, 3.0)])
-    [True, True, False, True]
-    """
+    """Say of each point whether no other is as small in one coordinate and smaller in the other."""
     return [
         not any(
             other[0] <= x and other[1] <= y and (other[0] < x or other[1] < y) for other in points

@@ -27,11 +27,6 @@ class BenchOptions:
     """What to compare, and how; the options of ``gdaopt bench``, which says what each means.
 
     ``"analytic"`` is always among the solvers, as the reference. Bad options are refused.
-
-    Examples
-    --------
-    >>> BenchOptions(solvers=["highs"]).solvers
-    ('analytic', 'HIGHS')
     """
 
     solvers: Sequence[str] = (ALL,)
@@ -78,13 +73,7 @@ class BenchOptions:
 
 
 def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
-    """Return the starts that a solver has.
-
-    Examples
-    --------
-    >>> starts_of("analytic", ["cold", "re-solve", "hot"]), starts_of("SCS", ["hot"])
-    (['re-solve'], ['hot'])
-    """
+    """Return the starts that a solver has."""
     if solver == ANALYTIC:
         return ["re-solve"]
     return [start for start in starts if start != "hot" or entry_of(solver).hot]

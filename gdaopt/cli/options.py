@@ -107,13 +107,7 @@ Edges = Annotated[
 
 
 def read_max_samples(text: str) -> int | None:
-    """Return the number in an option of `MaxSamples`; None for all samples.
-
-    Examples
-    --------
-    >>> read_max_samples("4000"), read_max_samples("all")
-    (4000, None)
-    """
+    """Return the number in an option of `MaxSamples`; None for all samples."""
     if text == "all":
         return None
     try:
@@ -127,8 +121,6 @@ def read_max_samples(text: str) -> int | None:
 def read_names(text: str | None) -> list[str]:
     """Return the names in a list that commas separate; none for None.
 
-    Examples
-    --------
     >>> read_names('id, "length, cm"')
     ['id', 'length, cm']
     """
@@ -139,13 +131,7 @@ def read_names(text: str | None) -> list[str]:
 
 
 def read_number(text: str) -> str | float:
-    """Return the number that a text stands for; a text that is not a number stays as it is.
-
-    Examples
-    --------
-    >>> read_number("3"), read_number("auto")
-    (3.0, 'auto')
-    """
+    """Return the number that a text stands for; a text that is not a number stays as it is."""
     try:
         return float(text)
     except ValueError:

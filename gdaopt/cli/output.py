@@ -43,13 +43,6 @@ def errors_shown() -> Iterator[None]:
     """Show the package's own errors as one sentence and exit with code 2, or `IN_USE`.
 
     All other errors are bugs and keep their traceback.
-
-    Examples
-    --------
-    >>> with errors_shown():
-    ...     raise GdaoptError("no such luck")
-    Traceback (most recent call last):
-    SystemExit: 2
     """
     try:
         yield

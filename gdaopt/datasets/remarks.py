@@ -18,24 +18,8 @@ _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 def remarks(dataset: Dataset) -> list[str]:
     """Return a sentence on each thing that is odd in a data set, with what to do about it.
 
-    Nothing of it is an error: a column of row numbers can be learned from, a constant column gets
-    no weight that matters, and numbers may be classes.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Before its features are scaled.
-
-    Returns
-    -------
-    list of str
-        Empty for most data sets.
-
-    Examples
-    --------
-    >>> remarks(Dataset("d", [[1, 5], [2, 5], [3, 5]], ["a", "b", "a"], ["row", "x"]))
-    ["column 'row' numbers the rows; --drop row leaves it out", \
-"column 'x' is constant and says nothing; --drop x leaves it out"]
+    Its features are not scaled yet. Nothing of it is an error: a column of row numbers can be
+    learned from, a constant column gets no weight that matters, and numbers may be classes.
     """
     found = []
     constant = []

@@ -128,17 +128,8 @@ def read_features(
     r"""Read some columns of numbers from a table, such as new samples of a data set.
 
     The file is as for `read_csv`, and so are the errors; other columns are left out. `fill` has
-    what missing values of each column are replaced by; without it they are an error. The labels
-    are those of the column `label` as they are written; None where there is no such column.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "new.csv"
-    ...     _ = path.write_text("width,length\n2,1\n")
-    ...     read_features(path, ["length", "width"])
-    (array([[1., 2.]]), None)
+    what missing values of each column are replaced by; without it they are an error. The labels are
+    those of the column `label` as they are written; None where there is no such column.
     """
     path = as_path("path", path)
     table = _read_text(path)
@@ -154,13 +145,7 @@ def read_features(
 
 
 def column_names(drop: Any) -> tuple[str, ...]:
-    """Return the names of columns to leave out; refuse what is no list of texts.
-
-    Examples
-    --------
-    >>> column_names(["id"])
-    ('id',)
-    """
+    """Return the names of columns to leave out; refuse what is no list of texts."""
     is_list = isinstance(drop, Sequence) and not isinstance(drop, str | bytes)
     if not is_list or not all(isinstance(name, str) for name in drop):
         raise InvalidInputError(
@@ -173,11 +158,6 @@ def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
     """Return what missing values are replaced by, from the features of a data set.
 
     Whether its own missing values are NaN or have been replaced does not change it.
-
-    Examples
-    --------
-    >>> fill_values(np.array([[1.0], [2.0], [6.0]]), "median")
-    array([2.])
     """
     if impute is None:
         return None
@@ -188,11 +168,6 @@ def float_or_nan(text: str) -> float:
     """Return the float64 nearest to the number in a text; NaN when the text is not a number.
 
     Python reads ``1_0`` as 10, and digits of all scripts; in a table these are typing errors.
-
-    Examples
-    --------
-    >>> float_or_nan("1e1"), float_or_nan("1_0")
-    (10.0, nan)
     """
     if "_" in text or not text.isascii():
         return math.nan

@@ -21,34 +21,16 @@ _ZIP, _COMPRESS = b"PK\x03\x04", b"\x1f\x9d"  # the first bytes of packed files
 
 @dataclass(frozen=True, kw_only=True)
 class UciTable:
-    """A table of numbers whose last column is the number of the class, counted from 1.
+    """A table of numbers whose last column is the number of the class, counted from 1."""
 
-    Attributes
-    ----------
-    name : str
-        The name that `gdaopt.datasets.load` knows.
-    file : str
-        The name of the text file, at UCI and in the cache.
-    page : str
-        The address of the page for people.
-    urls : tuple of str
-        The addresses of the file, the best first: as a zip archive, packed (``.Z``) or plain.
-    feature_names, class_names : tuple of str
-        The names in the order of the file, from UCI's description.
-    rows : int
-        The number of samples.
-    sha256 : str
-        The `digest` of the numbers in the file, not of its bytes: copies differ in white space.
-    """
-
-    name: str
-    file: str
-    page: str
-    urls: tuple[str, ...]
-    feature_names: tuple[str, ...]
+    name: str  # that `gdaopt.datasets.load` knows
+    file: str  # the name of the text file, at UCI and in the cache
+    page: str  # for people
+    urls: tuple[str, ...]  # the best first: as a zip archive, packed (``.Z``) or plain
+    feature_names: tuple[str, ...]  # in the order of the file, from UCI's description
     class_names: tuple[str, ...]
     rows: int
-    sha256: str
+    sha256: str  # the `digest` of the numbers, not of the bytes: copies differ in white space
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -109,13 +91,7 @@ PAGE_BLOCKS = UciTable(
 
 
 def digest(data: FloatArray) -> str:
-    """Return the SHA-256 of the numbers of an array, taken row by row as little-endian float64.
-
-    Examples
-    --------
-    >>> digest(np.array([[1.0, 2.0], [3.0, 4.0]]))[:16]
-    '6bab56d2f81d4b5a'
-    """
+    """Return the SHA-256 of the numbers of an array, taken row by row as little-endian float64."""
     return hashlib.sha256(np.ascontiguousarray(data, dtype="<f8").tobytes()).hexdigest()
 
 
@@ -125,11 +101,6 @@ def unpack(content: bytes, member: str, where: str) -> str:
     It is a text, a text packed by the program ``compress`` (``.Z``), or a zip archive with one of
     these as a `member` (without the ``.Z``). Messages call it `where`. An InvalidInputError says
     what is wrong with any other file.
-
-    Examples
-    --------
-    >>> unpack(b"1 2 3", "table.txt", "a file")
-    '1 2 3'
     """
     try:
         if content.startswith(_ZIP):

@@ -28,17 +28,12 @@ _unsaved: dict[Path, FloatArray] = {}  # tables that could not be saved, by the 
 
 
 def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> FloatArray:
-    """Return the numbers of a table, from the first place that has its file.
+    """Return the numbers of a table, shape (N, K + 1), from the first place that has its file.
 
     The places are, in this order: the directory that the environment variable ``GDAOPT_DATA``
-    names; the cache; and UCI, whose file is then written to the cache. When `data_dir` is given,
-    it is the only place. The numbers are checked wherever they come from. Errors and the warning
-    are those of `gdaopt.datasets.load`.
-
-    Returns
-    -------
-    ndarray of shape (N, K + 1)
-        The features and, in the last column, the number of the class.
+    names; the cache; and UCI, whose file is then written to the cache. When `data_dir` is given, it
+    is the only place. The numbers are checked wherever they come from; the last column is the
+    number of the class. Errors and the warning are those of `gdaopt.datasets.load`.
     """
     if data_dir is not None:
         data = _from_directory(table, Path(data_dir))
@@ -72,11 +67,6 @@ def cache_directory() -> Path:
     It is ``GDAOPT_CACHE`` when this variable is set, else the directory ``gdaopt`` among the caches
     of the platform: in ``XDG_CACHE_HOME`` or ``~/.cache``, on Windows in ``LOCALAPPDATA``, on macOS
     in ``~/Library/Caches``.
-
-    Raises
-    ------
-    InvalidInputError
-        When the directory is below the home directory, and there is no home directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:

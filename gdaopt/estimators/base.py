@@ -409,12 +409,6 @@ def components_of(metric: Any) -> Any:
 
     L is Cholesky's factor, found for each connected component of the graph on its own; that of a
     singular component comes from its eigenvectors.
-
-    Examples
-    --------
-    >>> components_of(np.array([[4.0, -2.0], [-2.0, 10.0]]))
-    array([[ 2., -1.],
-           [ 0.,  3.]])
     """
     if isinstance(metric, MaskedMatrix):
         index, part = connected_part(metric)

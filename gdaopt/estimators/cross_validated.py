@@ -413,15 +413,7 @@ def _probability_of_the_class(classifier: Any, X: FloatArray, y: npt.NDArray[Any
 
 
 def _choice(scores: FloatArray, objectives: list[Any], rule: str) -> int:
-    """Return the index of the choice, for scores of shape (n_folds, n).
-
-    Examples
-    --------
-    >>> scores = np.array([[0.8, 0.93, 0.92], [0.8, 0.93, 0.98]])
-    >>> of_three = ["nca", "none", "glr"]
-    >>> _choice(scores, of_three, "one-standard-error"), _choice(scores, of_three, "best")
-    (1, 2)
-    """
+    """Return the index of the choice, for scores of shape (n_folds, n)."""
     means = scores.mean(axis=0)
     best = int((means >= means.max() - _ROUND_OFF).argmax())
     if rule == "one-standard-error" and "none" in objectives and len(scores) > 1:

@@ -43,23 +43,11 @@ _BLOCK = 64  # how many samples are eliminated before one matrix product updates
 def full_graph_shares(
     among: FloatArray, towards: FloatArray, labels: FloatArray
 ) -> tuple[FloatArray, Mask]:
-    """Return the class shares of unlabelled samples on the graph of all pairs.
+    """Return the class shares of unlabelled samples on the graph of all pairs, and who is cut off.
 
-    Parameters
-    ----------
-    among : ndarray of shape (u, u)
-        Squared distances δ between unlabelled samples. The array is overwritten.
-    towards : ndarray of shape (u, f)
-        Squared distances from unlabelled to labelled samples.
-    labels : ndarray of shape (f, n_classes)
-        Class shares of the labelled samples; each row sums to 1.
-
-    Returns
-    -------
-    shares : ndarray of shape (u, n_classes)
-        Non-negative; each row sums to 1, or is 0 for a sample that is cut off.
-    cut_off : ndarray of bool, shape (u,)
-        Which samples no path of edges joins to a labelled sample.
+    `among` are the squared distances δ between unlabelled samples, and is overwritten; `towards`,
+    of shape (u, f), those to labelled samples, whose class shares are `labels`. Each row of the
+    shares sums to 1, or is 0 for a sample that no path of edges joins to a labelled one.
     """
     np.fill_diagonal(among, np.inf)
     np.putmask(among, among >= FARTHEST, np.inf)

@@ -313,14 +313,7 @@ def _goodness(
 
 
 def _best_threshold(distances: FloatArray, similar: Mask, goodness: Goodness) -> float:
-    """Return a threshold between two distances; of several that are as good, the smallest.
-
-    Examples
-    --------
-    >>> distances, similar = np.array([1.0, 2.0, 4.0, 3.0]), np.array([True, True, False, False])
-    >>> _best_threshold(distances, similar, _goodness())
-    2.5
-    """
+    """Return a threshold between two distances; of several that are as good, the smallest."""
     if similar.all() or not similar.any():
         raise InvalidInputError(
             f"all {len(similar)} pairs are {'similar' if similar.all() else 'dissimilar'}; a "

@@ -17,13 +17,7 @@ _FROM_GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧοΥ", _GREEK_LIKE_LATIN, stri
 
 
 def shortened(name: str, longest: int = _LONGEST) -> str:
-    """Return a name as `plain` text of at most 40 characters, which leaves room for the picture.
-
-    Examples
-    --------
-    >>> shortened("hue"), len(shortened("x" * 300)), shortened("proline", 4)
-    ('hue', 40, 'pro…')
-    """
+    """Return a name as `plain` text of at most 40 characters, which leaves room for the picture."""
     name = plain(name)
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
@@ -33,15 +27,6 @@ def written(text: str) -> str:
 
     That is where ``rcParams["text.usetex"]`` is on. A letter that LaTeX cannot write without
     further packages becomes a question mark.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> print(written("a_b in µm"))
-    a_b in µm
-    >>> with matplotlib.rc_context({"text.usetex": True}):
-    ...     print(written("a_b in µm"))
-    a\_b in $\mu$m
     """
     from matplotlib import rcParams
 

@@ -72,11 +72,6 @@ def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, fl
     """Return a K×K metric and the weight above which one of its edges counts.
 
     A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``.
-
-    Examples
-    --------
-    >>> metric_and_threshold([[1.0, -1.0], [-1.0, 3.0]])[1]
-    2e-09
     """
     if isinstance(metric, Result):
         return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))

@@ -25,13 +25,7 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\")
 
 
 def look(colour: int, line: int, colours: Sequence[Any] = COLOURS) -> dict[str, Any]:
-    """Return colour, marker and line style by their numbers; each begins anew after its last.
-
-    Examples
-    --------
-    >>> look(1, 0)
-    {'color': '#E69F00', 'marker': 's', 'linestyle': '-'}
-    """
+    """Return colour, marker and line style by their numbers; each begins anew after its last."""
     return {
         "color": colours[colour % len(colours)],
         "marker": MARKERS[colour % len(MARKERS)],

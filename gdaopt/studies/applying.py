@@ -34,19 +34,7 @@ class LearnedRun:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read a run.
-
-        Raises
-        ------
-        InvalidInputError
-            When the directory holds no run, or not all of its files.
-
-        Examples
-        --------
-        >>> LearnedRun.load("no such directory")
-        Traceback (most recent call last):
-        gdaopt.errors.InvalidInputError: no such directory holds no run of gdaopt learn: ...
-        """
+        """Read a run; refuse a directory that holds none, or not all of its files."""
         path = Path(folder)
         record = read_record(path)
         if record is None or not record["classes"]:

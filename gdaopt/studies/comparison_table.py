@@ -72,25 +72,12 @@ def to_pandas(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def spec_of(row: Row) -> str:
-    """Return a row's method with its options.
-
-    Examples
-    --------
-    >>> spec_of({"method": "frank-wolfe", "options": "variant=away"})
-    'frank-wolfe:variant=away'
-    """
+    """Return a row's method with its options."""
     return ":".join(filter(None, (row["method"], row["options"])))
 
 
 def name_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method with its options, and its solver where other rows differ in it alone.
-
-    Examples
-    --------
-    >>> row = {"class": "a", "method": "joint", "options": "", "solver": "HIGHS"}
-    >>> name_among(row, [row]), name_among(row, [row, row | {"solver": "CLARABEL"}])
-    ('joint', 'joint, HIGHS')
-    """
+    """Return a row's method and options, and its solver where other rows differ in it alone."""
     alike = [
         other["solver"]
         for other in rows
@@ -139,13 +126,7 @@ COMPACT = {
 
 
 def written(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
-    """Return columns of rows as text.
-
-    Examples
-    --------
-    >>> written([{"status": "died", "seconds": None}], ["seconds", "status"])
-    [['', 'died']]
-    """
+    """Return columns of rows as text."""
     names = list(columns)
     return [[_COLUMNS[name](row) for name in names] for row in rows]
 

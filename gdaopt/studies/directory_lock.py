@@ -32,16 +32,6 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
 
     It is created when it is missing, with its parents. `option` is the option of the command line
     that names it, for messages.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, sole_writer(folder):
-    ...     with sole_writer(folder):
-    ...         pass
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.DirectoryInUseError: process ... is writing to ...
     """
     from filelock import FileLock, Timeout  # needed here only
 

@@ -17,16 +17,8 @@ _DEVICES = {"aux", "con", "nul", "prn"} | _PORTS
 def file_stems(labels: Iterable[str]) -> dict[str, str]:
     """Return a file name without its ending for each label, which all file systems take.
 
-    Labels are all different.
-
-    It is the label where that is such a name. No two names differ in case alone, or in how their
-    accents are encoded: many file systems do not tell them apart.
-
-    Examples
-    --------
-    >>> file_stems(["setosa", "a/b", "a b", "..", "A_B", "con", "aux.txt", "end."])
-    {'setosa': 'setosa', 'a/b': 'a_b', 'a b': 'a_b-2', '..': 'class', 'A_B': 'A_B-3', \
-'con': '_con', 'aux.txt': '_aux.txt', 'end.': 'end'}
+    Labels are all different. It is the label where that is such a name. No two names differ in case
+    alone, or in how their accents are encoded: many file systems do not tell them apart.
     """
     stems: dict[str, str] = {}
     taken: set[str] = set()

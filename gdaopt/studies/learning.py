@@ -43,12 +43,6 @@ class LearningOptions:
     often a target of regression, or a column of names, than one of classes. `edges` are pairs of
     names. With `max_samples` features are still scaled by all samples; the samples that are drawn
     are always the same.
-
-    Examples
-    --------
-    >>> from gdaopt.datasets import load
-    >>> LearningOptions(trace_bound=3.0).problem(load("iris"), "setosa").feasible_set
-    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0, edges=None)
     """
 
     positive: str | None = None
@@ -158,28 +152,13 @@ class LearningOptions:
         )
 
     def outline(self, dataset: Dataset) -> str:
-        """Return how much there is to learn from, and what is learned, in a few words.
-
-        Examples
-        --------
-        >>> from gdaopt.datasets import load
-        >>> LearningOptions(positive="setosa").outline(load("iris"))
-        '150 samples, 4 features; a metric is learned for class setosa against the rest'
-        """
+        """Return how much there is to learn from, and what is learned, in a few words."""
         samples = f"{len(dataset.labels)} samples{self._drawn(dataset)}"
         features = f"{len(dataset.feature_names)} features"
         return f"{samples}, {features}; a metric is learned for {self._learned(dataset)}"
 
     def statement(self, dataset: Dataset) -> str:
-        """Return which problems are solved, in one sentence.
-
-        Examples
-        --------
-        >>> from gdaopt.datasets import load
-        >>> LearningOptions(positive="setosa", scale="none", trace_bound=2).statement(load("iris"))
-        '150 samples, K = 4 features not scaled (none), class setosa against the rest; \
-objective glr, set graph, trace bound C = 2, smallest eigenvalue ρ = 1e-06'
-        """
+        """Return which problems are solved, in one sentence."""
         samples, size = dataset.features.shape
         n_edges = 0 if self.edges is None else len(self.mask(dataset))
         masked = "" if self.edges is None else f" with at most {n_edges} edges"
@@ -223,11 +202,6 @@ def load_source(
     `label`, `drop` and `impute` go with a CSV file (see `gdaopt.datasets.read_csv`), `data_dir`
     with the sets of `gdaopt.datasets.FROM_UCI`; an option that does not go with the source is
     refused.
-
-    Examples
-    --------
-    >>> load_source("iris").classes
-    ('setosa', 'versicolor', 'virginica')
     """
     check_instance("source", source, str)
     is_table = source not in BUILTIN
@@ -250,18 +224,7 @@ def load_source(
 
 
 def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
-    r"""Return the pairs of names in a CSV file of two columns without a header.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "edges.csv"
-    ...     _ = file.write_text("petal length (cm),petal width (cm)\n")
-    ...     read_edges(file)
-    (('petal length (cm)', 'petal width (cm)'),)
-    """
+    r"""Return the pairs of names in a CSV file of two columns without a header."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
@@ -279,19 +242,9 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
 def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
     """Raise the errors that the runs would raise at their start, before any of them is begun.
 
-    Such an error says that a method does not work over the problem's set. Where there are
-    many samples, a problem of fewer is tried, and the problem itself if that fails. One problem is
-    held in memory at a time.
-
-    Examples
-    --------
-    >>> from gdaopt.datasets import load
-    >>> from gdaopt.methods import Alternating
-    >>> problems = LearningOptions(set="diagonal").problems(load("iris"))
-    >>> check_starts(problems, Alternating(solver="analytic"))
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.InvalidInputError: method 'alternating' needs a set of GraphMetrics, ...got ...
+    Such an error says that a method does not work over the problem's set. Where there are many
+    samples, a problem of fewer is tried, and the problem itself if that fails. One problem is held
+    in memory at a time.
     """
     for _, problem in problems:
         sample = problem
@@ -322,16 +275,7 @@ def learn_classes(
 
 
 def summary(result: Result) -> dict[str, str | int | float | None]:
-    """Return the figures of a result for a table: plain values by name.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> summary(gda.solve(problem, "alternating", solver="analytic"))["status"]
-    'stalled'
-    """
+    """Return the figures of a result for a table: plain values by name."""
     trace = result.trace
 
     times = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")

@@ -16,16 +16,7 @@ _WORDS = {"none": None, "true": True, "false": False}
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method's name and the options to make it with, sorted by name.
-
-    Examples
-    --------
-    >>> spec = MethodSpec.parse("frank-wolfe:variant=away:max_iterations=20")
-    >>> spec.options, str(spec)
-    ((('max_iterations', 20), ('variant', 'away')), 'frank-wolfe:max_iterations=20:variant=away')
-    >>> spec.method({"tolerance": 1e-3}).tolerance
-    0.001
-    """
+    """A method's name and the options to make it with, sorted by name."""
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
@@ -102,12 +93,6 @@ def combinations(
     `methods` are texts for `MethodSpec.parse`. Without solvers, methods that take one use their own
     default. Refused before any work: no methods, a bad method or solver, a solver that goes with
     none of the methods.
-
-    Examples
-    --------
-    >>> found, left_out = combinations(["certified", "joint"], ["highs", "analytic"], {})
-    >>> [(combination.spec.name, combination.solver) for combination in found]
-    [('certified', 'analytic'), ('joint', 'HIGHS'), ('joint', 'analytic')]
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
@@ -140,13 +125,7 @@ def combinations(
 
 
 def _value(text: str) -> Any:
-    """Return the value that a text stands for: a number, a word of Python, or the text.
-
-    Examples
-    --------
-    >>> [_value(text) for text in ("3", "1e-3", "None", "true", "away")]
-    [3, 0.001, None, True, 'away']
-    """
+    """Return the value that a text stands for: a number, a word of Python, or the text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):

@@ -55,13 +55,7 @@ class Run:
 
 
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
-    """Return the file names of pictures; by default of all pictures.
-
-    Examples
-    --------
-    >>> picture_names(["discs"], "pdf")
-    ['discs.pdf']
-    """
+    """Return the file names of pictures; by default of all pictures."""
     check_name("picture format", suffix, FORMATS)
     return [f"{name}.{suffix}" for name in (PICTURES if names is None else names)]
 

@@ -32,17 +32,7 @@ _ENDS = {
 
 
 def outcome(result: Result) -> str:
-    """Return how a run ended, and how far its objective can be above the optimum.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> print(outcome(gda.solve(problem, "alternating", solver="analytic", max_iterations=1)))
-    the limit of steps is reached; at most 0.0001 % above the optimum; objective from 3.08956 to \
-2.66404
-    """
+    """Return how a run ended, and how far its objective can be above the optimum."""
     end = _ENDS.get(result.status) or result.message.partition(":")[0]
     above = _above(result)
     if result.status == "converged":
@@ -55,16 +45,7 @@ def outcome(result: Result) -> str:
 
 
 def work(results: Collection[Result]) -> str:
-    """Return what runs of one method solved, who solved it, and in how many seconds.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> work([gda.solve(problem, "alternating", solver="analytic", max_iterations=3)])
-    '3 linear programs in closed form, in ... s. Solving them took ... s of this time'
-    """
+    """Return what runs of one method solved, who solved it, and in how many seconds."""
     programs = sum((Counter(result.solved_by) for result in results), Counter[str]())
     calls = sum(result.oracle_calls for result in results)
     projections = sum(result.eigen_decompositions for result in results)
@@ -108,13 +89,7 @@ def _above(result: Result) -> float:
 
 
 def _percent(share: float) -> str:
-    """Return what a share is at most in per cent, in two digits and without a power of ten.
-
-    Examples
-    --------
-    >>> [_percent(share) for share in (1.563, 0.36, 0.0042, 6.3e-6, 6.3e-7)]
-    ['156 %', '36 %', '0.42 %', '0.00063 %', '0.0001 %']
-    """
+    """Return what a share is at most in per cent, in two digits and without a power of ten."""
     per_cent = max(100 * share, 1e-4)
     digits = max(2, 1 + math.floor(math.log10(per_cent)))
     return f"{np.format_float_positional(per_cent, digits, fractional=False, trim='-')} %"

@@ -47,15 +47,8 @@ class RunDirectory:
     of the same data set, options and versions, that is gone on with: `results` then holds what is
     there. With `force`, a run begins anew in a directory that holds files: files of the same names
     are replaced, files of an earlier run are removed once the new run is finished, and all other
-    files stay. `options` are kept in ``result.json``; ``"scale"`` is the scale of the features.
-
-    Raises
-    ------
-    InvalidInputError
-        On entering, when the directory holds files, `force` is off, and the files do not belong to
-        such a run; or when it cannot be written to.
-    DirectoryInUseError
-        On entering, when another process is writing to it.
+    files stay. Without it, a directory that holds other files is refused. `options` are kept in
+    ``result.json``; ``"scale"`` is the scale of the features.
     """
 
     def __init__(

@@ -52,11 +52,6 @@ class Task:
     task's further files without their ending (write ``f"{path}.npz"``), then with `args`, and
     returns the row: plain values, whose ``status`` and ``message`` are ``"finished"`` and empty
     unless it gives others. `about` identifies the task in each of its rows, also where it failed.
-
-    Examples
-    --------
-    >>> Task(lambda path, base: {"power": base**3}, (2,), {"base": 2}).compute(Path("unused"))
-    {'base': 2, 'status': 'finished', 'message': '', 'power': 8}
     """
 
     function: Callable[..., Mapping[str, Any]]
@@ -97,14 +92,8 @@ def run_tasks(
     that died twice, or that ran out of memory or disk, makes a row with the status ``died``, which
     is not on disk: the task is tried again the next time.
 
-    Raises
-    ------
-    InvalidInputError
-        For an unsafe key, before any work.
-    GdaoptError
-        When the workers can run no task; see `TaskWorkers.started`.
-    KeyboardInterrupt
-        Once the processes under way are ended. Finished rows stay.
+    Unsafe keys are refused before any work, and workers that can run no task are a GdaoptError. An
+    interrupt is raised once the processes under way are ended; finished rows stay.
     """
     found = {key: directory.row(key) for key in tasks}
     rows = {key: row for key, row in found.items() if row is not None}

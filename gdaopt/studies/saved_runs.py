@@ -52,13 +52,6 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     after the file; each name is a problem. Such a file can be given itself. With several
     directories the directory comes first in the name. What does not exist, holds no results, or is
     damaged raises InvalidInputError.
-
-    Examples
-    --------
-    >>> read_runs(["no such directory"])
-    Traceback (most recent call last):
-        ...
-    gdaopt.errors.InvalidInputError: there is no directory or file no such directory
     """
     read = [Path(path) for path in paths]
     prefixes = _prefixes(read)
@@ -66,13 +59,7 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 
 def _prefixes(paths: list[Path]) -> list[str]:
-    """Return prefixes that tell the runs of several directories apart; empty for one directory.
-
-    Examples
-    --------
-    >>> _prefixes([Path("runs/a"), Path("runs/b")]), _prefixes([Path("1/iris"), Path("2/iris")])
-    (['a: ', 'b: '], ['1/iris: ', '2/iris: '])
-    """
+    """Return prefixes that tell the runs of several directories apart; empty for one directory."""
     if len(paths) == 1:
         return [""]
     names = [path.resolve().name for path in paths]

@@ -36,11 +36,6 @@ def task_key(*parts: object) -> str:
 
     It has the characters of the parts that file names may have, and a digest of all parts: keys of
     distinct parts are distinct, also where a file system does not tell upper case from lower.
-
-    Examples
-    --------
-    >>> task_key("A/b", "joint"), task_key("a b", "joint")
-    ('a_b-joint-0269abf819', 'a_b-joint-e11c3003d8')
     """
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
     words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
@@ -54,15 +49,6 @@ class StudyDirectory:
     depend on, which must be plain; gdaopt's version is added. Whoever adds rows has to be the
     directory's `sole_writer`. A directory that cannot be written to, that holds a study of other
     options, or files that belong to no study, is refused.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = StudyDirectory(Path(folder) / "new", {"tolerance": 1e-6})
-    ...     study.write_row("a", {"status": "converged", "seconds": 0.5})
-    ...     StudyDirectory(study.path, {"tolerance": 1e-6}).row("a")
-    {'status': 'converged', 'seconds': 0.5}
     """
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:

@@ -50,13 +50,6 @@ class TaskWorkers:
     functions on their ``PYTHONPATH``, and a single thread each (``--nthreads 1``). The process of a
     task is killed after `deadline` seconds, which Dask does not do; the task is then finished, with
     the status ``time_limit``.
-
-    Examples
-    --------
-    >>> TaskWorkers(jobs=2, backend="desk")
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown backend 'desk'; did you mean 'dask'? Known: dask, \
-pool, process
     """
 
     jobs: int = 1
@@ -90,12 +83,9 @@ pool, process
 
     @contextmanager
     def started(self, jobs: int) -> Iterator[Started]:
-        """Start so many workers, or connect to the workers of a cluster.
+        """Start so many workers, or connect to those of a cluster.
 
-        Raises
-        ------
-        GdaoptError
-            When the scheduler cannot be reached, or has no workers that can run the tasks.
+        A scheduler that cannot be reached, or whose workers cannot run the tasks, is a GdaoptError.
         """
         if self.backend == "dask":
             with _dask(jobs, self.scheduler) as workers:

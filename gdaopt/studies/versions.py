@@ -11,24 +11,12 @@ _PACKAGES = ("gdaopt", "numpy", "scipy", "cvxpy", "highspy")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on.
-
-    Examples
-    --------
-    >>> list(versions())
-    ['python', 'gdaopt', 'numpy', 'scipy', 'cvxpy', 'highspy']
-    """
+    """Return the versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
 
 
 def machine() -> str:
-    """Return the processor that times depend on: its name, where it is known, and its cores.
-
-    Examples
-    --------
-    >>> machine().endswith("cores")
-    True
-    """
+    """Return the processor that times depend on: its name, where it is known, and its cores."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -55,3 +55,4 @@ def test_the_order_of_names_does_not_count() -> None:
 def test_only_solvers_that_can_are_started_hot() -> None:
     assert starts_of("CLARABEL", ["cold", "hot"]) == ["cold"]
     assert starts_of("highspy", ["cold", "hot"]) == ["cold", "hot"]
+    assert starts_of("analytic", ["cold", "re-solve", "hot"]) == ["re-solve"]
