@@ -28,8 +28,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
-__all__ = ["MetricProblem"]
-
 _CORRECTIONS = 20  # rounds of mending constraints and entries in turns
 
 

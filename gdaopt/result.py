@@ -29,8 +29,6 @@ from gdaopt.support.text import ShownAsTable, number_text, reason
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
-__all__ = ["FAILURES", "Result", "Status", "is_result_file"]
-
 Status = Literal[
     "converged",
     "stationary",

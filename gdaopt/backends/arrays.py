@@ -21,8 +21,6 @@ from scipy.sparse import csr_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray, finite_array
 
-__all__ = ["LinearArrays", "Part", "Residuals", "RowPattern"]
-
 _NO_BOUND = 1e6  # in units in which points are about 1: nothing gets there
 _SMALLEST = np.finfo(np.float64).tiny  # of a size that one can divide by
 

@@ -28,8 +28,6 @@ from typing import Any
 from gdaopt.backends.highspy import HighspyBackend, highs_options, load_highspy
 from gdaopt.backends.protocol import AnalyticBackend, Backend
 
-__all__ = ["CATALOGUE", "SolverEntry"]
-
 _EXTRA = 'pip install "gdaopt[solvers]"'
 
 

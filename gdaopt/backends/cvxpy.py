@@ -34,8 +34,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = ["CvxpyBackend", "SolverReport", "solve_program"]
-
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
 
 _LEAST_LIMIT = 0.01  # seconds: some solvers take 0 for no limit

@@ -32,8 +32,6 @@ from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFa
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, check_name
 
-__all__ = ["DEFAULTS", "HighsModel", "HighspyBackend", "highs_options", "load_highspy"]
-
 DEFAULTS: dict[str, Any] = {
     "output_flag": False,
     "solver": "simplex",

@@ -20,8 +20,6 @@ from typing import Any, Generic, TypeVar
 from gdaopt.errors import SolverFailedError
 from gdaopt.support.processes import WorkerEndedError, WorkerProcess
 
-__all__ = ["Held", "call_in_worker"]
-
 _MOST_HELD = 8  # things of a kind that a worker keeps; a method solves one or two programs
 
 ValueT = TypeVar("ValueT")

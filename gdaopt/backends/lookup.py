@@ -24,8 +24,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
 from gdaopt.support.validation import check_instance, unknown_name
 
-__all__ = ["add_module", "check_option_names", "entry_of", "own_backends", "tolerance_options"]
-
 _GROUP = "gdaopt.backends"
 _MODULES = "GDAOPT_BACKEND_MODULES"
 

@@ -22,18 +22,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
-__all__ = [
-    "ANALYTIC",
-    "AnalyticBackend",
-    "Answer",
-    "Backend",
-    "PreparedProgram",
-    "StageSeconds",
-    "Stopwatch",
-    "check_status",
-    "checked_point",
-]
-
 ANALYTIC = "analytic"
 """The solver that is none: the exact solution of each program, in closed form."""
 

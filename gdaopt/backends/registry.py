@@ -28,15 +28,6 @@ from gdaopt.support.text import ShownAsTable, reason
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = [
-    "SolverInfo",
-    "check_solver_options",
-    "find_backend",
-    "find_solver",
-    "make_backend",
-    "solvers",
-]
-
 # Of a probe. It counts the start of the worker, and what the solver compiles: MPAX takes 5 s.
 _TIME_LIMIT = 60.0
 

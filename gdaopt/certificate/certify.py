@@ -47,13 +47,6 @@ from gdaopt.support.validation import FloatArray, check_instance, symmetric_matr
 from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.trace import relative_gap
 
-__all__ = [
-    "Certificate",
-    "certify",
-    "certify_point",
-    "value_below",
-]
-
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
 _NOT_CONVEX = "the objective is not convex: a tangent is no lower bound"
 _UNDERFLOW = 1e-150  # products of such numbers underflow, which the round-off leaves out

@@ -16,8 +16,6 @@ from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 
-__all__ = ["dual_bound", "trace_multiplier"]
-
 _AT_BOUND = 1e-6  # of the trace bound: with a trace so near to it, it may bind
 
 

@@ -34,8 +34,6 @@ from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Bound", "Tangent", "best_multiple", "inflated_bound", "nothing_to_certify"]
-
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # searches for t, each with the better atoms of the last; one or two are usual

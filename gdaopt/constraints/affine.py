@@ -11,8 +11,6 @@ from scipy.sparse import csc_array, csr_array
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["AffineExpressions"]
-
 
 class AffineExpressions:
     """Affine expressions ``A vec(M) + b``, which CVXPY compiles once.

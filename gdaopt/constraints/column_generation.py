@@ -23,8 +23,6 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Extra", "LinearProgram", "LinearSolution"]
-
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
 _ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one

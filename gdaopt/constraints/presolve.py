@@ -28,8 +28,6 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["PresolvedRows", "presolve"]
-
 _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows

@@ -20,8 +20,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ROW_TOLERANCE", "ConstraintsOf", "LinearConstraints", "WrittenRows", "read_constraints"]
-
 ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 """A function that takes a metric and returns CVXPY constraints on it."""
 

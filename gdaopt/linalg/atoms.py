@@ -31,16 +31,6 @@ from gdaopt.linalg.samples import Samples, columns_of, is_sparse
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
-__all__ = [
-    "Atoms",
-    "ProjectedAtoms",
-    "best_pairs",
-    "decomposition",
-    "dual_alignment",
-    "least_pair_price",
-    "pair_atoms",
-]
-
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 _ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
 _BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator keeps such arrays

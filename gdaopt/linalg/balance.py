@@ -15,8 +15,6 @@ from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["conflicts", "rounded_colors"]
-
 _STARTS = 8  # at random, of the local search
 
 

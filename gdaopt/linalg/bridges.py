@@ -11,8 +11,6 @@ import numpy as np
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["bridges", "component_labels", "with_bridges"]
-
 
 def component_labels(size: int, edges: Edges) -> IndexArray:
     """Return the number of the component that each of K nodes is in, from 0 on."""

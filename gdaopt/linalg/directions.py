@@ -24,17 +24,6 @@ from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.linalg.samples import Samples, gram_matrix
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = [
-    "AtomsDirection",
-    "ColumnDirection",
-    "DeferredMatrix",
-    "DenseDirection",
-    "DiagonalDirection",
-    "Direction",
-    "SparseDirection",
-    "direction_of",
-]
-
 _RUN_ATOMS = 4096  # whose coordinates are summed over at a time
 
 

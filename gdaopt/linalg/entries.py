@@ -17,20 +17,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, integer
 
-__all__ = [
-    "Edges",
-    "IndexArray",
-    "all_edges",
-    "as_edges",
-    "entries_of",
-    "matrix_of",
-    "neighbors",
-    "no_edges",
-    "pairs_of",
-    "placement",
-]
-
-
 IndexArray = npt.NDArray[np.intp]
 """An array of indices."""
 

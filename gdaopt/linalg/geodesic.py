@@ -14,8 +14,6 @@ from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray, number, symmetric_matrix
 
-__all__ = ["geometric_mean", "geometric_mean_of_inverse", "reciprocal_condition"]
-
 
 def geometric_mean(A: FloatArray, B: FloatArray, t: float = 0.5) -> FloatArray:
     """Return ``A #_t B``, the point at t on the geodesic from A (t = 0) to B (t = 1).

@@ -38,8 +38,6 @@ from gdaopt.linalg.spectrum import (
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, number, positive_vector
 
-__all__ = ["Alignment", "align", "comparison_matrix", "discs", "left_ends"]
-
 _SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
 _LOBPCG_ITERATIONS = 20
 _LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin

@@ -24,21 +24,6 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = [
-    "EDGE_THRESHOLD",
-    "components",
-    "connected_features",
-    "edge_weights",
-    "generalized_laplacian",
-    "maximum_spanning_tree",
-    "n_components",
-    "path_edges",
-    "path_laplacian",
-    "self_loops",
-    "spanning_forest",
-    "unit_laplacian",
-]
-
 EDGE_THRESHOLD = 1e-9
 """An edge counts as connecting above this multiple of C/K.
 

@@ -25,24 +25,6 @@ from gdaopt.support import validation
 from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "ImplicitMatrix",
-    "MaskedMatrix",
-    "Symmetric",
-    "connected_part",
-    "dense",
-    "inner",
-    "is_finite",
-    "largest_entry",
-    "like",
-    "magnitude_form",
-    "magnitude_inner",
-    "n_terms",
-    "norm",
-    "paired_sums",
-    "trace",
-]
-
 _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 

@@ -18,15 +18,6 @@ from scipy.linalg import eigh
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "Projection",
-    "positive_part",
-    "project_on_bounded_sum",
-    "project_on_intersection",
-    "project_on_simplex",
-    "project_spectrum",
-]
-
 _MOST_ITERATIONS = 20_000
 
 

@@ -18,18 +18,6 @@ from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "Samples",
-    "by_columns",
-    "column_runs",
-    "columns_of",
-    "divided",
-    "gram_matrix",
-    "is_sparse",
-    "products_of",
-    "squared_columns",
-]
-
 Samples = Any
 """An array of shape (N, K), or a `scipy.sparse.csc_array` of that shape."""
 

@@ -28,8 +28,6 @@ from gdaopt.support import validation
 from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ScatterMatrix"]
-
 _MOST_DECOMPOSED = 500  # samples: of more the negative part is that of the pairs alone
 _GATHERED = 2**18  # entries that are gathered at a time
 

@@ -23,8 +23,6 @@ from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Screened", "best_screened"]
-
 _TOP = 192  # features whose pairs are priced first
 _ROWS, _COLUMNS = 512, 256  # of a block: it stays in cache
 _MANY = 1 / 64  # of a block: for more candidates the whole block is computed in double precision

@@ -19,16 +19,6 @@ from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.support.warning_filters import ignoring
 
-__all__ = [
-    "LARGEST_DENSE",
-    "component_eigenvalues",
-    "eigenpairs_by_lobpcg",
-    "is_at_least",
-    "shifted_factor",
-    "smallest_eigenpairs",
-    "smallest_eigenvalue",
-]
-
 LARGEST_DENSE = 256
 """Up to this size a dense solver is the fastest."""
 

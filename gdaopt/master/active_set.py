@@ -9,8 +9,6 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ActiveSet"]
-
 _SAME = 1e-7  # distance of two atoms that count as one; an objective changes by its square
 
 

@@ -25,8 +25,6 @@ from gdaopt.objectives.base import Objective
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["refined"]
-
 _NEWTON_STEPS = 4
 _CONJUGATE_STEPS = 200
 _FORCING = 0.1  # of the slope: the largest residual of a Newton step; less as the slope gets flat

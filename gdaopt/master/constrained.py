@@ -23,8 +23,6 @@ from gdaopt.master.weights import Iterate, MasterSolution, descended
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Rows", "solve_constrained_master_problem"]
-
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _ACCURACY = 1e-12  # of the quadratic program, in its own units

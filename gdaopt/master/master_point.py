@@ -12,8 +12,6 @@ from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.objectives.protocol import Derivatives, Point, minimised
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["MasterPoint"]
-
 _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
 
 

@@ -17,8 +17,6 @@ from scipy.linalg.lapack import dposv
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["minimize_on_simplex"]
-
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better

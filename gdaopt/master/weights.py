@@ -25,8 +25,6 @@ from gdaopt.master.simplex import minimize_on_simplex
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Iterate", "MasterSolution", "descended", "solve_master_problem"]
-
 _NEWTON_STEPS = 200
 _GRADIENT_STEPS = 2000
 _MATRICES = 4  # n×n: the Hessian, its bordered and reduced copies, the factor

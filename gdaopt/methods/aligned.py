@@ -29,8 +29,6 @@ from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, store_number
 
-__all__ = ["AlignedMethod", "AlignedRun", "tree_floors"]
-
 _SETS = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more

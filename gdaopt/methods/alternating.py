@@ -28,8 +28,6 @@ from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, check_name, store_flag, store_integer
 
-__all__ = ["CONNECTIVITY", "Alternating", "tree_floor", "zeta_floor"]
-
 _NO_BLOCK = "no block improves on its own"
 _TIED = (
     ", as where linear constraints tie blocks together (method 'certified' is not stopped by them)"

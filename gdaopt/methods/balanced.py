@@ -24,8 +24,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.sets import SDDMetrics
 from gdaopt.support.validation import FloatArray, store_integer
 
-__all__ = ["Balanced"]
-
 _FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
 _SHARE = 0.5  # of the allowed gap that the runs of single nodes and colourings may leave
 

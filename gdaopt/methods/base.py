@@ -25,8 +25,6 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["Method", "ProgramMethod", "check_start"]
-
 _FEW_FEATURES = 2000  # of which K×K arrays always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
 

@@ -37,15 +37,6 @@ from gdaopt.programs.base import observe
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "Block",
-    "ColumnBlock",
-    "DiagonalBlock",
-    "MetricBlock",
-    "PricingProgram",
-    "program_columns",
-]
-
 _COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 
 

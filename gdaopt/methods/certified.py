@@ -39,8 +39,6 @@ from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, check_name, store_integer
 
-__all__ = ["Certified", "CertifiedRun"]
-
 _PRICINGS = ("oracle", "program")
 _MOST_ATOMS = 60  # that join in a round
 _LEAST_ATOMS = 8  # that the oracle is asked for

@@ -29,15 +29,6 @@ from gdaopt.support.deadline import unlimited
 from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import options_mapping, store_flag
 
-__all__ = [
-    "ConicMethod",
-    "SecondOrder",
-    "Semidefinite",
-    "check_memory",
-    "cone_bytes",
-    "is_isolated",
-]
-
 _ADVICE = "take another solver, or other solver_opts"
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
 

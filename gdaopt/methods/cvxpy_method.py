@@ -24,8 +24,6 @@ from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used
 if TYPE_CHECKING:
     from gdaopt.modelling.model import Model, ModelReader
 
-__all__ = ["NAME", "solve_model"]
-
 NAME = "gdaopt"
 """What CVXPY calls the solve method."""
 

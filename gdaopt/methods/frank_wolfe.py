@@ -20,8 +20,6 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray, check_name
 
-__all__ = ["FrankWolfe"]
-
 _VARIANTS = ("vanilla", "away", "pairwise")
 _ROUNDS = 2  # of K steps that have to change the objective together
 _REFRESH_EVERY = 50  # steps: the metric is then summed up anew from its atoms

@@ -25,8 +25,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["HullRun"]
-
 _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
 
 

@@ -20,8 +20,6 @@ from gdaopt.programs import JointPolytope, JointProgram, Polytope
 from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.support.validation import FloatArray, check_name, store_integer
 
-__all__ = ["Joint"]
-
 _ALIGNMENTS = ("eigenvector", "gradient")
 _ROUNDS = 2  # that have to lower the objective together: edges gain and lose weight in turns
 

@@ -28,8 +28,6 @@ from gdaopt.sets import EdgeMask, GraphMetrics
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
 
-__all__ = ["Likelihood", "most_likely_metric"]
-
 _ROOM = 2.0  # times a bound of the optimum's trace: then no trace bound binds on the way
 
 

@@ -22,8 +22,6 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["PostConditions"]
-
 _ROOM = 0.01  # of the way into the set
 
 

@@ -20,8 +20,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time, unlimited
 from gdaopt.support.validation import FloatArray, check_name
 
-__all__ = ["ProjectedGradient"]
-
 _PROJECTIONS = ("dykstra", "clip")
 _FIRST_STEP = 0.1  # of the distance across the set
 _SHORTER, _LONGER = 2.0, 0.9  # the curvature's estimate, after a step that is refused or taken

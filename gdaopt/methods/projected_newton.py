@@ -25,8 +25,6 @@ from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ProjectedNewton", "newton_answer"]
-
 _SINGLE = 100  # features: with more of them directions are computed in single precision
 _NEAR_ZERO = 1e-2  # entries of that size go to 0 in a step, in units of the diagonal
 _NEARER, _FARTHER = 0.1, 2.0  # times that size after a step that was shortened, or was not

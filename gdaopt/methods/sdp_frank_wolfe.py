@@ -20,8 +20,6 @@ from gdaopt.programs.constrained import keeping_rows, with_rows
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import store_flag
 
-__all__ = ["SemidefiniteFrankWolfe"]
-
 _ROUNDS = 2  # of K steps that have to change the objective together
 
 

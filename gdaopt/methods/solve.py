@@ -48,8 +48,6 @@ from gdaopt.support.validation import FloatArray, check_instance, check_name, re
 from gdaopt.support.warning_filters import underflow_ignored
 from gdaopt.support.workers import single_threaded
 
-__all__ = ["METHODS", "iterate", "make_method", "solve"]
-
 _ALL: tuple[type[Method], ...] = (
     Alternating,
     Joint,

@@ -15,8 +15,6 @@ from gdaopt.support.deadline import Deadline, check_time, completing, until
 from gdaopt.support.validation import FloatArray
 from gdaopt.trace import StepColumns
 
-__all__ = ["Clock", "RunEnded", "State"]
-
 
 class RunEnded(Exception):  # noqa: N818 (not an error: the way in which a run ends)
     """The end of a run, with its status and a sentence that says why."""

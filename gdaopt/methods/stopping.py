@@ -20,8 +20,6 @@ from gdaopt.methods.state import RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 
-__all__ = ["LowerBound", "Patience", "StallRule"]
-
 _NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
 
 

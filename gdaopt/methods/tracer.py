@@ -20,8 +20,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import StepColumns, Trace, TraceRow, relative_gap
 
-__all__ = ["Tracer"]
-
 _SAID = tuple(field.name for field in fields(StepColumns))
 _TIMES = tuple(name for name in _SAID if name.endswith("_seconds"))
 _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors

@@ -18,8 +18,6 @@ from gdaopt.sets.membership import Membership
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
-__all__ = ["Model", "ModelReader", "read_model"]
-
 _ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
 _ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
 _KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them

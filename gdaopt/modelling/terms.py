@@ -29,8 +29,6 @@ from gdaopt.objectives.atom import ObjectiveAtom
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ObjectiveReader", "SquaredDistance"]
-
 
 @dataclass(frozen=True)
 class SquaredDistance:

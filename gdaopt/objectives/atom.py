@@ -22,8 +22,6 @@ from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ObjectiveAtom", "objective_of"]
-
 cvxpy_is_used()
 
 

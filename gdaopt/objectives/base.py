@@ -26,8 +26,6 @@ from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["Objective", "SumObjective", "check_interface"]
-
 T = TypeVar("T")
 
 

@@ -23,8 +23,6 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["check_gradient", "check_objective"]
-
 _STEP = 1e-5
 _TOLERANCE = 1e-5
 _CURVATURE = 10  # curvatures may be differences of gradients, which have fewer digits

@@ -23,8 +23,6 @@ from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Cluster"]
-
 _ATTEMPTS = 3  # to have a pass done, after each of which the pairs are sent again
 _PATIENCE = 120.0  # seconds in which no task ends; tasks take seconds
 _LOST = 10.0  # seconds for the samples to begin to be sent

@@ -33,8 +33,6 @@ from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothH
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = ["LSML", "LogisticTriplets", "TripletHinge"]
-
 _DRAWN = 20  # quadruplets for each sample
 
 

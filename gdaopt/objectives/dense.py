@@ -29,8 +29,6 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["DenseObjective", "DensePoint", "Evaluation", "FunctionObjective", "check_function"]
-
 _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _EXPRESSION = "lambda M: cp.sum_squares(M) / 2"
 _DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences

@@ -20,8 +20,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["CvxpyObjective", "ExpressionTree", "Tape"]
-
 _EXAMPLE = "lambda M: cp.trace(S @ M) - cp.log_det(M)"
 
 

@@ -22,8 +22,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
-__all__ = ["GLR", "Exponentials"]
-
 _NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-off of the sum
 
 

@@ -22,13 +22,13 @@ from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-__all__ = ["GMML"]
-
 _DEFINITE = 1e-8  # of the largest entry of D: with so large eigenvalues it is definite
 _ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
 
 
 class GMMLPoint(FactoredPoint):
+    """The objective at a metric."""
+
     objective: GMML
 
     @cached_property

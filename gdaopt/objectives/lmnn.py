@@ -22,8 +22,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
 
-__all__ = ["LMNN", "LMNNLoss", "target_neighbors"]
-
 _BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 Indices = npt.NDArray[np.intp]

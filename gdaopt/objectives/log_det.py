@@ -24,14 +24,14 @@ from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-__all__ = ["LogDet", "largest_trace"]
-
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_CORRELATION = 1 - 1e-10  # of an edge of the first metric
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
 class LogDetPoint(FactoredPoint):
+    """The objective at a metric."""
+
     objective: LogDet
 
     @cached_property

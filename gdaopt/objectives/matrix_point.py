@@ -17,8 +17,6 @@ from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.protocol import BarrierPoint, Line, Point
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["FactoredLine", "FactoredPoint", "MatrixPoint", "semidefinite_bytes"]
-
 _BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
 
 

@@ -29,15 +29,6 @@ from gdaopt.objectives.pairs.passes import (
 from gdaopt.objectives.protocol import Line
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "NEGLIGIBLE",
-    "BlockLoss",
-    "DistanceLoss",
-    "LossLine",
-    "LossSum",
-    "loss_sums",
-]
-
 NEGLIGIBLE = 1e-9
 """Second derivatives hardly change a Newton step by this share of the largest in a block."""
 

@@ -26,8 +26,6 @@ from gdaopt.objectives.scalar_functions import (
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, number
 
-__all__ = ["DEML", "LogisticPairs", "PairHinge", "SeparablePairs", "Term"]
-
 
 @dataclass(frozen=True, eq=False)
 class Term:

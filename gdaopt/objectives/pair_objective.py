@@ -35,8 +35,6 @@ from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 from gdaopt.support.workers import mapped
 
-__all__ = ["PairObjective", "PairPoint", "isotropic_trace", "nothing_pulls", "stratified"]
-
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew

@@ -25,18 +25,6 @@ from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "BarrierPoint",
-    "Derivatives",
-    "Expression",
-    "Line",
-    "Logarithm",
-    "NewtonModel",
-    "Point",
-    "Terms",
-    "minimised",
-]
-
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
 

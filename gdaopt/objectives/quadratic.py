@@ -16,10 +16,10 @@ from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
-__all__ = ["Linear", "NoLearning", "Quadratic", "Ridge"]
-
 
 class QuadraticPoint(MatrixPoint):
+    """The objective at a metric."""
+
     objective: Quadratic
 
     @cached_property
@@ -49,6 +49,8 @@ class QuadraticPoint(MatrixPoint):
 
 
 class QuadraticLine(Line):
+    """The objective along a direction."""
+
     def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
         self.direction = direction
         self._start = point.value

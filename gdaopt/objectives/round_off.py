@@ -17,14 +17,6 @@ from gdaopt.linalg.directions import DeferredMatrix, Direction
 from gdaopt.linalg.masked import magnitude_form
 from gdaopt.support.validation import FloatArray
 
-__all__ = [
-    "UNIT",
-    "DistanceRoundOff",
-    "RoundOff",
-    "assumed_round_off",
-    "assumed_roundings",
-]
-
 UNIT = 2.0**-53
 """u: a rounded operation of float64 has at most this relative error."""
 

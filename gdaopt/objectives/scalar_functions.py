@@ -14,8 +14,6 @@ from gdaopt.objectives.protocol import Expression
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Identity", "Logistic", "MinusRoot", "ScalarFunction", "SmoothHinge", "Values"]
-
 Values = tuple[FloatArray, FloatArray]
 """Values and first derivatives."""
 

@@ -23,8 +23,6 @@ from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["MCML", "NCA", "SoftmaxLoss", "SoftmaxObjective"]
-
 _MORE = 3.0  # than the trace bound of MCML, that of NCA
 _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
 

@@ -45,17 +45,6 @@ from gdaopt.support.validation import (
     store_flag,
 )
 
-__all__ = [
-    "Polytope",
-    "Program",
-    "ProgramOptions",
-    "ProgramSolution",
-    "observe",
-    "observed",
-    "program_options",
-    "store",
-]
-
 _FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
 _LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 

@@ -22,8 +22,6 @@ from gdaopt.programs.base import Polytope, Program
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ConstrainedPolytope", "ConstrainedProgram", "keeping_rows", "with_rows"]
-
 _TAKEN = ("budget", "floors", "rows")  # names of the programs' own constraints
 _CORRECTIONS = 20  # rounds of mending rows and polytope in turns
 _ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row

@@ -26,8 +26,6 @@ from gdaopt.programs.base import Program, ProgramOptions, store
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
 
-__all__ = ["JointPolytope", "JointProgram"]
-
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
 

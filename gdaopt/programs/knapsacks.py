@@ -32,8 +32,6 @@ from gdaopt.programs.base import PolytopeT, Program, store
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
-__all__ = ["ColumnPolytope", "ColumnProgram", "DiagonalPolytope", "DiagonalProgram"]
-
 _LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is lowered, by more refused
 _ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is removed
 _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs

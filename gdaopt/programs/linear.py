@@ -16,8 +16,6 @@ from gdaopt.programs.base import Program, ProgramOptions
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["LinearPolytope", "LinearProgram"]
-
 
 @dataclass(frozen=True, eq=False)
 class LinearPolytope:

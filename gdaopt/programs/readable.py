@@ -16,8 +16,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, integer, symmetric_matrix
 
-__all__ = ["at"]
-
 
 def at(
     problem: MetricProblem,

@@ -21,8 +21,6 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer, store_integer
 
-__all__ = ["SemidefiniteProgram", "WholeSet"]
-
 
 @dataclass(frozen=True, eq=False)
 class WholeSet:

@@ -19,8 +19,6 @@ from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["AllUnitVectors", "PositiveDefiniteMetrics"]
-
 _SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
 
 

@@ -11,8 +11,6 @@ from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
 
-__all__ = ["DiagonalMetrics"]
-
 
 @dataclass(frozen=True)
 class DiagonalMetrics(FeasibleSet):

@@ -25,8 +25,6 @@ from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["AtomFamily", "PricedAtoms"]
-
 _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
 
 

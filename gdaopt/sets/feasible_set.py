@@ -40,8 +40,6 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-__all__ = ["FeasibleSet", "LinearMinimum"]
-
 _CONES = ("semidefinite", "second-order")  # that can say ``M ⪰ ρI`` to a conic solver
 
 # Round-off allowed to members, as multiples of C, C and C/K.

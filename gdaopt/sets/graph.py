@@ -18,8 +18,6 @@ from gdaopt.sets.mask import store_mask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, number, store_number
 
-__all__ = ["GraphMetrics"]
-
 
 @dataclass(frozen=True)
 class GraphMetrics(FeasibleSet):

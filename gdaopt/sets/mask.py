@@ -17,8 +17,6 @@ from gdaopt.linalg.laplacian import spanning_forest
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import read_only, unknown_name
 
-__all__ = ["EdgeMask", "store_mask"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EdgeMask:

@@ -11,8 +11,6 @@ from cvxpy.atoms.affine.affine_atom import AffAtom
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["Membership", "is_symmetric", "marked"]
-
 cvxpy_is_used()
 
 

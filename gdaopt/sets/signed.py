@@ -17,8 +17,6 @@ from gdaopt.sets.mask import store_mask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, finite_array, store_number
 
-__all__ = ["SDDMetrics", "SignedGraphMetrics"]
-
 
 @dataclass(frozen=True)
 class SignedGraphMetrics(FeasibleSet):

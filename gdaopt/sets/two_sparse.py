@@ -40,8 +40,6 @@ from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["TwoSparseAtoms"]
-
 _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
 
 

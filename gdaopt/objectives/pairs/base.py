@@ -20,8 +20,6 @@ from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = ["MOST_DENSE", "Changes", "Coefficients", "Indices", "Pairs", "less"]
-
 Indices = npt.NDArray[np.intp]
 
 MOST_DENSE = 1000

@@ -13,8 +13,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Block", "classes_of", "own_classes", "runs", "slices", "tiles", "triangle"]
-
 
 @dataclass(frozen=True)
 class Block:

@@ -18,8 +18,6 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["all_distances", "distinct_differences", "expression_bytes", "squared_distances"]
-
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
 _SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
 

@@ -17,8 +17,6 @@ from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["ListedPairs"]
-
 _BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
 _MOMENT_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
 

@@ -21,16 +21,6 @@ import numpy as np
 from gdaopt.objectives.pairs.blocks import slices
 from gdaopt.support.validation import FloatArray, read_only
 
-__all__ = [
-    "MANY_PAIRS",
-    "BufferPool",
-    "PairSums",
-    "PairValues",
-    "Total",
-    "TransformedSamples",
-    "exponential",
-]
-
 
 class BufferPool:
     """Arrays of one size, lent out until the last view of them is gone; some are held ready."""

@@ -21,22 +21,6 @@ from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
 
-__all__ = [
-    "LARGEST_SPREAD",
-    "Chosen",
-    "Codes",
-    "LabelledPairs",
-    "check_spread",
-    "checked_pairs",
-    "checked_samples",
-    "checked_weights",
-    "class_codes",
-    "mean_squares",
-    "places_of",
-    "read_labelled_pairs",
-    "read_samples",
-]
-
 _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
 LARGEST_SPREAD = 1e150
 """Of values: its square, summed up, is finite; the square of its inverse is not 0."""

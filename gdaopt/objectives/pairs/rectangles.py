@@ -27,8 +27,6 @@ from gdaopt.objectives.pairs.passes import TransformedSamples
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-__all__ = ["MOST_LEVELS", "RectanglePairs"]
-
 MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 

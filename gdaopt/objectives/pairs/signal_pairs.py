@@ -27,8 +27,6 @@ from gdaopt.objectives.pairs.reading import (
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 
-__all__ = ["SignalPairs", "weighted_pairs"]
-
 
 class SignalPairs(RectanglePairs):
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
