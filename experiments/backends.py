@@ -26,7 +26,7 @@ from gdaopt.bench.pictures import pareto, profiles, times
 from gdaopt.bench.sequences import Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
-from gdaopt.plotting.saving import save_figure
+from gdaopt.plotting.canvas import save_figure
 from gdaopt.support.files import write_text
 
 FIGURES = Path(__file__).parent.parent / "figures"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.studies.versions import versions
+from gdaopt.studies.study_directory import versions
 from gdaopt.support.files import write_text
 from gdaopt.support.processes import ProcessExecutor
 

@@ -22,7 +22,7 @@ from gdaopt.backends.lookup import entry_of
 from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
 from gdaopt.programs import ProgramSolution
-from gdaopt.studies.versions import machine, versions
+from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.files import write_text
 
 STAGES = ("write", "canonicalize", "solve", "unpack")

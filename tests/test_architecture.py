@@ -20,10 +20,7 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
-    **{
-        f"gdaopt.bench.{name}": "tests/bench/test_study.py"
-        for name in ("cells", "sequences", "table")
-    },
+    **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
     "gdaopt.bench.set_texts": "tests/bench/test_program_set.py",
     "gdaopt.programs.linear": "tests/bench/test_foreign.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
@@ -45,14 +42,12 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # Parts of pictures
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.saving": "tests/studies/test_pictures.py",
     "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
     "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
     "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
     "gdaopt.errors": "tests/test_bad_input.py",
     "gdaopt.support.processes": "tests/studies/test_runner.py",
-    "gdaopt.studies.accuracy": "tests/studies/test_report.py",
     "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
     "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
     "gdaopt.cli.options": "tests/cli/test_learn.py",

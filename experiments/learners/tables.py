@@ -9,7 +9,7 @@ from textwrap import fill
 
 import sklearn
 
-from gdaopt.studies.versions import versions
+from gdaopt.studies.study_directory import versions
 from learners.data import DATA, folds, labelled_samples
 from learners.environment import REQUIREMENTS, Environment
 from learners.fits import LIMIT, MEMORY

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gdaopt.scaling import scale_features
-from gdaopt.studies.versions import versions
+from gdaopt.studies.study_directory import versions
 from gdaopt.support.validation import FloatArray, unknown_name
 
 CLASSIFIERS = {"knn": "kNN", "gb": "GB"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.saving import save_figure
+from gdaopt.plotting.canvas import save_figure
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame

@@ -23,9 +23,8 @@ from gdaopt.bench.judging import (
     shifted_geometric_mean,
 )
 from gdaopt.bench.table import counted
-from gdaopt.plotting.canvas import LETTER_WIDTH, font_size
+from gdaopt.plotting.canvas import LETTER_WIDTH, font_size, new_figure
 from gdaopt.plotting.legends import shared_legend
-from gdaopt.plotting.saving import new_figure
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
 if TYPE_CHECKING:

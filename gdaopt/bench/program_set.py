@@ -28,7 +28,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import GraphMetrics, SDDMetrics
-from gdaopt.studies.versions import versions
+from gdaopt.studies.study_directory import versions
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.files import write_atomically
 

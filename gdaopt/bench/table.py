@@ -18,7 +18,7 @@ from gdaopt.bench.judging import (
     shifted_geometric_mean,
 )
 from gdaopt.bench.options import BenchOptions
-from gdaopt.studies.versions import machine, versions
+from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap
 

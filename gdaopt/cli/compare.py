@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
-from gdaopt.datasets.remarks import remarks
+from gdaopt.datasets.tabular import remarks
 from gdaopt.methods import METHODS
 from gdaopt.result import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions

@@ -14,7 +14,7 @@ from rich.table import Table
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, last_words
 from gdaopt.datasets import Dataset
-from gdaopt.datasets.remarks import remarks
+from gdaopt.datasets.tabular import remarks
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS, Method, State, make_method
 from gdaopt.problem import MetricProblem
@@ -241,7 +241,7 @@ def _judged(
     say: Callable[[str], None],
 ) -> tuple[str, dict[str, float] | None]:
     """Return a sentence on the accuracy of the metrics, and its figures where it is measured."""
-    from gdaopt.studies.accuracy import FOLDS, NEIGHBORS, cross_validated  # imports scikit-learn
+    from gdaopt.studies.applying import FOLDS, NEIGHBORS, cross_validated  # imports scikit-learn
 
     seconds = sum(result.seconds for result in results)
     if is_asked is False:

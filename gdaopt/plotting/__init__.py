@@ -7,9 +7,8 @@ their final size. Lines and areas can be told apart in grey print and by colour-
 
 from gdaopt.plotting.convergence import convergence
 from gdaopt.plotting.discs import discs
-from gdaopt.plotting.eigenvalues import eigenvalues
 from gdaopt.plotting.graph import graph
-from gdaopt.plotting.left_ends import left_ends
+from gdaopt.plotting.left_ends import eigenvalues, left_ends
 from gdaopt.plotting.time_split import time_split
 
 __all__ = ["convergence", "discs", "eigenvalues", "graph", "left_ends", "time_split"]

@@ -1,15 +1,17 @@
-"""Axes to draw on: new ones, checks of a caller's axes, and the sizes that have room on them."""
+"""Axes to draw on, the sizes that have room on them, and the files of figures."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.files import write_atomically
 from gdaopt.support.text import shortened
 
 if TYPE_CHECKING:
@@ -163,3 +165,32 @@ def fit_text(
     if length > available:
         letters = max(int(len(ax.get_title()) * available / length), 1)
         ax.title.set_text(textwrap.fill(ax.get_title(), letters, break_long_words=False))
+
+
+_DPI = 150
+_MARK = "gdaopt.plotting"  # stands in every file that we write, and in no other file
+
+FORMATS: Mapping[str, dict[str, Any]] = {
+    "png": {"metadata": {"Software": _MARK}, "dpi": _DPI},
+    "pdf": {"metadata": {"Creator": _MARK, "CreationDate": None}},
+    "svg": {"metadata": {"Creator": _MARK, "Date": None}},
+}
+"""The formats by their file name ending, with the options that matplotlib takes."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return a figure in inches, outside of pyplot, so that nothing has to close it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(path: Path, figure: Figure) -> None:
+    """Write a figure atomically, in the format that the ending of the path says."""
+    suffix = path.suffix.removeprefix(".")
+    write_atomically(path, lambda file: figure.savefig(file, format=suffix, **FORMATS[suffix]))
+
+
+def is_picture(path: Path) -> bool:
+    """Say whether a file is a picture that we wrote."""
+    return path.is_file() and _MARK.encode() in path.read_bytes()

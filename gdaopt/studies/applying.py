@@ -1,24 +1,29 @@
-"""Applying what a run of `gdaopt learn` has learned to new samples."""
+"""Applying what a run of `gdaopt learn` has learned to new samples, and how good that is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold
 
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricKNeighborsClassifier
 from gdaopt.estimators.metric_parameter import metric_space
+from gdaopt.methods import Method
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
+from gdaopt.studies.learning import LearningOptions, learn_classes
 from gdaopt.studies.saved_runs import RECORD, SAMPLES, read_record, read_samples
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, integer
 
 
@@ -141,3 +146,64 @@ class LearnedRun:
     def _scaled(self, X: FloatArray) -> FloatArray:
         """Return samples at the scale of the samples that were learned from."""
         return scale_features(X, self.scale, reference=self.dataset.features)
+
+
+FOLDS, NEIGHBORS = 5, 5
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Shares of the samples whose class is that of their nearest neighbours, as `apply` finds it.
+
+    Attributes
+    ----------
+    learned, without_learning : float
+        Under metrics that were learned from the samples of the other folds; and under the Euclidean
+        distance of the scaled features.
+    """
+
+    learned: float
+    without_learning: float
+
+
+def cross_validated(
+    dataset: Dataset,
+    options: LearningOptions,
+    method: Method,
+    progress: Callable[[str], object] = lambda _: None,
+) -> Accuracy:
+    """Return the accuracy by cross-validation: in each fold metrics are learned anew.
+
+    `progress` is called with the number of each fold before it begins. A class with fewer samples
+    than folds is refused before any work; an interrupt raises KeyboardInterrupt, also where the
+    method returns what it has.
+    """
+    name, count = min(Counter(dataset.labels.tolist()).items(), key=lambda item: item[1])
+    if count < FOLDS:
+        raise InvalidInputError(
+            f"class {shortened(name)} has {count} samples, fewer than the {FOLDS} folds of the "
+            "cross-validation"
+        )
+    right = np.zeros(2)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    splits = folds.split(dataset.features, dataset.labels)
+    for number, (known, new) in enumerate(splits, 1):
+        progress(f"accuracy, fold {number} of {FOLDS}")
+        part = replace(dataset, features=dataset.features[known], labels=dataset.labels[known])
+        identity = {"": np.eye(dataset.features.shape[1])}
+        for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
+            run = LearnedRun(part, options.scale, None, None, metrics)
+            found = run.predict(dataset.features[new], min(NEIGHBORS, len(known)))
+            right[k] += (found == dataset.labels[new]).sum()
+    learned, without_learning = (right / len(dataset.labels)).tolist()
+    return Accuracy(learned, without_learning)
+
+
+def _metrics(
+    dataset: Dataset, options: LearningOptions, method: Method
+) -> Iterator[tuple[str, FloatArray]]:
+    """Yield each class with its metric."""
+    for name, result in learn_classes(options.problems(dataset), method):
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        yield name, result.metric

@@ -25,9 +25,8 @@ from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.method_spec import Combination, combinations
 from gdaopt.studies.pictures import Run, write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
-from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
+from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, versions, write_frame
 from gdaopt.studies.task_workers import TaskWorkers
-from gdaopt.studies.versions import versions
 from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,15 +18,14 @@ import pandas as pd
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.saving import is_picture
+from gdaopt.plotting.canvas import is_picture
 from gdaopt.result import Result, is_result_file
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
-from gdaopt.studies.file_names import file_stems
 from gdaopt.studies.learning import summary
 from gdaopt.studies.pictures import Run, picture_names, write_pictures
 from gdaopt.studies.saved_runs import FORMAT, RECORD, SAMPLES, read_record, write_samples
-from gdaopt.studies.versions import versions
+from gdaopt.studies.study_directory import versions
 from gdaopt.support.files import write_text
 from gdaopt.trace import Trace
 
@@ -217,3 +219,38 @@ def _is_ours(file: Path) -> bool:
         return file.name in picture_names(PICTURES) and is_picture(file)
     except (OSError, ValueError):  # a ValueError: names that no file can have
         return False
+
+
+_LONGEST = 50  # characters: file systems allow 255 bytes, endings included
+
+# Windows takes these for devices, whatever follows a dot.
+_PORTS = {f"{port}{n}" for port in ("com", "lpt") for n in "0123456789¹²³"}
+_DEVICES = {"aux", "con", "nul", "prn"} | _PORTS
+
+
+def file_stems(labels: Iterable[str]) -> dict[str, str]:
+    """Return a file name without its ending for each label, which all file systems take.
+
+    Labels are all different. It is the label where that is such a name. No two names differ in case
+    alone, or in how their accents are encoded: many file systems do not tell them apart.
+    """
+    stems: dict[str, str] = {}
+    taken: set[str] = set()
+    for label in labels:
+        safe = _safe(label)
+        candidates = chain([safe], (f"{safe}-{number}" for number in count(2)))
+        stems[label] = next(stem for stem in candidates if _folded(stem) not in taken)
+        taken.add(_folded(stems[label]))
+    return stems
+
+
+def _safe(label: str) -> str:
+    """Return a label without what some file system does not take in a name."""
+    kept = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", label))
+    name = kept.lstrip(".")[:_LONGEST].rstrip(".") or "class"
+    return f"_{name}" if name.partition(".")[0].casefold() in _DEVICES else name
+
+
+def _folded(name: str) -> str:
+    """Return what is equal for names that a file system may take for the same."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())

@@ -13,13 +13,12 @@ import pytest
 from matplotlib.figure import Figure
 
 import gdaopt as gda
-from gdaopt.bench import cells, study
-from gdaopt.bench.cells import replay_task, run_task
+from gdaopt.bench import study
 from gdaopt.bench.judging import shifted_geometric_mean
 from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import KINDS, Sequence, record_task
-from gdaopt.bench.study import Bench
+from gdaopt.bench.study import Bench, replay_task, run_task
 from gdaopt.bench.table import counted, markdown, programs_frame, runs_frame, summary
 
 LIMITS = BenchOptions(solvers=["highspy"])
@@ -245,7 +244,7 @@ def test_tolerances_are_asked_for(
         asked.append((options["solver_opts"], options["time_limit"]))
         return real(*args, **options)
 
-    monkeypatch.setattr(cells, "replay", replay)
+    monkeypatch.setattr(study, "replay", replay)
     replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
     names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
     for options, limit in asked:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load
-from gdaopt.datasets.remarks import remarks
+from gdaopt.datasets.tabular import remarks
 
 RNG = np.random.default_rng(5)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.studies.file_names import file_stems
+from gdaopt.studies.run_directory import file_stems
 from tests.helpers import PROPERTY
 
 AWKWARD = [

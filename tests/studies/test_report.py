@@ -16,8 +16,7 @@ import gdaopt as gda
 from gdaopt.datasets import Dataset, load
 from gdaopt.methods import Certified
 from gdaopt.result import Status
-from gdaopt.studies import accuracy
-from gdaopt.studies.accuracy import cross_validated
+from gdaopt.studies.applying import FOLDS, cross_validated
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.report import _ENDS, advice, outcome, work
 from tests.result_cases import solved
@@ -103,7 +102,7 @@ def test_metrics_are_learned_without_the_samples_that_they_judge(
     said: list[str] = []
     options = LearningOptions(positive="virginica")
     cross_validated(IRIS, options, Certified(tolerance=1e-1), said.append)
-    assert [len(part.labels) for part in learned] == [120] * accuracy.FOLDS
+    assert [len(part.labels) for part in learned] == [120] * FOLDS
     assert said == [f"accuracy, fold {number} of 5" for number in range(1, 6)]
 
 
