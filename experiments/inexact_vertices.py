@@ -101,7 +101,7 @@ def problem() -> gda.MetricProblem:
 
 def has_ties(program: RecordedProgram) -> bool:
     """Say whether a program has more than one optimal point, by its reduced costs."""
-    arrays = program.program("analytic").arrays(program.cost, program.polytope)
+    arrays = program.polytope.arrays(program.cost)
     duals = arrays.signed(program.polytope.row_multipliers(program.cost))
     unit = np.broadcast_to(program.polytope.unit, program.cost.shape)
     reduced, largest = arrays.reduced_costs(duals) * unit, np.abs(program.cost * unit).max()

@@ -23,6 +23,7 @@ from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import DEFAULTS
 from gdaopt.bench import RecordedProgram
 from gdaopt.bench.export import exported_arrays
+from gdaopt.programs import Program
 from gdaopt.support.files import write_text
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs
@@ -39,7 +40,7 @@ def timed(call: Callable[[], Any]) -> float:
 
 def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], list[float]]:
     """Return a function that solves all programs and returns the seconds of each."""
-    kept = {program.structure: program.program(solver) for program in programs}
+    kept = {program.structure: Program(solver) for program in programs}
     prepared = [(kept[one.structure], one.cost, one.polytope) for one in programs]
 
     def run() -> list[float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from pages import Page, here
 from problems import aligned_metric
@@ -19,10 +20,8 @@ from problems import aligned_metric
 import gdaopt as gda
 from gdaopt.programs import (
     ColumnPolytope,
-    ColumnProgram,
     DiagonalPolytope,
-    DiagonalProgram,
-    ProgramOptions,
+    Program,
     ProgramSolution,
 )
 from gdaopt.support.validation import FloatArray
@@ -80,13 +79,6 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
     return found
 
 
-def program_of(block: str, size: int, solver: str) -> Any:
-    """Return a new program."""
-    if block == "diagonal":
-        return DiagonalProgram(size, ProgramOptions(solver=solver))
-    return ColumnProgram(size - 1, ProgramOptions(solver=solver))
-
-
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     """Call, and return the seconds it took and what it returned."""
     start = time.perf_counter()
@@ -98,25 +90,26 @@ def measure(block: str, size: int, solver: str) -> Times:
     """Time one program by one solver."""
     times = Times()
     grid = instances(block, size, SIZES[size])
-    program = program_of(block, size, solver)
+    program = Program(solver)
     if solver == "analytic":
         times.ours = [timed(program.solve, *instance)[0] for _ in range(5) for instance in grid]
         return times
 
-    other = program_of(block, size, solver)  # the same problem, for the bare loop
+    other, problem = Program(solver), cp.Problem(cp.Minimize(0))  # the same, for the bare loop
     values = []
     for cost, polytope in grid:  # compiles both, and notes the parameters' values
         program.solve(cost, polytope)
-        values.append({name: parameter.value for name, parameter in program.parameters.items()})
         other.solve(cost, polytope)
+        problem, _ = other.prepared(cost, polytope).problem()
+        values.append({name: parameter.value for name, parameter in problem.param_dict.items()})
 
     def bare(index: int) -> None:
         for name, value in values[index].items():
-            other.parameters[name].value = value
-        other.problem.solve(solver=solver, warm_start=False)
+            problem.param_dict[name].value = value
+        problem.solve(solver=solver, warm_start=False)
 
     def rebuilt(instance: Instance) -> None:
-        program_of(block, size, solver).solve(*instance)
+        Program(solver).solve(*instance)
 
     for index, instance in enumerate(grid):
         if index % 2:

@@ -21,7 +21,7 @@ import gdaopt as gda
 from gdaopt.backends.lookup import entry_of
 from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
-from gdaopt.programs import ProgramSolution
+from gdaopt.programs import Program, ProgramSolution
 from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.files import write_text
 
@@ -45,7 +45,7 @@ def calls(programs: list[RecordedProgram], solver: str) -> list[tuple[ProgramSol
             break
         is_first = recorded_program.structure not in kept
         if is_first:
-            kept[recorded_program.structure] = recorded_program.program(solver)
+            kept[recorded_program.structure] = Program(solver)
         program = kept[recorded_program.structure]
         cost, polytope = recorded_program.cost, recorded_program.polytope
         before = time.perf_counter()

@@ -27,11 +27,9 @@ from problems import aligned_metric
 from gdaopt.linalg.entries import all_edges
 from gdaopt.programs import (
     ColumnPolytope,
-    ColumnProgram,
     DiagonalPolytope,
-    DiagonalProgram,
     JointPolytope,
-    JointProgram,
+    Program,
 )
 from gdaopt.support.validation import FloatArray
 
@@ -138,15 +136,9 @@ class LiteralDpp(Literal):
 class Lean:
     """A program of `gdaopt.programs`."""
 
-    def __init__(self, size: int, block: str) -> None:
+    def __init__(self, size: int, _block: str) -> None:
         self.edges = all_edges(size)
-        self.program: DiagonalProgram | ColumnProgram | JointProgram
-        if block == "diagonal":
-            self.program = DiagonalProgram(size, SOLVER)
-        elif block == "column":
-            self.program = ColumnProgram(size - 1, SOLVER)
-        else:
-            self.program = JointProgram(size, self.edges, SOLVER)
+        self.program = Program(SOLVER)
 
     def solve(self, instance: Instance) -> float:
         """Solve; only the first call compiles."""

@@ -46,7 +46,7 @@ EXEMPT: dict[str, str] = {
         "what the package returns": "Certificate Result methods.State linalg.Alignment "
         "estimators.MetricGraph programs.ProgramSolution bench.RecordedProgram bench.Replayed",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
-        "methods.ProgramMethod programs.Polytope programs.Program methods.steps.Step "
+        "methods.ProgramMethod programs.Polytope methods.steps.Step "
         "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
         "estimators.TransductiveMetricLearner",
         "what methods of one's own are made of: made in each run": "methods.Clock "
@@ -55,9 +55,8 @@ EXEMPT: dict[str, str] = {
         "made in each step, of arrays that were checked before": "linalg.Atoms linalg.MaskedMatrix "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
         "linalg.DiagonalDirection linalg.best_pairs linalg.pair_atoms linalg.spanning_forest "
-        "programs.ConstrainedPolytope programs.ConstrainedProgram",
-        "made by bench.Sequence, of arrays that LinearArrays.of checked": "programs.LinearPolytope "
-        "programs.LinearProgram",
+        "programs.ConstrainedPolytope",
+        "made by bench.Sequence, of arrays that LinearArrays.of checked": "programs.LinearPolytope",
         "made by its class methods": "bench.Sequence",
         "write to any path that they are given": "bench.recording bench.save_programs",
         "as MetricLearner, which they are": "GraphMetricLearner DiagonalMetricLearner "
@@ -263,7 +262,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "methods.Semidefinite": _CONIC,
     "methods.SecondOrder": _CONIC,
     "methods.SemidefiniteFrankWolfe": _CONIC,
-    "programs.SemidefiniteProgram": _CONIC,
     "estimators.baselines.AlternatingClassifierWeights": {**_CONIC, "labels": "harmonic"},
     "solve": {"max_iterations": 1},
     "iterate": {"tolerance": 0.5},
@@ -286,7 +284,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.ColumnPolytope": {"upper": V, "weights": V},
     "programs.DiagonalPolytope": {"lower": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},
-    "programs.JointProgram": {"edges": EDGES},
     "programs.WholeSet": {"current": np.zeros(6)},
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},

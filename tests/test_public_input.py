@@ -139,7 +139,7 @@ def facts(value: Any) -> Any:
             field.name: facts(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
     if isinstance(value, gda.programs.Program):
-        return facts([value.size, value.options])
+        return facts(value.options)
     return type(value), value
 
 

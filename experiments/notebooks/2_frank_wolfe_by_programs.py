@@ -97,21 +97,23 @@ for solver in ("CLARABEL", "SCIPY"):
 # A run solves hundreds of these, so it does not write each on paper.
 # `gda.programs` has this program, and two smaller ones: that of the diagonal alone, and that of one column
 # alone. The paper's method, `"alternating"`, takes turns between the small ones; the method `"joint"` moves all
-# entries. A *polytope* has the data, and a *program* has the CVXPY problem:
+# entries. A *polytope* has the data, and a *program* has the solver and the CVXPY problem:
 
 # %%
 v = gda.linalg.align(start).v
 polytope = gda.programs.JointPolytope(
     v, rho, C, edges, floor=np.zeros(len(edges[0])), current=gda.linalg.entries_of(start)
 )
-program = gda.programs.JointProgram(K, edges, solver="HIGHS")
-print(program.problem)
+program = gda.programs.Program("HIGHS")
+compiled, x = program.prepared(cost, polytope).problem()
+print(compiled)
 
 # %% [markdown]
 # This is the `cvxpy.Problem` itself, not a description of it. The names in it are parameters, and their
-# values are set before each solve. `budget` is the trace bound. `rows` is $M v \ge \rho v$, divided by $v_i$: the
-# arrays `forward` and `backward` hold the ratios $v_j / v_i$ and $v_i / v_j$ of the edges. `floors` says that
-# weights are not negative. The program is solved in units in which its numbers are about 1, because the
+# values are set before each solve. All programs are written in this way: rows are `sums` of `coefficients`, a
+# parameter, times the entries of x that are their `factors`. `budget` is the trace bound. `rows` is
+# $M v \ge \rho v$, divided by $v_i$, so that its coefficients are the ratios $v_j / v_i$. `floors` says that weights
+# are not negative. The program is solved in units in which its numbers are about 1, because the
 # tolerances of solvers are absolute.
 
 # %%
@@ -129,7 +131,7 @@ print("its eigenvalues:", np.linalg.eigvalsh(vertex))
 
 # %%
 for solver in ("HIGHS", "CLARABEL", "SCIPY", "highspy", "analytic"):
-    other = gda.programs.JointProgram(K, edges, solver).solve(cost, polytope)
+    other = gda.programs.Program(solver).solve(cost, polytope)
     print(f"{solver:9} {other.value:.3f}")
 
 # %% [markdown]
@@ -144,8 +146,8 @@ for solver in ("HIGHS", "CLARABEL", "SCIPY", "highspy", "analytic"):
 # once and reused.
 
 # %%
-print("is_dpp:", program.is_dpp())
-fresh = gda.programs.JointProgram(K, edges, "HIGHS")
+print("is_dpp:", compiled.is_dpp())
+fresh = gda.programs.Program("HIGHS")
 for call in ("first", "second"):
     begin = time.perf_counter()
     fresh.solve(cost * (1.0 if call == "first" else 1.1), polytope)
@@ -256,16 +258,15 @@ print(f"{gda.solve(problem, 'joint', solver='HIGHS', max_iterations=30).objectiv
 
 # %% [markdown]
 # `gda.bench.recording` has kept all linear programs of the run. Here is the first one, as it was given to
-# CVXPY, with the two constraints at its end under their own names. (What begins with `coefficients:` and `bounds:` are
-# the parameters that hold a constraint of yours as a row on the entries.)
+# CVXPY, with the two constraints at its end under their own names.
 
 # %%
-first = recorded[0]
-cvxpy_problem, variable = first.program("HIGHS").prepared(first.cost, first.polytope).problem()
+first, program = recorded[0], gda.programs.Program("HIGHS")
+cvxpy_problem, variable = program.prepared(first.cost, first.polytope).problem()
 print(cvxpy_problem)
 
 # %%
-answer = first.program("HIGHS").solve(first.cost, first.polytope)
+answer = program.solve(first.cost, first.polytope)
 for name, dual in answer.duals.items():
     print(f"{name}: {np.round(dual, 3)}")
 
@@ -310,6 +311,7 @@ assert abs(optimum.objective - alone) <= 1e-8 * alone
 def frank_wolfe(problem, steps):
     """Return the metrics of a Frank–Wolfe run whose linear programs follow the first eigenvector."""
     glr, metrics = problem.objective, [problem.feasible_set.start(problem.n_features)]
+    program = gda.programs.Program("HIGHS")
     for _ in range(steps):
         M = metrics[-1]
         G = glr.gradient(M)

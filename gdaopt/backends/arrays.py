@@ -109,8 +109,8 @@ class Part:
         Which variables or rows they are on.
     is_single : bool
         Whether it is one constraint, whose multiplier has the shape ().
-    is_lower : bool
-        Whether rows have lower bounds; else they have upper ones, or are equalities.
+    is_lower, is_equality : bool
+        Whether rows have lower bounds, or are equalities; else they have upper bounds.
     """
 
     name: str
@@ -118,6 +118,7 @@ class Part:
     where: slice
     is_single: bool = False
     is_lower: bool = False
+    is_equality: bool = False
 
     @property
     def sign(self) -> float:
@@ -168,9 +169,8 @@ class LinearArrays:
     Examples
     --------
     >>> import numpy as np
-    >>> from gdaopt.programs import DiagonalPolytope, DiagonalProgram
-    >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    >>> arrays = DiagonalProgram(2).arrays(np.array([-1.0, -2.0]), polytope)
+    >>> from gdaopt.programs import DiagonalPolytope
+    >>> arrays = DiagonalPolytope(np.ones(2), trace_bound=5.0).arrays(np.array([-1.0, -2.0]))
     >>> arrays.lower, arrays.row_upper, [part.name for part in arrays.parts]
     (array([1., 1.]), array([5.]), ['rows', 'budget'])
     >>> arrays.residuals(np.array([1.0, 4.0]), np.array([-2.0])).gap
@@ -272,6 +272,13 @@ class LinearArrays:
         return self.upper_bounds[self.pattern.size :]
 
     @property
+    def sides(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Which variables and rows are fixed, and which of the others have a bound on a side."""
+        fixed = self.lower_bounds == self.upper_bounds
+        lower, upper = np.isfinite(self.lower_bounds), np.isfinite(self.upper_bounds)
+        return {"fixed": fixed, "lower": lower & ~fixed, "upper": upper & ~fixed}
+
+    @property
     def matrix(self) -> csr_array:
         """The coefficients as a matrix of shape (m, n)."""
         pattern = self.pattern
@@ -345,11 +352,9 @@ class LinearArrays:
         """
         duals = self.signed(rows)
         for part in self.parts:
-            if part.kind == "rows":
-                is_equality = self.row_lower[part.where] == self.row_upper[part.where]
+            if part.kind == "rows" and not part.is_equality:
                 own = duals[part.where]
-                side = np.maximum(part.sign * own, 0.0) * part.sign
-                duals[part.where] = np.where(is_equality, own, side)
+                duals[part.where] = np.maximum(part.sign * own, 0.0) * part.sign
         found = self.row_multipliers(duals)
         reduced = self.reduced_costs(duals)
         for part in self.parts:

@@ -15,6 +15,7 @@ from pathlib import Path
 from gdaopt.backends import LinearArrays
 from gdaopt.bench.recorded import RecordedProgram
 from gdaopt.bench.replayed import in_units
+from gdaopt.programs.base import Program
 from gdaopt.support.files import write_atomically
 
 _PYTHON = '''"""A {kind} program with {size} variables of a run of gdaopt, as a CVXPY problem.
@@ -64,7 +65,7 @@ if __name__ == "__main__":
 
 def exported_arrays(program: RecordedProgram) -> LinearArrays:
     """Return the arrays of a program, in the units that solvers see."""
-    return program.program().prepared(program.cost, program.polytope).arrays()
+    return Program().prepared(program.cost, program.polytope).arrays()
 
 
 def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:

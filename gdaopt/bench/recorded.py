@@ -19,16 +19,11 @@ from scipy.sparse import csr_array
 
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
-from gdaopt.programs.base import Polytope, Program, ProgramOptions, observed
-from gdaopt.programs.constrained import ConstrainedPolytope, with_rows
-from gdaopt.programs.joint import JointPolytope, JointProgram
-from gdaopt.programs.knapsacks import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-)
-from gdaopt.programs.linear import LinearPolytope, LinearProgram
+from gdaopt.programs.base import Polytope, observed
+from gdaopt.programs.constrained import ConstrainedPolytope
+from gdaopt.programs.joint import JointPolytope
+from gdaopt.programs.knapsacks import ColumnPolytope, DiagonalPolytope
+from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import (
@@ -68,7 +63,8 @@ class RecordedProgram:
     cost : ndarray of shape (n,)
         Its costs.
     polytope : Polytope
-        What it is solved over; a `ConstrainedPolytope` where the problem has linear constraints.
+        What a `gdaopt.programs.Program` solves it over; a `ConstrainedPolytope` where the problem
+        has linear constraints.
     point : ndarray of shape (n,)
         The analytic answer. With linear constraints there is none, and this is the answer of
         the run's solver; of others' programs it is HiGHS' answer, which its multipliers prove.
@@ -93,26 +89,6 @@ class RecordedProgram:
         """The least cost."""
         return float(self.cost @ self.point)
 
-    def program(self, solver: str | ProgramOptions = "HIGHS") -> Program[Any]:
-        """Return a `Program` of this kind and size, which solves all recorded programs of it.
-
-        Parameters
-        ----------
-        solver : str or ProgramOptions, optional
-            Who solves it: a name, or a name with options.
-        """
-        inner, rows = _split(self.polytope)
-        program: Program[Any]
-        if isinstance(inner, JointPolytope):
-            program = JointProgram(len(inner.v), inner.edges, solver)
-        elif isinstance(inner, LinearPolytope):
-            program = LinearProgram(inner, solver)
-        elif isinstance(inner, ColumnPolytope):
-            program = ColumnProgram(len(self.cost), solver)
-        else:
-            program = DiagonalProgram(len(self.cost), solver)
-        return with_rows(program, rows)
-
     def numbers(self) -> dict[str, Any]:
         """Return the numbers of the polytope by name, those of the rows' constraints left out."""
         inner, rows = _split(self.polytope)
@@ -129,7 +105,7 @@ class RecordedProgram:
         if isinstance(inner, JointPolytope):
             own = inner.edges
         elif isinstance(inner, LinearPolytope):
-            own = (inner.starts, inner.columns, *inner.sides)
+            own = (inner.starts, inner.columns, *inner.arrays(self.cost).sides.values())
         return self.kind, len(self.cost), id(rows), *(array.tobytes() for array in own)
 
 
@@ -170,17 +146,11 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
         raise UnwritableError(2, "its directory does not exist", os.fspath(path))
     seen: list[tuple[str, FloatArray, Polytope, FloatArray, float] | None] = []
 
-    def note(
-        program: Program[Any],
-        cost: FloatArray,
-        polytope: Polytope,
-        at: FloatArray,
-        found: FloatArray,
-    ) -> None:
-        if not program.is_linear:
-            raise InvalidInputError(f"only linear programs are recorded, not the {program.name}")
-        moves = program.prepared(cost, polytope).moves
-        kind = program.name.removesuffix(" program")
+    def note(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
+        if not polytope.is_linear:
+            raise InvalidInputError(f"only linear programs are recorded, not the {polytope.name}")
+        moves = bool((cost * polytope.unit).any())
+        kind = polytope.name.removesuffix(" program")
         seen.append((kind, cost, polytope, found, float(cost @ at)) if moves else None)
 
     try:

@@ -25,6 +25,7 @@ from gdaopt.backends import (
 )
 from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
+from gdaopt.programs.base import Program
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
 Start = Literal["cold", "re-solve", "hot"]
@@ -143,13 +144,13 @@ def _replayed(
         if start == "cold":
             kept.clear()
         if recorded.structure not in kept:
-            kept[recorded.structure] = recorded.program(), backend()
+            kept[recorded.structure] = Program(), backend()
         program, solver = kept[recorded.structure]
         prepared = program.prepared(recorded.cost, recorded.polytope)
         try:
             answer = solver.minimize(prepared, watch, time_limit)
             watch.lap("unpack")
-            whose = f"{solver.name} called the {program.name} {answer.status}"
+            whose = f"{solver.name} called the {prepared.name} {answer.status}"
             point = checked_point(answer.point, recorded.cost.shape, whose)
         except (InfeasibleProblemError, SolverFailedError) as error:
             watch.lap("solve")

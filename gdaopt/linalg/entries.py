@@ -80,7 +80,7 @@ def entries_of(
     -------
     ndarray of shape (K + n,)
         ``M_ii``, then ``-M_ij`` of the edges, in the order of the variables of
-        `gdaopt.programs.JointProgram`; with signs the part of ``M_ij`` that has the sign, as a
+        `gdaopt.programs.JointPolytope`; with signs the part of ``M_ij`` that has the sign, as a
         number ≥ 0. `matrix_of` is the inverse.
 
     Raises

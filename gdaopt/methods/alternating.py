@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,14 +17,8 @@ from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-    Program,
-)
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
+from gdaopt.programs.constrained import keeping_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, check_name, store_flag, store_integer
 
@@ -149,12 +143,9 @@ class Alternating(AlignedMethod):
             for column, others in enumerate(neighbors_of)
             for index, signs in [run.family.with_signs((np.full(len(others), column), others))]
         ]
-        diagonal = with_rows(DiagonalProgram(size, options), rows)
+        diagonal = Program(options)
         # A program for each number of neighbours; n edges make about 2√n different numbers.
-        programs = {
-            n: with_rows(ColumnProgram(n, options), rows)
-            for n in {len(each) for each, _ in columns}
-        }
+        programs = {n: Program(options) for n in {len(each) for each, _ in columns}}
         what = _NO_BLOCK if rows is None else _NO_BLOCK + _TIED
         stall = StallRule(run.problem, run.state.point, self.tolerance, what=what)
         for round_ in count(1):
@@ -176,7 +167,7 @@ class Alternating(AlignedMethod):
         assert isinstance(feasible_set, SDDMetrics)
         known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
         colors = np.where(known, known, 1.0)
-        programs = {n: ColumnProgram(n, self.program_options) for n in set(map(len, neighbors_of))}
+        programs = {n: Program(self.program_options) for n in set(map(len, neighbors_of))}
         for column, others in enumerate(neighbors_of):
             start, calls = run.state, 0
             best: State | None = None
@@ -209,7 +200,7 @@ class Alternating(AlignedMethod):
             if gap is None or gap <= self.tolerance * abs(state.objective):
                 return
 
-    def _diagonal(self, run: AlignedRun, program: Program[Any]) -> DiagonalBlock:
+    def _diagonal(self, run: AlignedRun, program: Program) -> DiagonalBlock:
         metric = run.state.metric
         polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
         entries = np.arange(len(metric))
@@ -219,7 +210,7 @@ class Alternating(AlignedMethod):
     def _column(
         self,
         run: AlignedRun,
-        program: Program[Any],
+        program: Program,
         column: int,
         others: IndexArray,
         signs: FloatArray,

@@ -25,14 +25,7 @@ from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import (
-    JointPolytope,
-    JointProgram,
-    Polytope,
-    Program,
-    ProgramOptions,
-    ProgramSolution,
-)
+from gdaopt.programs import JointPolytope, Polytope, Program, ProgramOptions, ProgramSolution
 from gdaopt.programs.base import observe
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -46,7 +39,7 @@ class Block(ABC):
 
     phase: ClassVar[str]  # what the trace calls it
 
-    program: Program[Any]
+    program: Program
     polytope: Polytope
     values: FloatArray = field(init=False)
 
@@ -69,7 +62,7 @@ class Block(ABC):
     def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
         """Minimise the cost over the polytope."""
         solution = self.program.solve(cost, self.polytope, time_limit)
-        observe(self.program, cost, self.polytope, self.values, solution.point)
+        observe(cost, self.polytope, self.values, solution.point)
         return solution
 
     def step(
@@ -205,7 +198,7 @@ class PricingProgram:
     ) -> None:
         self._feasible_set = feasible_set
         self._edges = feasible_set.edges_of(n_features)
-        self._program = JointProgram(n_features, self._edges, options)
+        self._program = Program(options)
         self._budget = feasible_set.budget(n_features)
         self._floor = np.zeros(len(self._edges[0]))
         self._most_atoms = most_atoms

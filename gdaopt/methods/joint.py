@@ -16,8 +16,8 @@ from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import JointPolytope, JointProgram, Polytope
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs import JointPolytope, Polytope, Program
+from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.validation import FloatArray, check_name, store_integer
 
 _ALIGNMENTS = ("eigenvector", "gradient")
@@ -81,11 +81,11 @@ class Joint(AlignedMethod):
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
         """Yield the states of rounds of K steps."""
-        size, rows = run.problem.n_features, run.problem.rows
+        size = run.problem.n_features
         pairs = run.feasible_set.edges_of(size)
         index, signs = run.family.with_signs(pairs)
         edges = pairs[0][index], pairs[1][index]
-        program = with_rows(JointProgram(size, edges, self.program_options), rows)
+        program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
             for step in range((round_ - 1) * size, round_ * size):

@@ -15,8 +15,8 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, SemidefiniteProgram, WholeSet
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs import ANALYTIC, Program, WholeSet
+from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import store_flag
 
@@ -82,10 +82,9 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
         isolate = is_isolated(self.isolate, needed, clock)
-        options = replace(self.program_options, isolate=isolate)
-        program = with_rows(SemidefiniteProgram(feasible_set, size, options), problem.rows)
+        program = Program(replace(self.program_options, isolate=isolate))
         if self.solver != ANALYTIC and not self.force:
-            check_memory(needed, f"the {program.name}")
+            check_memory(needed, f"the {WholeSet.name}")
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         state = bound.certified(problem, State(point=point, objective=point.value))
         yield state

@@ -1,36 +1,25 @@
-"""The LP subproblems of Frank–Wolfe: exact solution and CVXPY problem side by side."""
+"""The LP subproblems of Frank–Wolfe: polytopes that know their exact solution, and any solver."""
 
 from gdaopt.backends import ANALYTIC
 from gdaopt.programs.base import Polytope, Program, ProgramOptions, ProgramSolution
-from gdaopt.programs.constrained import ConstrainedPolytope, ConstrainedProgram
-from gdaopt.programs.joint import JointPolytope, JointProgram
-from gdaopt.programs.knapsacks import (
-    ColumnPolytope,
-    ColumnProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-)
-from gdaopt.programs.linear import LinearPolytope, LinearProgram
+from gdaopt.programs.constrained import ConstrainedPolytope
+from gdaopt.programs.joint import JointPolytope
+from gdaopt.programs.knapsacks import ColumnPolytope, DiagonalPolytope
+from gdaopt.programs.linear import LinearPolytope
 from gdaopt.programs.readable import at
-from gdaopt.programs.semidefinite import SemidefiniteProgram, WholeSet
+from gdaopt.programs.semidefinite import WholeSet
 
 __all__ = [
     "ANALYTIC",
     "ColumnPolytope",
-    "ColumnProgram",
     "ConstrainedPolytope",
-    "ConstrainedProgram",
     "DiagonalPolytope",
-    "DiagonalProgram",
     "JointPolytope",
-    "JointProgram",
     "LinearPolytope",
-    "LinearProgram",
     "Polytope",
     "Program",
     "ProgramOptions",
     "ProgramSolution",
-    "SemidefiniteProgram",
     "WholeSet",
     "at",
 ]

@@ -1,8 +1,7 @@
-"""What the programs share: polytopes with a closed form, a CVXPY problem and arrays beside it.
+"""The LP subproblem of a Frank–Wolfe step: a polytope that knows itself, and a program over it.
 
-A *program* is the LP subproblem of a Frank–Wolfe step. It has two parts: a *polytope*, which holds
-the data, solves the program in closed form and makes points feasible; and a `Program`, which writes
-the polytope as a CVXPY problem and as arrays, and hands these to any backend
+A *polytope* holds the data, writes them as arrays, solves the program in closed form and makes
+points feasible. A `Program` hands the arrays, or a CVXPY problem made of them, to any backend
 ("Remark: inexact solvers and scaled costs").
 When a solver is named, ``"analytic"`` never takes its place.
 """
@@ -10,13 +9,13 @@ When a solver is named, ``"analytic"`` never takes its place.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -33,13 +32,13 @@ from gdaopt.backends import (
     make_backend,
 )
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.programs.compiled import CompiledProblem
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
     check_instance,
-    integer,
     is_finite,
     options_mapping,
     store_flag,
@@ -128,30 +127,69 @@ def store(owner: object, **values: Any) -> None:
 
 
 class Polytope(Protocol):
-    """A polytope of a linear program."""
+    """A polytope of a linear program, which it writes as arrays and solves in closed form.
+
+    Attributes
+    ----------
+    current : ndarray of shape (n,)
+        A point known to be inside: the iterate.
+    only_gains_matter : bool
+        Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
+        large a positive cost is does then not matter, and it is cut off: left large, it would make
+        the negative ones look like 0 to a solver.
+    is_scaled : bool
+        Whether solvers see the program in units; else as it is.
+    """
+
+    only_gains_matter: ClassVar[bool] = False
+    is_scaled: ClassVar[bool] = True
+
+    current: FloatArray
 
     @property
-    def current(self) -> FloatArray:
-        """A point known to be inside: the iterate."""
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call the program over it."""
 
     @property
+    def is_linear(self) -> bool:
+        """Whether the arrays are all of it; else there are `cones`."""
+        return True
+
+    @property
+    @abstractmethod
     def unit(self) -> float | FloatArray:
         """The size of its points or of each entry, ≥ 0: solvers see them divided by it."""
 
+    @abstractmethod
+    def arrays(self, cost: FloatArray, /) -> LinearArrays:
+        """Return the program as arrays, in the units of the cost and the polytope.
+
+        The pattern of the rows is the same object for all polytopes of a kind and size.
+        """
+
+    @abstractmethod
+    def row_scales(self) -> FloatArray:
+        """Return the factors of the rows, shape (m,), by which solvers see numbers of about 1."""
+
+    @abstractmethod
     def minimize(self, cost: FloatArray, /) -> FloatArray:
         """Return a point of smallest ``cost · x``, in closed form."""
 
-    def row_multipliers(self, cost: FloatArray, /) -> Mapping[str, FloatArray]:
+    def row_multipliers(self, _cost: FloatArray, /) -> Mapping[str, FloatArray]:
         """Return the multipliers of the program's rows there by name, in closed form.
 
         A row that is not named has the multiplier 0, as all have where no entry of a cost can move.
         """
+        return {}
 
-    def made_feasible(self, point: FloatArray) -> FloatArray:
+    @abstractmethod
+    def made_feasible(self, point: FloatArray, /) -> FloatArray:
         """Return a point inside, moved from `point` in proportion to how far it is outside."""
 
-
-PolytopeT = TypeVar("PolytopeT", bound=Polytope)
+    def cones(self, _x: cp.Variable, /) -> list[cp.Constraint]:
+        """Return what the arrays leave out, in the units of solvers; it is a constant."""
+        return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,121 +249,63 @@ class ProgramSolution:
         return self._multipliers()
 
 
-class Program(ABC, Generic[PolytopeT]):
-    """A parametrised linear program, compiled once and solved for many costs and polytopes.
+class Program:
+    """A linear program, compiled once and solved for many costs and polytopes of a kind and size.
 
     Parameters
     ----------
-    size : int
-        Number of variables.
     solver : str or ProgramOptions, optional
         Who solves it: a name, or a name with options.
 
     Attributes
     ----------
-    name : str
-        What messages call the program.
     options : ProgramOptions
         Who solves it, and how.
-    only_gains_matter : bool
-        Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
-        large a positive cost is does then not matter, and it is cut off: left large, it would make
-        the negative ones look like 0 to a solver.
-    is_linear : bool
-        Whether there are `arrays`.
+
+    Examples
+    --------
+    >>> from gdaopt.programs import DiagonalPolytope
+    >>> program = Program("HIGHS")
+    >>> polytope = DiagonalPolytope(np.array([1.0, 1.0]), trace_bound=5.0)
+    >>> program.solve(np.array([-1.0, -2.0]), polytope).point
+    array([1., 4.])
+    >>> problem, x = program.prepared(np.array([-1.0, -2.0]), polytope).problem()
+    >>> problem.is_dpp(), sorted(problem.param_dict)
+    (True, ['bounds: budget', 'bounds: rows', 'coefficients', 'cost'])
     """
 
-    name: ClassVar[str]
-    only_gains_matter: ClassVar[bool] = False
-    is_linear: ClassVar[bool] = True
-
-    def __init__(self, size: int, solver: str | ProgramOptions = "HIGHS") -> None:
-        self.size = integer("size", size, at_least=0)
+    def __init__(self, solver: str | ProgramOptions = "HIGHS") -> None:
         self.options = program_options(solver)
-        self._last: tuple[PolytopeT, LinearArrays] | None = None
-
-    @abstractmethod
-    def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        """Build the problem and name its variable of shape (size,).
-
-        Constraints that are rows of `arrays` have the names of their parts as labels.
-        """
-
-    @abstractmethod
-    def _assign(self, polytope: PolytopeT) -> None:
-        """Set the parameters of the polytope, in its units."""
-
-    @abstractmethod
-    def arrays(self, cost: FloatArray, polytope: PolytopeT) -> LinearArrays:
-        """Return the program as arrays, in the units of the cost and the polytope.
-
-        The pattern of the rows is the same object in each call.
-
-        Raises
-        ------
-        InvalidInputError
-            When the program is not linear.
-        """
-
-    @abstractmethod
-    def _row_scales(self, polytope: PolytopeT, /) -> dict[str, float | FloatArray]:
-        """Return the factors of the rows by name, for solvers."""
-
-    def _scaled(self, costs: FloatArray) -> tuple[FloatArray, float]:
-        """Return costs of a size that solvers can judge, with the same optimal points; and a scale.
-
-        Their tolerances for reduced costs are absolute: at 1e-7 HiGHS answers with any vertex.
-        Costs that are not cut off are multiplied by the scale.
-        """
-        gain = -float(costs.min()) if self.only_gains_matter else 0.0
-        if gain <= 0:
-            largest = float(np.abs(costs).max())
-            return costs / largest, 1 / largest
-        scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
-        return scaled, _LARGEST_GAIN / gain
-
-    @cached_property
-    def _built(self) -> tuple[cp.Problem, cp.Variable]:
-        return self._build()
+        self._last: tuple[Polytope, LinearArrays] | None = None
+        self._compiled: CompiledProblem | None = None
 
     @cached_property
     def _backends(self) -> tuple[Backend, ...]:
         return self.options.backends()
 
-    @property
-    def problem(self) -> cp.Problem:
-        """The CVXPY problem, in units of the polytope and of the largest gain."""
-        return self._built[0]
-
-    @cached_property
-    def parameters(self) -> dict[str, cp.Parameter]:
-        """The parameters of the problem, by name."""
-        return {parameter.name(): parameter for parameter in self.problem.parameters()}
-
-    def is_dpp(self) -> bool:
-        """Say whether the problem follows CVXPY's rules for cheap re-solves."""
-        return bool(self.problem.is_dpp())
-
-    def _in_units(self, cost: FloatArray, polytope: PolytopeT) -> LinearArrays:
+    def _in_units(self, cost: FloatArray, polytope: Polytope) -> LinearArrays:
         """Return the arrays of a polytope in its units, with costs that are in them."""
         if self._last is not None and self._last[0] is polytope:  # most steps keep the polytope
             return self._last[1].with_cost(cost)
-        arrays = self.arrays(cost, polytope)
-        scales = self._row_scales(polytope)
-        row_scale = np.empty(arrays.pattern.n_rows)
-        for part in arrays.parts:
-            if part.kind == "rows":
-                row_scale[part.where] = scales[part.name]
-        in_units = arrays.in_units(polytope.unit, row_scale, cost)
-        self._last = polytope, in_units
-        return in_units
+        arrays = polytope.arrays(cost)
+        if polytope.is_scaled:
+            arrays = arrays.in_units(polytope.unit, polytope.row_scales(), cost)
+        self._last = polytope, arrays
+        return arrays
 
-    def prepared(self, cost: FloatArray, polytope: PolytopeT) -> _Prepared[PolytopeT]:
+    def _problem(self, arrays: LinearArrays, polytope: Polytope) -> tuple[cp.Problem, cp.Variable]:
+        """Return the CVXPY problem with the numbers of arrays in its parameters."""
+        if self._compiled is None:
+            self._compiled = CompiledProblem(arrays, polytope.cones)
+        self._compiled.assign(arrays)
+        return self._compiled.problem, self._compiled.x
+
+    def prepared(self, cost: FloatArray, polytope: Polytope) -> Prepared:
         """Return the program with its numbers, as backends take it."""
-        return _Prepared(self, cost, polytope)
+        return Prepared(self, cost, polytope)
 
     def solve(
-        self, cost: FloatArray, polytope: PolytopeT, time_limit: float | None = None
+        self, cost: FloatArray, polytope: Polytope, time_limit: float | None = None
     ) -> ProgramSolution:
         """Minimise ``cost · x`` over a polytope.
 
@@ -353,7 +333,7 @@ class Program(ABC, Generic[PolytopeT]):
         watch = Stopwatch()
         if not is_finite(cost):
             bad = cost[~np.isfinite(cost)][0]
-            raise InvalidInputError(f"the cost of the {self.name} holds {bad}")
+            raise InvalidInputError(f"the cost of the {polytope.name} holds {bad}")
         start = time.perf_counter()
         prepared = self.prepared(cost, polytope)
         if not (cost.any() if self.options.solver == ANALYTIC else prepared.moves):
@@ -391,11 +371,11 @@ class Program(ABC, Generic[PolytopeT]):
         solver: str,
         answer: Answer,
         cost: FloatArray,
-        polytope: PolytopeT,
+        polytope: Polytope,
         watch: Stopwatch,
     ) -> ProgramSolution:
         """Bring an answer back into the polytope; refuse one that is far outside."""
-        whose = f"{solver} called the {self.name} {answer.status}"
+        whose = f"{solver} called the {polytope.name} {answer.status}"
         point, moved = checked_point(answer.point, cost.shape, whose), 0.0
         if not answer.is_exact:
             unit = polytope.unit
@@ -424,48 +404,54 @@ class Program(ABC, Generic[PolytopeT]):
         )
 
     def _duals(
-        self, answer: Answer, cost: FloatArray, polytope: PolytopeT
+        self, answer: Answer, cost: FloatArray, polytope: Polytope
     ) -> dict[str, FloatArray] | None:
         """Return the multipliers of all constraints in the user's units."""
+        arrays = polytope.arrays(cost)
+        rows: Mapping[str, FloatArray] = {}
         if answer.is_exact:
             rows = polytope.row_multipliers(cost) if cost.any() else {}
         elif answer.multipliers is None:
             return None
         else:
-            _, scale = self._scaled(cost * polytope.unit)
+            row_scales = polytope.row_scales()
+            scale = _scaled(cost * polytope.unit, polytope)[1]
             rows = {
-                name: answer.multipliers[name] * row_scale / scale
-                for name, row_scale in self._row_scales(polytope).items()
-                if name in answer.multipliers
+                part.name: answer.multipliers[part.name] * row_scales[part.where] / scale
+                for part in arrays.parts
+                if part.kind == "rows" and part.name in answer.multipliers
             }
-        if not self.is_linear:
-            return dict(rows)
-        arrays = self.arrays(cost, polytope)
-        return arrays.multipliers(self._mended(rows, arrays, polytope))
+        return arrays.multipliers(rows)
 
-    def _mended(
-        self,
-        rows: Mapping[str, FloatArray],
-        _arrays: LinearArrays,
-        _polytope: PolytopeT,
-        /,
-    ) -> Mapping[str, FloatArray]:
-        """Return multipliers of the rows of `arrays`, from multipliers of the rows of solvers."""
-        return rows
+
+def _scaled(costs: FloatArray, polytope: Polytope) -> tuple[FloatArray, float]:
+    """Return costs of a size that solvers can judge, with the same optimal points; and a scale.
+
+    Their tolerances for reduced costs are absolute: at 1e-7 HiGHS answers with any vertex. Costs
+    that are not cut off are multiplied by the scale.
+    """
+    if not polytope.is_scaled:
+        return costs, 1.0
+    gain = -float(costs.min()) if polytope.only_gains_matter else 0.0
+    if gain <= 0:
+        largest = float(np.abs(costs).max())
+        return costs / largest, 1 / largest
+    scaled: FloatArray = _LARGEST_GAIN * np.minimum(costs / gain, 1.0)
+    return scaled, _LARGEST_GAIN / gain
 
 
 @dataclass(eq=False)
-class _Prepared(Generic[PolytopeT]):
+class Prepared:
     """A program with a cost and a polytope (see `gdaopt.backends.PreparedProgram`)."""
 
-    program: Program[PolytopeT]
+    program: Program
     cost: FloatArray
-    polytope: PolytopeT
+    polytope: Polytope
 
     @property
     def name(self) -> str:
-        """What messages call the program."""
-        return self.program.name
+        """What messages call it."""
+        return self.polytope.name
 
     @property
     def moves(self) -> bool:
@@ -473,33 +459,33 @@ class _Prepared(Generic[PolytopeT]):
         return bool(np.count_nonzero(self._cost_in_units))
 
     def closed_form(self) -> Answer:
+        """Return the exact answer."""
         return Answer(point=self.polytope.minimize(self.cost), is_exact=True)
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
         """Return the CVXPY problem with these numbers in its parameters, and its variable."""
-        program = self.program
-        program.parameters["cost"].value = self._costs
-        program._assign(self.polytope)
-        return program._built
+        return self.program._problem(self._arrays(), self.polytope)
 
     def arrays(self) -> LinearArrays:
-        return self.program._in_units(self._costs, self.polytope)
+        """Return the arrays, in units in which the numbers are about 1."""
+        if not self.polytope.is_linear:
+            raise InvalidInputError(f"the {self.name} is not linear: arrays are not all of it")
+        return self._arrays()
+
+    def _arrays(self) -> LinearArrays:
+        costs = _scaled(self._cost_in_units, self.polytope)[0]
+        return self.program._in_units(costs, self.polytope)
 
     @cached_property
     def _cost_in_units(self) -> FloatArray:
         return self.cost * self.polytope.unit
 
-    @property
-    def _costs(self) -> FloatArray:
-        """The costs in units, of a size that solvers can judge."""
-        return self.program._scaled(self._cost_in_units)[0]
-
 
 # --- Who looks on --------------------------------------------------------------------------------
 
-Observer = Callable[[Program[Any], FloatArray, Polytope, FloatArray, FloatArray], object]
-"""A function of a program that a run has solved: the program, its costs, what it was solved over,
-where the run was, and the answer."""
+Observer = Callable[[FloatArray, Polytope, FloatArray, FloatArray], object]
+"""A function of a program that a run has solved: its costs, what it was solved over, where the run
+was, and the answer."""
 
 _observer: ContextVar[Observer | None] = ContextVar("gdaopt_observer", default=None)
 
@@ -514,10 +500,8 @@ def observed(observer: Observer) -> Iterator[None]:
         _observer.reset(token)
 
 
-def observe(
-    program: Program[Any], cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray
-) -> None:
+def observe(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
     """Show a program that a run has solved to who looks on, if anyone does: see `Observer`."""
     observer = _observer.get()
     if observer is not None:
-        observer(program, cost, polytope, at, found)
+        observer(cost, polytope, at, found)

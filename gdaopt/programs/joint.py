@@ -14,26 +14,27 @@ vector: K diagonal entries, then y_ij for the edges i < j, row by row (`gdaopt.l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
-from gdaopt.programs.base import Program, ProgramOptions, store
-from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray, as_vector, integer, number, positive_vector
+from gdaopt.programs.base import Polytope, store
+from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
 
 @dataclass(frozen=True, eq=False)
-class JointPolytope:
+class JointPolytope(Polytope):
     """``{M : M_ij ≤ -floor_ij, M v ≥ ρ v, tr M ≤ C}``, as vectors of entries.
 
-    An entry M_ij that is no edge is 0.
+    An entry M_ij that is no edge is 0. For ⟨G, M⟩ the cost is ``G_ii`` for the diagonal and
+    ``-2 G_ij`` for the edges: the variable is ``y_ij = -M_ij``, which stands in M twice (see
+    `gdaopt.linalg.entries_of`).
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ class JointPolytope:
     array([[ 2., -2.],
            [-2.,  2.]])
     """
+
+    name: ClassVar[str] = "joint program"
 
     v: FloatArray
     min_eigenvalue: float
@@ -185,114 +188,36 @@ class JointPolytope:
         taken += np.bincount(columns, backward * weights, minlength=size)
         return taken
 
-
-class JointProgram(Program[JointPolytope]):
-    """The joint program for CVXPY: a vector of K diagonal entries and of the edges' weights.
-
-    Its parameters are ``cost``, ``min_eigenvalue``, ``trace_bound``, ``floor``, and ``forward`` and
-    ``backward``, the ratios v_j/v_i and v_i/v_j of each edge, all in the polytope's units.
-
-    For ⟨G, M⟩ the cost is ``G_ii`` for the diagonal and ``-2 G_ij`` for the edges: the variable is
-    ``y_ij = -M_ij``, which stands in M twice (see `gdaopt.linalg.entries_of`).
-
-    Parameters
-    ----------
-    n_features : int
-        K.
-    edges : tuple of two ndarrays of int, shape (n,)
-        Rows and columns of the edges, see `gdaopt.linalg.entries`.
-    solver : str or ProgramOptions, optional
-        Who solves it: a name, or a name with options.
-
-    Examples
-    --------
-    >>> from gdaopt.linalg.entries import all_edges
-    >>> program = JointProgram(2, all_edges(2), "HIGHS")
-    >>> polytope = JointPolytope(np.ones(2), 0.0, 4.0, all_edges(2), floor=np.zeros(1))
-    >>> program.is_dpp(), program.solve(np.array([-1.0, -1.0, 6.0]), polytope).value
-    (True, -4.0)
-    """
-
-    name = "joint program"
-
-    def __init__(
-        self, n_features: int, edges: Edges, solver: str | ProgramOptions = "HIGHS"
-    ) -> None:
-        n_features = integer("n_features", n_features, at_least=1)
-        edges = as_edges(edges, n_features)
-        super().__init__(n_features + len(edges[0]), solver)
-        self.n_features = n_features
-        self.edges = edges
-
-    def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        size, n_edges = self.n_features, self.size - self.n_features
-        entries = cp.Variable(self.size, name="entries")
-        diagonal, weights = entries[:size], entries[size:]
-        cost = cp.Parameter(self.size, name="cost")
-        rho = cp.Parameter(nonneg=True, name="min_eigenvalue")
-        trace_bound = cp.Parameter(nonneg=True, name="trace_bound")
-        constraints = [(cp.sum(diagonal) <= trace_bound).set_label("budget")]
-        taken = 0
-        if n_edges:
-            floor = cp.Parameter(n_edges, nonneg=True, name="floor")
-            forward = cp.Parameter(n_edges, nonneg=True, name="forward")
-            backward = cp.Parameter(n_edges, nonneg=True, name="backward")
-            starts, ends = (
-                csr_array((np.ones(n_edges), (nodes, np.arange(n_edges))), shape=(size, n_edges))
-                for nodes in self.edges
-            )
-            constraints.append((weights >= floor).set_label("floors"))
-            taken = starts @ cp.multiply(forward, weights) + ends @ cp.multiply(backward, weights)
-        constraints.append((diagonal - taken >= rho).set_label("rows"))
-        return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
-
-    def _assign(self, polytope: JointPolytope) -> None:
-        unit, edge_units = polytope.unit[0], polytope.unit[self.n_features :]
-        self.parameters["min_eigenvalue"].value = polytope.min_eigenvalue / unit
-        self.parameters["trace_bound"].value = polytope.trace_bound / unit
-        if self.size > self.n_features:
-            forward, backward = polytope.ratios
-            self.parameters["floor"].value = polytope.floor / edge_units
-            self.parameters["forward"].value = forward * edge_units / unit
-            self.parameters["backward"].value = backward * edge_units / unit
-
-    def arrays(self, cost: FloatArray, polytope: JointPolytope) -> LinearArrays:
+    def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program as arrays, with the parts ``"budget"``, ``"rows"``, ``"floors"``."""
-        size = self.n_features
-        pattern, order = self._pattern
-        coefficients = np.concatenate([np.ones(2 * size), *(-ratio for ratio in polytope.ratios)])
-        least = np.full(size, polytope.min_eigenvalue)
-        lower_bounds = np.concatenate([np.full(size, -np.inf), polytope.floor, [-np.inf], least])
+        size = len(self.v)
+        pattern, order, parts = _shape(size, *(index.tobytes() for index in self.edges))
+        coefficients = np.concatenate([np.ones(2 * size), *(-ratio for ratio in self.ratios)])
+        least = np.full(size, self.min_eigenvalue)
+        lower_bounds = np.concatenate([np.full(size, -np.inf), self.floor, [-np.inf], least])
         upper_bounds = np.full(len(lower_bounds), np.inf)
-        upper_bounds[self.size] = polytope.trace_bound
-        return LinearArrays(
-            cost, lower_bounds, upper_bounds, pattern, coefficients[order], self._parts
-        )
+        upper_bounds[len(cost)] = self.trace_bound
+        return LinearArrays(cost, lower_bounds, upper_bounds, pattern, coefficients[order], parts)
 
-    @cached_property
-    def _pattern(self) -> tuple[RowPattern, IndexArray]:
-        """The pattern of the rows, and where in it the coefficients are.
+    def row_scales(self) -> FloatArray:
+        return np.full(1 + len(self.v), 1 / self.unit[0])
 
-        The coefficients are 1 for the budget and for diagonal entries in their rows, and the
-        ratios.
-        """
-        diagonal = np.arange(self.n_features)
-        edges = np.arange(self.n_features, self.size)
-        starts, ends = self.edges
-        rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
-        columns = np.concatenate([diagonal, diagonal, edges, edges])
-        order = np.lexsort((columns, rows))
-        return RowPattern.of(rows[order], columns[order], 1 + len(diagonal), self.size), order
 
-    @cached_property
-    def _parts(self) -> tuple[Part, ...]:
-        size = self.n_features
-        return (
-            Part("budget", "rows", slice(1), is_single=True),
-            Part("rows", "rows", slice(1, 1 + size), is_lower=True),
-            Part("floors", "lower", slice(size, self.size)),
-        )
+@lru_cache(maxsize=16)
+def _shape(size: int, *edges: bytes) -> tuple[RowPattern, IndexArray, tuple[Part, ...]]:
+    """Return the pattern of the rows, where in it the coefficients are, and the names.
 
-    def _row_scales(self, polytope: JointPolytope) -> dict[str, float | FloatArray]:
-        unit = float(polytope.unit[0])
-        return {"budget": 1 / unit, "rows": 1 / unit}
+    The coefficients are 1 for the budget and for diagonal entries in their rows, and the ratios.
+    """
+    starts, ends = (np.frombuffer(index, dtype=np.intp) for index in edges)
+    diagonal, weights = np.arange(size), size + np.arange(len(starts))
+    rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
+    columns = np.concatenate([diagonal, diagonal, weights, weights])
+    order = np.lexsort((columns, rows))
+    n_entries = size + len(starts)
+    parts = (
+        Part("budget", "rows", slice(1), is_single=True),
+        Part("rows", "rows", slice(1, 1 + size), is_lower=True),
+        Part("floors", "lower", slice(size, n_entries)),
+    )
+    return RowPattern.of(rows[order], columns[order], 1 + size, n_entries), order, parts

@@ -18,9 +18,8 @@ Floors keep a graph connected (`gdaopt.methods.aligned`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -28,50 +27,44 @@ import numpy as np
 from gdaopt.backends import LinearArrays, Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.programs.base import PolytopeT, Program, store
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.programs.base import Polytope, store
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 _LOWERED = 1e-10  # of C: a sum of lower bounds above C by less is lowered, by more refused
 _ROUND_OFF = 1e-12  # relative excess of floors over their bounds that is removed
 _BUDGET_UNIT = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
 
+_Shape = tuple[RowPattern, tuple[Part, ...]]
 
-class _Knapsack(Program[PolytopeT]):
-    """A program with bounds on its variables, and one row, the budget."""
 
-    only_gains_matter = True
-    _bounds: ClassVar[tuple[tuple[str, Literal["lower", "upper"]], ...]]  # names, and kinds
+@lru_cache(maxsize=256)
+def _shape(size: int, *bounds: tuple[str, Literal["lower", "upper"]]) -> _Shape:
+    """Return the pattern of one row, the budget, and the constraints by name."""
+    every = np.arange(size)
+    parts = (Part(name, kind, slice(size)) for name, kind in bounds)
+    budget = Part("budget", "rows", slice(1), is_single=True)
+    return RowPattern.of(0 * every, every, 1, size), (*parts, budget)
 
-    def _with_budget(
-        self,
-        cost: FloatArray,
-        lower: FloatArray,
-        upper: float | FloatArray,
-        weights: FloatArray,
-        budget: float,
-    ) -> LinearArrays:
-        lower_bounds, upper_bounds = np.empty((2, self.size + 1))
-        lower_bounds[:-1], lower_bounds[-1] = lower, -np.inf
-        upper_bounds[:-1], upper_bounds[-1] = upper, budget
-        return LinearArrays(cost, lower_bounds, upper_bounds, self._pattern, weights, self._parts)
 
-    @cached_property
-    def _pattern(self) -> RowPattern:
-        every = np.arange(self.size)
-        return RowPattern.of(0 * every, every, 1, self.size)
-
-    @cached_property
-    def _parts(self) -> tuple[Part, ...]:
-        """The constraints by name."""
-        every = slice(self.size)
-        bounds = (Part(name, kind, every) for name, kind in self._bounds)
-        return (*bounds, Part("budget", "rows", slice(1), is_single=True))
+def _knapsack(
+    cost: FloatArray,
+    lower: FloatArray,
+    upper: float | FloatArray,
+    weights: FloatArray,
+    budget: float,
+    shape: _Shape,
+) -> LinearArrays:
+    """Return a program with bounds on its variables, and one row, the budget."""
+    lower_bounds, upper_bounds = np.empty((2, len(cost) + 1))
+    lower_bounds[:-1], lower_bounds[-1] = lower, -np.inf
+    upper_bounds[:-1], upper_bounds[-1] = upper, budget
+    pattern, parts = shape
+    return LinearArrays(cost, lower_bounds, upper_bounds, pattern, weights, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalPolytope:
-    """``{m : m ≥ lower, Σm ≤ trace_bound}``.
+class DiagonalPolytope(Polytope):
+    """``{m : m ≥ lower, Σm ≤ trace_bound}``; for ⟨G, M⟩ the cost is ``G_ii``.
 
     Parameters
     ----------
@@ -91,6 +84,9 @@ class DiagonalPolytope:
     >>> polytope.minimize(np.array([-1.0, -2.0]))
     array([1., 4.])
     """
+
+    name: ClassVar[str] = "diagonal program"
+    only_gains_matter: ClassVar[bool] = True
 
     lower: FloatArray
     trace_bound: float
@@ -156,50 +152,22 @@ class DiagonalPolytope:
         feasible: FloatArray = self.lower + surplus
         return feasible
 
-
-class DiagonalProgram(_Knapsack[DiagonalPolytope]):
-    """The diagonal program for CVXPY, with parameters ``cost``, ``lower``, ``trace_bound``.
-
-    For ⟨G, M⟩ the cost is ``G_ii``.
-
-    Examples
-    --------
-    >>> program = DiagonalProgram(2, "HIGHS")
-    >>> program.is_dpp(), sorted(program.parameters)
-    (True, ['cost', 'lower', 'trace_bound'])
-    >>> polytope = DiagonalPolytope(np.array([1.0, 1.0]), trace_bound=5.0)
-    >>> program.solve(np.array([-1.0, -2.0]), polytope).point
-    array([1., 4.])
-    """
-
-    name = "diagonal program"
-    _bounds = (("rows", "lower"),)
-
-    def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        diagonal = cp.Variable(self.size, name="diagonal")
-        cost = cp.Parameter(self.size, name="cost")
-        lower = cp.Parameter(self.size, name="lower")
-        trace_bound = cp.Parameter(nonneg=True, name="trace_bound")
-        budget = (cp.sum(diagonal) <= trace_bound).set_label("budget")
-        constraints = [(diagonal >= lower).set_label("rows"), budget]
-        return cp.Problem(cp.Minimize(cost @ diagonal), constraints), diagonal
-
-    def _assign(self, polytope: DiagonalPolytope) -> None:
-        self.parameters["lower"].value = polytope.lower / polytope.unit
-        self.parameters["trace_bound"].value = polytope.trace_bound / polytope.unit
-
-    def arrays(self, cost: FloatArray, polytope: DiagonalPolytope) -> LinearArrays:
+    def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program as arrays, with the parts ``"rows"`` and ``"budget"``."""
-        ones = np.ones(self.size)
-        return self._with_budget(cost, polytope.lower, np.inf, ones, polytope.trace_bound)
+        size, ones = len(cost), np.ones(len(cost))
+        shape = _shape(size, ("rows", "lower"))
+        return _knapsack(cost, self.lower, np.inf, ones, self.trace_bound, shape)
 
-    def _row_scales(self, polytope: DiagonalPolytope) -> dict[str, float | FloatArray]:
-        return {"budget": 1 / polytope.unit}
+    def row_scales(self) -> FloatArray:
+        return np.array([1 / self.unit])
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnPolytope:
+class ColumnPolytope(Polytope):
     """``{x : floor ≤ x ≤ upper, weights · x ≤ budget}``, x of shape (n,) for n neighbours.
+
+    For ⟨G, M⟩ the cost is ``h_j = -2 G_jc``: the variable is ``x_j = -M_jc``, which stands in M
+    twice, in column c and in row c.
 
     Parameters
     ----------
@@ -223,6 +191,9 @@ class ColumnPolytope:
     >>> polytope.minimize(np.array([-2.0, -1.0]))
     array([1., 2.])
     """
+
+    name: ClassVar[str] = "column program"
+    only_gains_matter: ClassVar[bool] = True
 
     upper: FloatArray
     weights: FloatArray
@@ -341,83 +312,13 @@ class ColumnPolytope:
         feasible: FloatArray = self.floor + surplus
         return feasible
 
-
-class ColumnProgram(_Knapsack[ColumnPolytope]):
-    """The column program for CVXPY; one problem serves all columns of as many neighbours.
-
-    Its parameters are ``cost``, ``floor``, ``upper``, ``weights`` and ``budget``.
-
-    For ⟨G, M⟩ the cost is ``h_j = -2 G_jc``: the variable is ``x_j = -M_jc``, which stands in M
-    twice, in column c and in row c.
-
-    Examples
-    --------
-    >>> program = ColumnProgram(2, "HIGHS")
-    >>> program.is_dpp()
-    True
-    >>> polytope = ColumnPolytope(
-    ...     upper=np.array([1.0, 5.0]), weights=np.ones(2), floor=np.zeros(2), budget=3.0
-    ... )
-    >>> program.solve(np.array([-2.0, -1.0]), polytope).point
-    array([1., 2.])
-    """
-
-    name = "column program"
-    _bounds = (("floors", "lower"), ("rows", "upper"))
-
-    def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        edges = cp.Variable(self.size, name="edges")
-        cost = cp.Parameter(self.size, name="cost")
-        floor = cp.Parameter(self.size, nonneg=True, name="floor")
-        upper = cp.Parameter(self.size, nonneg=True, name="upper")
-        weights = cp.Parameter(self.size, nonneg=True, name="weights")
-        budget = cp.Parameter(nonneg=True, name="budget")
-        constraints = [
-            (edges >= floor).set_label("floors"),
-            (edges <= upper).set_label("rows"),
-            (weights @ edges <= budget).set_label("budget"),
-        ]
-        return cp.Problem(cp.Minimize(cost @ edges), constraints), edges
-
-    def _assign(self, polytope: ColumnPolytope) -> None:
-        unit = polytope.unit
-        scale = _budget_scale(polytope)
-        self.parameters["floor"].value = np.divide(
-            polytope.floor, unit, out=np.zeros(self.size), where=unit > 0
-        )
-        self.parameters["upper"].value = np.sign(unit)  # 1, or 0 for an entry that can only be 0
-        self.parameters["weights"].value = scale * polytope.weights * unit
-        self.parameters["budget"].value = scale * polytope.budget
-
-    def arrays(self, cost: FloatArray, polytope: ColumnPolytope) -> LinearArrays:
+    def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``.
 
         The upper bounds are the rows of the other features, and the budget is the column's own.
         """
-        return self._with_budget(
-            cost, polytope.floor, polytope.upper, polytope.weights, polytope.budget
-        )
+        shape = _shape(len(cost), ("floors", "lower"), ("rows", "upper"))
+        return _knapsack(cost, self.floor, self.upper, self.weights, self.budget, shape)
 
-    def _row_scales(self, polytope: ColumnPolytope) -> dict[str, float | FloatArray]:
-        return {"budget": _budget_scale(polytope)}
-
-    def _mended(
-        self, rows: Mapping[str, FloatArray], arrays: LinearArrays, polytope: ColumnPolytope
-    ) -> dict[str, FloatArray]:
-        """Return the multipliers, with the budget's corrected where an entry can take all of it.
-
-        There a bound in CVXPY's problem is the same condition as the budget, and the solver may put
-        the multiplier on either.
-        """
-        found = dict(rows)
-        alone = (polytope.unit < polytope.upper) & (polytope.unit > polytope.floor)
-        if alone.any():
-            reduced = arrays.reduced_costs(arrays.signed(found))
-            lacking = float((-reduced[alone] / polytope.weights[alone]).max())
-            found["budget"] = found.get("budget", np.zeros(())) + max(lacking, 0.0)
-        return found
-
-
-def _budget_scale(polytope: ColumnPolytope) -> float:
-    """Return the factor of the row of the budget, for solvers."""
-    return _BUDGET_UNIT / (polytope.budget or 1.0)
+    def row_scales(self) -> FloatArray:
+        return np.array([_BUDGET_UNIT / (self.budget or 1.0)])

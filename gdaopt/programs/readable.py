@@ -26,8 +26,7 @@ def at(
 
     It minimises ⟨∇Q(metric), M⟩ over the metrics M whose left-ends, under the first eigenvector v
     of `metric`, are at least ρ. The problem is there to be printed, changed, and solved by any
-    solver. Methods solve the same programs in units of their own, compiled once: see
-    `JointProgram`, `DiagonalProgram` and `ColumnProgram`.
+    solver. Methods solve the same programs in units of their own, compiled once: see `Program`.
 
     Parameters
     ----------

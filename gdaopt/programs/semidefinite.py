@@ -10,20 +10,21 @@ for the set's edges i < j, row by row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays
-from gdaopt.errors import InvalidInputError
+from gdaopt.backends import LinearArrays, RowPattern
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Program, ProgramOptions, program_options, store
+from gdaopt.programs.base import Polytope, store
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer, store_integer
+from gdaopt.support.validation import FloatArray, as_vector, check_instance, store_integer
 
 
 @dataclass(frozen=True, eq=False)
-class WholeSet:
+class WholeSet(Polytope):
     """A set of metrics, as vectors of entries.
 
     Parameters
@@ -34,7 +35,20 @@ class WholeSet:
         K.
     current : ndarray of shape (K + n_edges,)
         Entries of a member.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+    >>> whole = WholeSet(feasible_set, 2, np.zeros(3))
+    >>> program = gda.programs.Program("CLARABEL")
+    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), whole)
+    >>> matrix_of(found.point, 2, whole.edges).round(4)
+    array([[ 2., -2.],
+           [-2.,  2.]])
     """
+
+    name: ClassVar[str] = "semidefinite program"
 
     feasible_set: FeasibleSet
     n_features: int
@@ -45,6 +59,10 @@ class WholeSet:
         store_integer(self, "n_features", at_least=1)
         size = self.n_features + len(self.edges[0])
         store(self, current=as_vector("current", self.current, size))
+
+    @property
+    def is_linear(self) -> bool:
+        return False
 
     @property
     def edges(self) -> Edges:
@@ -63,9 +81,19 @@ class WholeSet:
         gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
-    def row_multipliers(self, _cost: FloatArray, /) -> dict[str, FloatArray]:
-        """Return nothing: the program has no rows."""
-        return {}
+    def arrays(self, cost: FloatArray) -> LinearArrays:
+        """Return arrays without bounds and rows: the set is in the `cones`."""
+        no_bounds = np.full(len(cost), np.inf)
+        return LinearArrays(cost, -no_bounds, no_bounds, _pattern(len(cost)), np.zeros(0), ())
+
+    def row_scales(self) -> FloatArray:
+        return np.zeros(0)
+
+    def cones(self, x: cp.Variable) -> list[cp.Constraint]:
+        """Return the constraints of the set."""
+        size = self.n_features
+        metric = cp.reshape(placement(size, self.edges) @ x, (size, size), order="C")
+        return self.feasible_set.of(self.unit * metric)
 
     def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
@@ -73,65 +101,6 @@ class WholeSet:
         return entries_of(self.feasible_set.made_feasible(metric), self.edges)
 
 
-class SemidefiniteProgram(Program[WholeSet]):
-    """The linear program over a whole set, semidefinite cone and all, for CVXPY.
-
-    Its parameter is ``cost``. The problem is of one set: its bounds are constants.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        The set.
-    n_features : int
-        K.
-    solver : str or ProgramOptions, optional
-        Who solves it, with a semidefinite cone: a name, or a name with options.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-    >>> program = SemidefiniteProgram(feasible_set, 2)
-    >>> whole = WholeSet(feasible_set, 2, np.zeros(3))
-    >>> found = program.solve(np.array([-1.0, -1.0, -6.0]), whole)
-    >>> matrix_of(found.point, 2, feasible_set.edges_of(2)).round(4)
-    array([[ 2., -2.],
-           [-2.,  2.]])
-    """
-
-    name = "semidefinite program"
-    is_linear = False
-
-    def __init__(
-        self,
-        feasible_set: FeasibleSet,
-        n_features: int,
-        solver: str | ProgramOptions = "CLARABEL",
-    ) -> None:
-        check_instance("feasible_set", feasible_set, FeasibleSet)
-        n_features = integer("n_features", n_features, at_least=1)
-        feasible_set.check_size(n_features)
-        options = program_options(solver, cone="semidefinite")
-        self.edges = feasible_set.edges_of(n_features)
-        super().__init__(n_features + len(self.edges[0]), options)
-        self.feasible_set = feasible_set
-        self.n_features = n_features
-
-    def _build(self) -> tuple[cp.Problem, cp.Variable]:
-        size = self.n_features
-        entries = cp.Variable(self.size, name="entries")
-        cost = cp.Parameter(self.size, name="cost")
-        metric = cp.reshape(placement(size, self.edges) @ entries, (size, size), order="C")
-        # In units of C, as the variables are: solvers see numbers of about 1.
-        constraints = self.feasible_set.of(self.feasible_set.trace_bound * metric)
-        return cp.Problem(cp.Minimize(cost @ entries), constraints), entries
-
-    def _assign(self, polytope: WholeSet) -> None:
-        """Do nothing: the set is a constant of the problem."""
-
-    def arrays(self, cost: FloatArray, polytope: WholeSet) -> LinearArrays:  # noqa: ARG002 (not linear)
-        """Raise InvalidInputError: the program is not linear."""
-        raise InvalidInputError(f"the {self.name} is not linear, so that there are no arrays of it")
-
-    def _row_scales(self, _polytope: WholeSet, /) -> dict[str, float | FloatArray]:
-        return {}
+@lru_cache(maxsize=16)
+def _pattern(size: int) -> RowPattern:
+    return RowPattern.of(np.zeros(0, np.intp), np.zeros(0, np.intp), 0, size)

@@ -13,14 +13,13 @@ from gdaopt.backends import cvxpy as backend
 from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.programs import (
     DiagonalPolytope,
-    DiagonalProgram,
     Program,
     ProgramOptions,
     ProgramSolution,
 )
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
-from tests.programs.cases import AnyPolytope, program_for, random_column, random_diagonal, situation
+from tests.programs.cases import AnyPolytope, random_column, random_diagonal, situation
 
 Real = Callable[[], object]
 Solve = Callable[[cp.Problem, dict[str, Any], Real], None]
@@ -54,7 +53,7 @@ def tiny_problem() -> cp.Problem:
 def solve_diagonal(solver: str = "HIGHS", **options: Any) -> ProgramSolution:
     """Solve a program whose optimum is (1, 4)."""
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    program = DiagonalProgram(2, ProgramOptions(solver=solver, **options))
+    program = Program(ProgramOptions(solver=solver, **options))
     return program.solve(np.array([-1.0, -2.0]), polytope)
 
 
@@ -108,14 +107,14 @@ def worker() -> int:
 
 def three_programs(
     rng: np.random.Generator, size: int, solver: str | ProgramOptions = "HIGHS"
-) -> dict[str, tuple[Program[Any], Any]]:
+) -> dict[str, tuple[Program, Any]]:
     """Return a program of each kind with a random polytope, of bounds and budgets that bind."""
     polytopes: dict[str, AnyPolytope] = {
         "diagonal": random_diagonal(rng, size),
         "column": random_column(rng, size + 1, "floors"),
         "joint": situation(rng, size, "floors").joint(),
     }
-    return {kind: (program_for(one, solver), one) for kind, one in polytopes.items()}
+    return {kind: (Program(solver), one) for kind, one in polytopes.items()}
 
 
 WRONG: dict[str, Callable[[np.ndarray], Any]] = {

@@ -16,7 +16,6 @@ from gdaopt.backends import LinearArrays, RowPattern, Stopwatch, highspy, isolat
 from gdaopt.backends.highspy import HighsModel, Solved
 from gdaopt.programs import (
     DiagonalPolytope,
-    DiagonalProgram,
     Program,
     ProgramOptions,
     ProgramSolution,
@@ -25,7 +24,7 @@ from tests.backends.cases import solve_diagonal as solve_on_diagonal
 from tests.backends.cases import three_programs
 from tests.backends.sabotage import DyingModel, HangingModel
 from tests.helpers import scaled
-from tests.programs.cases import KINDS, answer, assert_optimal, cases, program_for
+from tests.programs.cases import KINDS, assert_optimal, cases
 
 METHODS = ("alternating", "joint")
 Strike = Callable[[Solved], Solved]
@@ -48,9 +47,9 @@ solve_diagonal = partial(solve_on_diagonal, "highspy")
 def test_the_grid_of_all_solvers(block: str, size: int, kind: str) -> None:
     """As for the solvers of CVXPY, and to HiGHS' tolerance; each starts from the one before."""
     grid = cases(block, size, kind, 200)
-    program = program_for(grid[0][1], "highspy")
+    program = Program("highspy")
     for cost, polytope in grid:
-        solution = answer(program, cost, polytope)
+        solution = program.solve(cost, polytope)
         assert solution.solver == "highspy"
         difference = abs(solution.value - cost @ polytope.minimize(cost))
         assert difference <= 1e-9 * np.abs(cost) @ np.maximum(solution.point, polytope.unit)
@@ -63,7 +62,7 @@ def test_other_algorithms(options: dict[str, Any]) -> None:
     chosen = ProgramOptions(solver="highspy", solver_opts=options)
     for program, polytope in three_programs(rng, 6, chosen).values():
         for _ in range(3):
-            cost = rng.standard_normal(program.size)
+            cost = rng.standard_normal(len(polytope.current))
             solution = program.solve(cost, polytope)
             assert solution.value == pytest.approx(cost @ polytope.minimize(cost), rel=1e-4)
             assert solution.iterations is not None
@@ -74,7 +73,7 @@ def test_stages_add_up_to_the_time_of_the_call() -> None:
     rng = np.random.default_rng(2)
     for solver in ("analytic", "highspy", "HIGHS", "CLARABEL"):
         for program, polytope in three_programs(rng, 4, solver).values():
-            costs = rng.standard_normal((6, program.size))
+            costs = rng.standard_normal((6, len(polytope.current)))
             program.solve(costs[0], polytope)
             shares = []
             for cost in costs[1:]:
@@ -99,7 +98,7 @@ def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch)
     counts = {"solved": 0, "restarts": 0}
     real: Callable[..., ProgramSolution] = Program.solve
 
-    def checked(program: Program[Any], cost: Any, polytope: Any, *rest: Any) -> ProgramSolution:
+    def checked(program: Program, cost: Any, polytope: Any, *rest: Any) -> ProgramSolution:
         solution = real(program, cost, polytope, *rest)
         if solution.solver == "highspy":
             best = polytope.minimize(cost)
@@ -189,10 +188,10 @@ def test_what_changes_reaches_the_model(change: dict[str, Any], optimum: list[fl
 def test_time_limits_count_from_each_call() -> None:
     """HiGHS counts the time of all runs of a model: here it is beyond the limit in the end."""
     rng = np.random.default_rng(0)
-    program, polytope = three_programs(rng, 40, "highspy")["joint"]
+    _, polytope = three_programs(rng, 40)["joint"]
     model, limit, seconds = HighsModel({}), 0.4, 0.0
     while seconds < 1.25 * limit:
-        arrays = program.arrays(rng.standard_normal(program.size), polytope)
+        arrays = polytope.arrays(rng.standard_normal(len(polytope.current)))
         solved = model.minimize(arrays, hot=False, time_limit=limit)
         assert solved.status == "optimal"
         seconds += solved.reported_seconds
@@ -332,7 +331,7 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     for here, polytope in three_programs(rng, 5, "highspy").values():
         backend = highspy.HighspyBackend({}, isolate=True)
-        for cost in rng.standard_normal((3, here.size)):
+        for cost in rng.standard_normal((3, len(polytope.current))):
             watch = Stopwatch()
             there = backend.minimize(here.prepared(cost, polytope), watch, None)
             assert there.point is not None
@@ -347,11 +346,11 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         gda.errors.SolverFailedError, match=r"highspy failed .*killed after 0\.\d+ s"
     ):
-        DiagonalProgram(2, options).solve(cost, polytope, time_limit=0.5)
+        Program(options).solve(cost, polytope, time_limit=0.5)
     assert time.perf_counter() - start < 30  # it would hang for 60
     assert not isolated._mine.workers[False].is_usable
     monkeypatch.setattr(highspy, "HighsModel", DyingModel)
     with pytest.raises(
         gda.errors.SolverFailedError, match=r"highspy failed .*ended its worker process"
     ):
-        DiagonalProgram(2, options).solve(cost, polytope)
+        Program(options).solve(cost, polytope)

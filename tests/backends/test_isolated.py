@@ -52,7 +52,7 @@ def test_a_worker_gives_the_same_answers() -> None:
     for kind, (here, polytope) in three_programs(rng, 6).items():
         there = alone[kind][0]
         for _ in range(3):  # the worker keeps the compiled problem, which gets new values
-            cost = rng.standard_normal(here.size)
+            cost = rng.standard_normal(len(polytope.current))
             one, other = here.solve(cost, polytope), there.solve(cost, polytope)
             assert one.solver == other.solver == "HIGHS"
             assert one.value == pytest.approx(other.value, rel=1e-9)

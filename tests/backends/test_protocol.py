@@ -7,11 +7,11 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import ANALYTIC, StageSeconds, Stopwatch, make_backend
-from gdaopt.programs import DiagonalPolytope, DiagonalProgram
+from gdaopt.programs import DiagonalPolytope, Program
 
 
 def test_its_answer_is_exact_and_all_of_its_time_is_in_the_solver() -> None:
-    program = DiagonalProgram(2, ANALYTIC)
+    program = Program(ANALYTIC)
     solution = program.solve(np.array([-1.0, -2.0]), DiagonalPolytope(np.ones(2), trace_bound=5.0))
     np.testing.assert_array_equal(solution.point, [1.0, 4.0])
     assert solution.solver == ANALYTIC

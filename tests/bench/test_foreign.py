@@ -19,7 +19,7 @@ import gdaopt as gda
 from gdaopt.backends import LinearArrays, Stopwatch, make_backend
 from gdaopt.bench import Sequence, load_programs, replay, save_programs
 from gdaopt.bench.foreign import read_folder, read_mps
-from gdaopt.programs import LinearProgram
+from gdaopt.programs import LinearPolytope, Program
 from tests.bench.cases import by_scipy
 from tests.cli.cases import run
 from tests.process_cases import posix_only, soon
@@ -200,13 +200,13 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     wrong = sequence.programs[0]
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         list(replay([wrong], "analytic"))
-    assert isinstance(wrong.program(), LinearProgram)
+    assert isinstance(wrong.polytope, LinearPolytope)
 
 
 def test_a_program_of_bounds_alone() -> None:
     arrays = LinearArrays.of([1.0, -1.0], np.zeros((1, 2)), row_upper=[3.0], upper=[4.0, 4.0])
     (program,) = Sequence.from_arrays("mine", [arrays]).programs
-    prepared = program.program().prepared(program.cost, program.polytope)
+    prepared = Program().prepared(program.cost, program.polytope)
     for solver in ("HIGHS", "highspy", "CLARABEL"):
         answer = make_backend(solver).minimize(prepared, Stopwatch(), None)
         assert answer.point is not None

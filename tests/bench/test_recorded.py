@@ -10,7 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.bench import RecordedProgram, load_programs, recording, save_programs
-from gdaopt.programs import ConstrainedPolytope
+from gdaopt.programs import ConstrainedPolytope, Program
 from tests.helpers import refusals, scaled
 
 
@@ -47,7 +47,7 @@ def test_the_programs_of_a_run(method: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(program.point, program.polytope.minimize(program.cost))
         assert program.value == pytest.approx(float(program.cost @ program.point))
         assert program.is_exact
-        again = program.program("highspy").solve(program.cost, program.polytope)
+        again = Program("highspy").solve(program.cost, program.polytope)
         assert again.value == pytest.approx(program.value, rel=1e-9)
 
 
@@ -88,7 +88,7 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
         assert isinstance(program.polytope, ConstrainedPolytope)
         assert not program.is_exact
         assert program.polytope.rows.names == problem.rows.names  # type: ignore[union-attr]
-        again = program.program("highspy").solve(program.cost, program.polytope)
+        again = Program("highspy").solve(program.cost, program.polytope)
         size = np.abs(program.cost) @ np.maximum(np.abs(program.point), program.polytope.unit)
         assert abs(again.value - program.value) <= 1e-6 * size
     assert len({program.structure for program in programs}) == 2

@@ -16,8 +16,8 @@ import gdaopt as gda
 from gdaopt.constraints import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
-from gdaopt.programs import DiagonalPolytope, DiagonalProgram
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs import DiagonalPolytope
+from gdaopt.programs.constrained import keeping_rows
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 
 SIZE = 4
@@ -94,10 +94,9 @@ def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
     assert [(len(own), equality) for _, own, equality in parts] == [
         (number % size + 1, equality) for number, (_, equality) in enumerate(drawn)
     ]
-    program = with_rows(DiagonalProgram(size), again.rows)
     diagonal = DiagonalPolytope(np.zeros(size), 4.0, np.diagonal(inside))
     pairs = (np.arange(size), np.arange(size))
-    arrays = program.arrays(np.ones(size), keeping_rows(diagonal, again.rows, inside, pairs))
+    arrays = keeping_rows(diagonal, again.rows, inside, pairs).arrays(np.ones(size))
     names = [part.name for part in arrays.parts]
     assert len(set(names)) == len(names) == 2 + len(drawn)
     values = []

@@ -14,7 +14,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.backends.lookup import entry_of
-from gdaopt.programs import DiagonalPolytope, DiagonalProgram, ProgramOptions
+from gdaopt.programs import DiagonalPolytope, Program, ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
@@ -296,7 +296,7 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
     polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
     cost = np.array([-1.0, -2.0])
     options = ProgramOptions(solver="HIGHS", fallback=["CLARABEL"])
-    DiagonalProgram(2, options).solve(cost, polytope, time_limit=5.0)
+    Program(options).solve(cost, polytope, time_limit=5.0)
     assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS", "CLARABEL"]
     first, second, third = (call["time_limit"] for call in stub.calls)
     assert first <= 5.0

@@ -14,7 +14,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align, comparison_matrix, left_ends
 from gdaopt.methods.aligned import AlignedRun
 from gdaopt.methods.state import Clock
-from gdaopt.programs import ColumnProgram
+from gdaopt.programs import Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
@@ -143,7 +143,7 @@ def test_a_column_takes_either_sign(column: int) -> None:
     method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
     index, signs = run.family.with_signs((np.full(SIZE - 1, column), others))
-    block = method._column(run, ColumnProgram(len(index), "analytic"), column, others[index], signs)
+    block = method._column(run, Program("analytic"), column, others[index], signs)
     x = rng.random(len(index))
     added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]
     np.testing.assert_allclose(added, [x[index == n] @ signs[index == n] for n in range(SIZE - 1)])

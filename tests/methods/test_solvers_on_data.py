@@ -16,11 +16,8 @@ from tests.helpers import scaled
 from tests.programs.cases import (
     SOLVERS,
     AnyPolytope,
-    AnyProgram,
-    answer,
     assert_optimal,
     need,
-    program_for,
 )
 
 PROBLEMS = [
@@ -51,7 +48,7 @@ def run(dataset: str, positive: str, solver: str) -> Run:
     solve: Callable[..., ProgramSolution] = Program.solve
 
     def recording(
-        program: AnyProgram, cost: FloatArray, polytope: AnyPolytope, time_limit: float | None
+        program: Program, cost: FloatArray, polytope: AnyPolytope, time_limit: float | None
     ) -> ProgramSolution:
         met.append((cost, polytope))
         return solve(program, cost, polytope, time_limit)
@@ -87,8 +84,8 @@ def test_each_solver_solves_the_programs_of_the_run_with_highs(
 ) -> None:
     need(solver)
     met = run(dataset, positive, "HIGHS").programs
-    programs: dict[type[AnyPolytope], AnyProgram] = {}
+    programs: dict[type[AnyPolytope], Program] = {}
     assert len(met) == run(dataset, positive, "HIGHS").result.oracle_calls > 0
     for cost, polytope in met:
-        program = programs.setdefault(type(polytope), program_for(polytope, solver))
-        assert_optimal(answer(program, cost, polytope), cost, polytope)
+        program = programs.setdefault(type(polytope), Program(solver))
+        assert_optimal(program.solve(cost, polytope), cost, polytope)

@@ -18,12 +18,8 @@ from gdaopt.methods.alternating import tree_floor
 from gdaopt.programs import (
     ANALYTIC,
     ColumnPolytope,
-    ColumnProgram,
     DiagonalPolytope,
-    DiagonalProgram,
     JointPolytope,
-    JointProgram,
-    ProgramOptions,
     ProgramSolution,
 )
 from gdaopt.support.validation import FloatArray
@@ -34,7 +30,6 @@ KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five de
 BLOCKS = ("diagonal", "column", "joint")
 
 AnyPolytope = DiagonalPolytope | ColumnPolytope | JointPolytope
-AnyProgram = DiagonalProgram | ColumnProgram | JointProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,19 +169,6 @@ def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray
     return found
 
 
-def program_for(polytope: AnyPolytope, solver: str | ProgramOptions) -> AnyProgram:
-    """Return a program of the polytope's kind and size."""
-    if isinstance(polytope, JointPolytope):
-        return JointProgram(len(polytope.v), polytope.edges, solver)
-    kind = DiagonalProgram if isinstance(polytope, DiagonalPolytope) else ColumnProgram
-    return kind(len(polytope.current), solver)
-
-
-def answer(program: AnyProgram, cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:
-    """Solve a program over a polytope of its own kind."""
-    return program.solve(cost, polytope)  # type: ignore[arg-type]
-
-
 def largest(polytope: AnyPolytope) -> FloatArray:
     """Return the largest value that each entry can take."""
     if isinstance(polytope, DiagonalPolytope):
@@ -203,8 +185,7 @@ def largest(polytope: AnyPolytope) -> FloatArray:
 
 def assert_inside(point: FloatArray, polytope: AnyPolytope) -> None:
     """Assert that a point keeps all bounds, and all rows up to the round-off of their terms."""
-    program = program_for(polytope, ANALYTIC)
-    arrays = program.arrays(np.zeros(len(point)), polytope)  # type: ignore[arg-type]
+    arrays = polytope.arrays(np.zeros(len(point)))
     assert (point >= arrays.lower).all()
     assert (point <= arrays.upper * (1 + 1e-15)).all()
     rows, sizes = arrays.matrix @ point, abs(arrays.matrix) @ np.abs(point)

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import gdaopt as gda
-from gdaopt.linalg.entries import all_edges, matrix_of
+from gdaopt.linalg.entries import matrix_of
 from gdaopt.programs import (
     ColumnPolytope,
-    ColumnProgram,
     DiagonalPolytope,
-    DiagonalProgram,
     JointPolytope,
-    JointProgram,
+    Program,
     ProgramOptions,
 )
 from gdaopt.support.validation import FloatArray
@@ -31,12 +29,10 @@ from tests.programs.cases import (
     SOLVERS,
     AnyPolytope,
     Situation,
-    answer,
     assert_inside,
     assert_optimal,
     cases,
     need,
-    program_for,
     random_column,
     random_cost,
     random_diagonal,
@@ -62,15 +58,16 @@ def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, so
     """For costs of every magnitude, compiled once."""
     need(solver)
     grid = cases(block, size, kind, 200 if block != "joint" else 40)
-    program = program_for(grid[0][1], solver)
-    answer(program, *grid[0])
-    compiled = program.problem._cache.param_prog
+    program = Program(solver)
+    program.solve(*grid[0])
+    problem = program.prepared(*grid[0]).problem()[0]
+    compiled = problem._cache.param_prog
     for cost, polytope in grid:
-        solution = answer(program, cost, polytope)
+        solution = program.solve(cost, polytope)
         assert_optimal(solution, cost, polytope)
         assert solution.solver == solver
     assert compiled is not None
-    assert program.problem._cache.param_prog is compiled
+    assert problem._cache.param_prog is compiled
     largest = [np.abs(cost).max() for cost, _ in grid]
     assert min(largest) < 1e-9
     assert max(largest) > 1e9
@@ -82,14 +79,14 @@ def test_small_costs_beside_large_ones(solver: str, hidden_by: float) -> None:
     """A cost far below the largest decides nothing to a solver, unless the large one is idle."""
     polytope = ColumnPolytope(np.ones(3), np.ones(3), np.zeros(3), budget=2.0)
     cost = np.array([hidden_by, -1e-5, 1e-5])
-    solution = answer(program_for(polytope, solver), cost, polytope)
+    solution = Program(solver).solve(cost, polytope)
     np.testing.assert_allclose(solution.point, [hidden_by < 0, 1.0, 0.0], atol=1e-3)
 
 
 def test_a_positive_cost_does_not_hide_the_gain() -> None:
     polytope = DiagonalPolytope(np.zeros(2), trace_bound=1.0)
     cost = np.array([1e9, -1e-9])
-    assert answer(program_for(polytope, "HIGHS"), cost, polytope).value == pytest.approx(-1e-9)
+    assert Program("HIGHS").solve(cost, polytope).value == pytest.approx(-1e-9)
 
 
 @pytest.mark.parametrize("excess", [1e-13, 1e-11, 1e-9, 1e-7])
@@ -99,7 +96,7 @@ def test_budgets_used_up_but_for_round_off(excess: float, rest: float) -> None:
     upper = np.array([0.5 + excess, 0.5, rest])
     polytope = ColumnPolytope(upper, np.ones(3), np.zeros(3), budget=1.0)
     cost = np.array([-1.0, -2.0, 3.0])
-    assert_optimal(answer(program_for(polytope, "HIGHS"), cost, polytope), cost, polytope)
+    assert_optimal(Program("HIGHS").solve(cost, polytope), cost, polytope)
 
 
 # --- The closed form against the literal programs, written out -----------------------------
@@ -196,7 +193,7 @@ def taken(polytope: AnyPolytope) -> FloatArray:
 
 def violation(point: FloatArray, polytope: DiagonalPolytope | ColumnPolytope) -> float:
     """Return by how much bounds and budget are broken, in the budget's units."""
-    arrays = program_for(polytope, "analytic").arrays(point, polytope)  # type: ignore[arg-type]
+    arrays = polytope.arrays(point)
     outside = np.maximum(arrays.lower - point, 0) + np.maximum(point - arrays.upper, 0)
     (over,) = np.maximum(arrays.matrix @ point - arrays.row_upper, 0)
     return float(taken(polytope) @ outside + over)
@@ -240,7 +237,7 @@ def test_points_that_are_made_feasible(
 
 def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     polytope = DiagonalPolytope(np.ones(2), trace_bound=4.0)
-    program = DiagonalProgram(2, "HIGHS")
+    program = Program("HIGHS")
     assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance <= 1e-12
     monkeypatch.setattr(DiagonalPolytope, "made_feasible", lambda self, point: point - 0.125)
     assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance == pytest.approx(0.125)
@@ -256,7 +253,7 @@ def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
     with pytest.raises(
         gda.errors.InvalidInputError, match=f"cost of the diagonal program holds {bad}"
     ):
-        DiagonalProgram(2, solver).solve(np.array([1.0, bad]), polytope)
+        Program(solver).solve(np.array([1.0, bad]), polytope)
 
 
 @pytest.mark.parametrize("solver", ["analytic", *SOLVERS])
@@ -266,7 +263,7 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
     polytopes: list[AnyPolytope] = [there.diagonal(), there.edges(), there.joint()]
     for polytope in polytopes:
         cost = np.zeros(len(polytope.current))
-        solution = answer(program_for(polytope, solver), cost, polytope)
+        solution = Program(solver).solve(cost, polytope)
         np.testing.assert_array_equal(solution.point, polytope.current)
         assert (solution.value, solution.repair_distance) == (0.0, 0.0)
 
@@ -276,17 +273,18 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_the_problem_is_dpp_with_its_parameters(size: int) -> None:
-    joint = {"cost", "min_eigenvalue", "trace_bound", "floor", "forward", "backward"}
-    for program, parameters in (
-        (DiagonalProgram(size), {"cost", "lower", "trace_bound"}),
-        (ColumnProgram(size), {"cost", "floor", "upper", "weights", "budget"}),
-        (
-            JointProgram(size, all_edges(size)),
-            joint if size > 1 else joint - {"floor", "forward", "backward"},
-        ),
+    there, rng = situation(np.random.default_rng(0), size + 1), np.random.default_rng(1)
+    for polytope, names in (
+        (there.diagonal(), {"rows", "budget"}),
+        (there.edges(), {"floors", "rows", "budget"}),
+        (there.joint(), {"floors", "rows", "budget"}),
     ):
-        assert program.is_dpp()
-        assert set(program.parameters) == parameters
+        cost = rng.standard_normal(len(polytope.current))
+        problem, _ = Program().prepared(cost, polytope).problem()
+        assert problem.is_dpp()
+        assert {constraint.label for constraint in problem.constraints} == names
+        bounds = {f"bounds: {name}" for name in names}
+        assert set(problem.param_dict) == {"cost", "coefficients", *bounds}
 
 
 def test_the_closed_form_is_never_called_when_a_solver_is_named(

@@ -13,17 +13,8 @@ import gdaopt as gda
 from gdaopt.constraints import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
-from gdaopt.programs import (
-    ColumnPolytope,
-    ColumnProgram,
-    ConstrainedProgram,
-    DiagonalPolytope,
-    DiagonalProgram,
-    JointPolytope,
-    JointProgram,
-    ProgramOptions,
-)
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
+from gdaopt.programs.constrained import keeping_rows
 from tests.helpers import random_metric, random_symmetric
 
 SOLVERS = ("HIGHS", "CLARABEL", "SCIPY")
@@ -54,11 +45,11 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
         v, 0.0, 1.2 * SIZE, edges, np.zeros(len(edges[0])), entries_of(metric, edges)
     )
     kept = keeping_rows(polytope, rows, metric, pairs_of(SIZE, edges))
-    program = with_rows(JointProgram(SIZE, edges, ProgramOptions(solver=solver)), rows)
-    assert program.is_dpp()
+    program = Program(solver)
     cost = random_symmetric(rng, SIZE)
     costs = np.concatenate([np.diagonal(cost), -2 * cost[edges]])
     found = program.solve(costs, kept)
+    assert program.prepared(costs, kept).problem()[0].is_dpp()
 
     M = cp.Variable((SIZE, SIZE), symmetric=True)
     plain = [M[edges] <= 0, M @ v >= 0, cp.trace(M) <= 1.2 * SIZE, *rows(M)]
@@ -74,16 +65,17 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
 
 def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
     rows = read_constraints(lambda M: [(M[0, 0] <= 2).set_label("cap")], 2)
-    program = ConstrainedProgram(DiagonalProgram(2), rows)
+    program = Program()
     metric = np.eye(2)
     pairs = (np.arange(2), np.arange(2))
     polytope: Any = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, metric, pairs)
     solution = program.solve(np.array([-2.0, -1.0]), polytope)
     np.testing.assert_allclose(solution.point, [2.0, 3.0], atol=1e-9)
-    cap = next(row for row in program.problem.constraints if row.label == "cap")
+    problem, _ = program.prepared(np.array([-2.0, -1.0]), polytope).problem()
+    cap = next(row for row in problem.constraints if row.label == "cap")
     assert cap.dual_value is not None
     assert np.ravel(cap.dual_value)[0] > 0
-    assert {"coefficients: cap", "bounds: cap"} <= set(program.parameters)
+    assert "bounds: cap" in problem.param_dict
 
 
 def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
@@ -102,7 +94,7 @@ def test_there_is_no_closed_form() -> None:
     rows = read_constraints(lambda M: [M[0, 0] <= 2], 2)
     pairs = (np.arange(2), np.arange(2))
     polytope: Any = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, np.eye(2), pairs)
-    program = ConstrainedProgram(DiagonalProgram(2, "analytic"), rows)
+    program = Program("analytic")
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         program.solve(np.array([-1.0, 0.0]), polytope)
 
@@ -113,7 +105,7 @@ def test_duals_where_no_entry_of_a_cost_can_move() -> None:
     column = ColumnPolytope(np.array([0.0, 5.0]), np.ones(2), np.zeros(2), budget=3.0)
     pairs = (np.array([2, 2]), np.array([0, 1]))
     polytope: Any = keeping_rows(column, rows, np.eye(3), pairs)
-    solution = ConstrainedProgram(ColumnProgram(2), rows).solve(np.array([-2.0, 0.0]), polytope)
+    solution = Program().solve(np.array([-2.0, 0.0]), polytope)
     np.testing.assert_array_equal(solution.point, [0.0, 0.0])
     assert solution.duals is not None
     assert {name: dual.tolist() for name, dual in solution.duals.items()} == {
@@ -125,7 +117,6 @@ def test_duals_where_no_entry_of_a_cost_can_move() -> None:
 
 
 def test_without_rows_nothing_changes() -> None:
-    program, polytope = DiagonalProgram(2), DiagonalPolytope(np.ones(2), 5.0)
+    polytope = DiagonalPolytope(np.ones(2), 5.0)
     pairs = (np.arange(2), np.arange(2))
-    assert with_rows(program, None) is program
     assert keeping_rows(polytope, None, np.eye(2), pairs) is polytope

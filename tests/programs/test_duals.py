@@ -12,14 +12,12 @@ from gdaopt.backends import Answer, LinearArrays
 from gdaopt.constraints import read_constraints
 from gdaopt.programs import (
     ConstrainedPolytope,
-    ConstrainedProgram,
     DiagonalPolytope,
-    DiagonalProgram,
+    Program,
     ProgramOptions,
-    SemidefiniteProgram,
     WholeSet,
 )
-from gdaopt.programs.constrained import keeping_rows, with_rows
+from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.validation import FloatArray
 from tests.backends.cases import three_programs
 from tests.programs.cases import need
@@ -50,16 +48,14 @@ def test_solvers_give_those_of_the_closed_form(kind: str, solver: str) -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
         program, polytope = three_programs(rng, 5, solver)[kind]
-        cost = rng.standard_normal(program.size) * 10 ** rng.uniform(-6, 6)
+        cost = rng.standard_normal(len(polytope.current)) * 10 ** rng.uniform(-6, 6)
         solution = program.solve(cost, polytope)
-        exact = three_programs(np.random.default_rng(0), 5, "analytic")[kind][0].solve(
-            cost, polytope
-        )
+        exact = Program("analytic").solve(cost, polytope)
         assert solution.solver == solver
         assert solution.duals is not None
         assert exact.duals is not None
         assert solution.duals.keys() == exact.duals.keys() == KINDS[kind]
-        arrays = program.arrays(cost, polytope)
+        arrays = polytope.arrays(cost)
         assert_duals(arrays, exact.point, exact.duals, 1e-11)
         assert_duals(arrays, exact.point, solution.duals, TOLERANCES[solver])
         size = np.abs(cost).max()
@@ -74,9 +70,9 @@ def test_they_are_rates_in_the_users_units() -> None:
     lower, cost, step = np.array([1.0, 2.0, 0.5]), np.array([-3.0, -1.0, 2.0]), 1e-3
 
     def value(lower: FloatArray, bound: float) -> float:
-        return DiagonalProgram(3, "highspy").solve(cost, DiagonalPolytope(lower, bound)).value
+        return Program("highspy").solve(cost, DiagonalPolytope(lower, bound)).value
 
-    solution = DiagonalProgram(3, "highspy").solve(cost, DiagonalPolytope(lower, 8.0))
+    solution = Program("highspy").solve(cost, DiagonalPolytope(lower, 8.0))
     assert solution.duals is not None
     fall = value(lower, 8.0) - value(lower, 8.0 + step)
     assert solution.duals["budget"] == pytest.approx(fall / step, rel=1e-6)
@@ -94,7 +90,7 @@ def test_constraints_of_ones_own_are_those_that_were_written(solver: str) -> Non
             lambda M: [(5 * M[0, 0] <= 5 * most).set_label("budget"), 2 * M[2, 2] == 2 * third],
             n_features=3,
         )
-        program = ConstrainedProgram(DiagonalProgram(3, solver), rows)
+        program = Program(solver)
         current = np.array([1.0, 1.0, third])
         polytope = ConstrainedPolytope(
             DiagonalPolytope(np.full(3, 0.5), 6.0, current),
@@ -119,7 +115,7 @@ def test_constraints_of_ones_own_are_those_that_were_written(solver: str) -> Non
 def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
     feasible_set = gda.PositiveDefiniteMetrics(trace_bound=4.0, min_eigenvalue=0.0)
     rows = read_constraints(lambda M: [3 * M[0, 0] <= 3], n_features=2)
-    program = with_rows(SemidefiniteProgram(feasible_set, 2), rows)
+    program = Program("CLARABEL")
     metric = np.eye(2) / 2
     pairs = (np.array([0, 1, 0]), np.array([0, 1, 1]))
     whole = WholeSet(feasible_set, 2, np.array([0.5, 0.5, 0.0]))
@@ -128,11 +124,11 @@ def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
     assert solution.duals.keys() == {"3.0 * M[0, 0] <= 3.0"}
     np.testing.assert_allclose(solution.duals["3.0 * M[0, 0] <= 3.0"], [1 / 3], rtol=1e-4)
     with pytest.raises(gda.errors.InvalidInputError, match="not linear"):
-        SemidefiniteProgram(feasible_set, 2).arrays(np.zeros(3), whole)
+        program.prepared(np.ones(3), whole).arrays()
 
 
 def test_zero_costs_have_zero_multipliers() -> None:
-    solution = DiagonalProgram(2).solve(np.zeros(2), DiagonalPolytope(np.ones(2), 4.0))
+    solution = Program().solve(np.zeros(2), DiagonalPolytope(np.ones(2), 4.0))
     assert solution.duals is not None
     assert not np.concatenate([np.ravel(value) for value in solution.duals.values()]).any()
 
@@ -146,7 +142,7 @@ def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatc
             watch.lap("solve")
             return answer
 
-    program = DiagonalProgram(2, ProgramOptions())
+    program = Program()
     monkeypatch.setattr(ProgramOptions, "backends", lambda _: (Silent(),))
     solution = program.solve(np.array([-1.0, -2.0]), DiagonalPolytope(np.ones(2), 4.0))
     assert solution.duals is None

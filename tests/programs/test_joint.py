@@ -15,16 +15,14 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.methods.aligned import tree_floors
-from gdaopt.programs import JointPolytope, JointProgram
+from gdaopt.programs import JointPolytope, Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.programs.cases import (
     KINDS,
-    answer,
     assert_inside,
     assert_optimal,
     exact_minimum,
-    program_for,
     random_cost,
     situation,
 )
@@ -65,7 +63,7 @@ def test_the_closed_form_solves_the_literal_program(size: int, share: float) -> 
     for kind, _ in product(("", *KINDS), range(3)):
         polytope = situation(rng, size, kind if kind != "five decades" else "").joint(share)
         cost = random_cost(rng, polytope, kind)
-        assert_optimal(answer(program_for(polytope, "HIGHS"), cost, polytope), cost, polytope)
+        assert_optimal(Program("HIGHS").solve(cost, polytope), cost, polytope)
         point = polytope.minimize(cost)
         allowed = 1e-9 * float(np.abs(cost) @ np.abs(point))
         assert abs(float(cost @ point) - literal(polytope, cost)) <= allowed
@@ -116,7 +114,7 @@ def test_without_a_current_point_the_least_is_taken() -> None:
 def test_one_feature(solver: str, cost: float, value: float) -> None:
     """All of the trace, or no more than ρ."""
     polytope = JointPolytope(np.ones(1), 0.5, 3.0, all_edges(1), floor=np.zeros(0))
-    solution = JointProgram(1, all_edges(1), solver).solve(np.array([cost]), polytope)
+    solution = Program(solver).solve(np.array([cost]), polytope)
     assert solution.value == pytest.approx(value, rel=1e-9)
 
 

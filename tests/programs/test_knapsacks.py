@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope
-from tests.programs.cases import answer, assert_inside, program_for
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
+from tests.programs.cases import assert_inside
 
 
 def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
@@ -40,5 +40,5 @@ def test_infeasible_columns_are_refused_with_their_numbers(
 def test_a_column_that_cannot_move_is_its_floors() -> None:
     polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
     for solver in ("analytic", "HIGHS"):
-        solution = answer(program_for(polytope, solver), np.array([-1.0, 1.0]), polytope)
+        solution = Program(solver).solve(np.array([-1.0, 1.0]), polytope)
         np.testing.assert_array_equal(solution.point, [0.0, 0.0])

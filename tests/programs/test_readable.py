@@ -56,7 +56,7 @@ def test_the_joint_program(solver: str) -> None:
         rho, edges = problem.feasible_set.min_eigenvalue, problem.feasible_set.edges_of(K)
         polytope = gda.programs.JointPolytope(v, rho, 4.0, edges, floor=np.zeros(6))
         cost = np.concatenate([G.diagonal(), -2 * G[edges]])
-        exact = gda.programs.JointProgram(K, edges, "analytic").solve(cost, polytope)
+        exact = gda.programs.Program("analytic").solve(cost, polytope)
         assert exact.duals is not None
         accuracy = ACCURACY * np.abs(cost).max()
         assert value == pytest.approx(exact.value, abs=accuracy)
@@ -102,7 +102,7 @@ def test_the_column_program(solver: str) -> None:
         others = np.delete(np.arange(K), column)
         slack = metric @ v / v - problem.feasible_set.min_eigenvalue
         polytope = gda.programs.ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
-        exact = gda.programs.ColumnProgram(3, "analytic").solve(-2 * G[others, column], polytope)
+        exact = gda.programs.Program("analytic").solve(-2 * G[others, column], polytope)
         assert exact.duals is not None
         accuracy = ACCURACY * np.abs(G).max()
         np.testing.assert_allclose(-found[others, column], exact.point, atol=accuracy)
