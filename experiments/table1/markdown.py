@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from gdaopt.support.text import markdown_table
 from table1.outcome import Outcome
 from table1.protocol import AGGREGATIONS, used_versions
 from table1.rows import ROWS
@@ -140,9 +141,8 @@ def _ranks(outcome: Outcome) -> Iterator[str]:
 
 def _written(table: Table) -> Iterator[str]:
     """Yield a table line by line, and an empty line."""
-    rule = ["---", *("--:" for _ in table.head[1:])]
-    for cells in (table.head, rule, *table.body):
-        yield f"| {' | '.join(map(_plain, cells))} |"
+    heads = [*map(_plain, table.head)]
+    yield from markdown_table(heads, ([*map(_plain, cells)] for cells in table.body), heads[:1])
     yield ""
 
 

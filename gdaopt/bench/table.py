@@ -20,6 +20,7 @@ from gdaopt.bench.judging import (
 from gdaopt.bench.options import BenchOptions
 from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
+from gdaopt.support.text import markdown_table
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     ):
         title = f"{markdown_text(str(data))}, {program} programs, tolerance {tolerance:g}"
         lines += ["", f"## {title}", "", f"{group['programs'].iloc[0]} programs.", ""]
-        lines += _table(heads, 3, _cells(group, loosest))
+        lines += markdown_table(heads, _cells(group, loosest), heads[:3])
     if len(runs):
         lines += [
             *("", "## Whole runs", ""),
@@ -248,7 +249,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
             ]
             for row in runs.to_dict("records")
         ]
-        lines += _table([*names, "status"], 3, cells)
+        lines += markdown_table([*names, "status"], cells, names[:3])
     return "\n".join(lines) + "\n"
 
 
@@ -275,12 +276,6 @@ def _cells(group: pd.DataFrame, loosest: float) -> list[list[str]]:
             ]
         )
     return cells
-
-
-def _table(heads: list[str], words: int, cells: list[list[str]]) -> list[str]:
-    """Return the lines of a Markdown table, whose first columns hold words."""
-    rule = ["---" if position < words else "--:" for position in range(len(heads))]
-    return [f"| {' | '.join(line)} |" for line in (heads, rule, *cells)]
 
 
 def _missing(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gdaopt.plotting.convergence import largest_bound
 from gdaopt.result import FAILURES, Result
 from gdaopt.support.text import markdown as markdown_text
+from gdaopt.support.text import markdown_table
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -137,13 +138,12 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
     It is called after the data set, states the problem, and says what was left out.
     """
     names = [name for name in _COLUMNS if name != "class"]
-    rule = ["---" if name in _WORDS else "--:" for name in names]
     lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
         cells = [[markdown_text(cell) for cell in line] for line in written(same, names)]
         lines += [f"## {markdown_text(label)}", ""]
-        lines += [f"| {' | '.join(line)} |" for line in (names, rule, *cells)]
+        lines += markdown_table(names, cells, _WORDS)
         notes = [row for row in same if "objective" not in row or row["status"] in FAILURES]
         lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
     lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]

@@ -23,8 +23,15 @@ from gdaopt.result import Result, is_result_file
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.learning import summary
-from gdaopt.studies.pictures import Run, picture_names, write_pictures
-from gdaopt.studies.saved_runs import FORMAT, RECORD, SAMPLES, read_record, write_samples
+from gdaopt.studies.pictures import picture_names, write_pictures
+from gdaopt.studies.saved_runs import (
+    FORMAT,
+    RECORD,
+    SAMPLES,
+    read_record,
+    read_runs,
+    write_samples,
+)
 from gdaopt.studies.study_directory import versions
 from gdaopt.support.files import write_text
 from gdaopt.trace import Trace
@@ -109,15 +116,7 @@ class RunDirectory:
         Files of an earlier run that this one did not replace are removed.
         """
         self._accuracy = None if accuracy is None else dict(accuracy)
-        runs = [
-            Run(
-                name=name,
-                problem=name,
-                result=result,
-                feature_names=self._dataset.feature_names,
-            )
-            for name, result in self.results.items()
-        ]
+        runs = read_runs([self.path])
         title = f"{self._dataset.name}: each class against the rest"
         write_pictures(runs, self.path, title, names=PICTURES, replace=True)
         for name in self._stale - set(self._files()):

@@ -9,7 +9,7 @@ and pictures, `markdown` and `latex`; `html_table` does it itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 from unicodedata import category
@@ -94,6 +94,14 @@ def text_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:
         "".join(f"  {cell:>{width}}" for cell, width in zip(line, widths, strict=True))
         for line in lines
     )
+
+
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], words: Container[str]
+) -> list[str]:
+    """Return the lines of a table of Markdown; columns of words are flush left, numbers right."""
+    rule = ["---" if head in words else "--:" for head in heads]
+    return [f"| {' | '.join(line)} |" for line in (heads, rule, *rows)]
 
 
 def html_table(

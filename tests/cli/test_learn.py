@@ -20,6 +20,7 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 import gdaopt as gda
+from gdaopt.backends import find_solver
 from gdaopt.cli import app
 from gdaopt.datasets import Dataset
 from gdaopt.linalg import gershgorin, spectrum
@@ -710,6 +711,7 @@ class TestEnds:
         def fail(*_: Any, **__: Any) -> None:
             raise gda.errors.SolverFailedError("HIGHS fell over")
 
+        find_solver("HIGHS")  # is tried while it stands
         monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
         output = learn("iris", "--method", "alternating", "--out", tmp_path, code=1)
         assert output.count("solver_failed (after step 0: HIGHS fell over; let another") == 3
