@@ -21,7 +21,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
     **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
-    "gdaopt.bench.set_texts": "tests/bench/test_program_set.py",
     "gdaopt.programs.linear": "tests/bench/test_foreign.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Families of atoms: one grid over all of them

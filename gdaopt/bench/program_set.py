@@ -22,7 +22,6 @@ from gdaopt.bench.export import exported_arrays, mps_text
 from gdaopt.bench.recorded import load_programs, recording
 from gdaopt.bench.sequences import KINDS
 from gdaopt.bench.sequences import Sequence as Source
-from gdaopt.bench.set_texts import LICENCE, README, REPLAY
 from gdaopt.datasets import load
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
@@ -35,6 +34,8 @@ from gdaopt.support.files import write_atomically
 _RHO = 1e-6
 _SEED = 0
 _DROPPED = 1e-9  # HiGHS' small_matrix_value
+_TEXTS = Path(__file__).parent / "set_texts"
+_BESIDE = ("README.md", "LICENSE", "replay.py.txt")  # a page, a licence, a script to begin with
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,7 @@ def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda 
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} must be an empty directory; name another one")
-    contents = {"README.md": README, "LICENSE": LICENCE, "replay.py": REPLAY}
-    files = {name: text.encode() for name, text in contents.items()}
+    files = {name.removesuffix(".txt"): (_TEXTS / name).read_bytes() for name in _BESIDE}
     sequences = []
     for recipe in RECIPES:
         programs = recipe.arrays(most)
