@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import cleandoc
+from inspect import cleandoc, signature
+from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,12 +48,20 @@ from gdaopt.support.warning_filters import underflow_ignored
 _FIRST = ("Parameters", "Attributes")  # sections of a docstring, which are inherited
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # and the indented lines below it
+_ARGUMENTS = {  # of methods, where they are what they always are
+    "X": "X : array-like of shape (n_samples, n_features)\n    Samples.",
+    "pairs": "pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a "
+    "preprocessor\n    Pairs of samples, or of their indices.",
+    "triplets": "triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3) "
+    "with a preprocessor\n    Triplets of samples, or of their indices.",
+}
 
 
 class DocumentedEstimator(BaseEstimator):
     """Base of all estimators, whose docstrings also list the parameters and attributes of bases.
 
-    A parameter is explained once, by the class that declares it.
+    A parameter is explained once, by the class that declares it, and samples are so for all
+    methods.
 
     Attributes
     ----------
@@ -68,6 +77,25 @@ class DocumentedEstimator(BaseEstimator):
         bases = [base for base in cls.__bases__ if issubclass(base, DocumentedEstimator)]
         if cls.__doc__:  # python -OO leaves none
             cls.__doc__ = _with_entries_of(cls.__doc__, (base.__doc__ or "" for base in bases))
+        for method in vars(cls).values():
+            function = getattr(method, "fn", method)  # of a method that is not always there
+            if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
+                function.__doc__ = method.__doc__ = _with_arguments(function)
+
+
+def _with_arguments(method: Callable[..., Any]) -> str | None:
+    """Return the docstring of a method with the arguments and the answer that it leaves out."""
+    if not method.__doc__:
+        return None
+    sections = _sections(method.__doc__)
+    listed = sections.get("Parameters", "")
+    names = [name for name in signature(method).parameters if name in _ARGUMENTS]
+    told = [_ARGUMENTS[name] for name in names if not re.search(rf"^{name} : ", listed, re.M)]
+    if told:
+        sections["Parameters"] = "\n".join(filter(None, (*told, listed)))
+    if method.__annotations__.get("return") == "Self":
+        sections.setdefault("Returns", "self")
+    return _written(sections, ("Parameters", "Returns"))
 
 
 def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
@@ -84,10 +112,15 @@ def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
                 known.update(names)
         if entries:
             sections[title] = "\n".join(entries)
-    head = sections.pop("")
-    order = sorted(sections, key=lambda title: _FIRST.index(title) if title in _FIRST else 2)
+    return _written(sections, _FIRST)
+
+
+def _written(sections: Mapping[str, str], first: Sequence[str]) -> str:
+    """Return the docstring of sections, some of which come first."""
+    own = [title for title in sections if title]
+    order = sorted(own, key=lambda title: first.index(title) if title in first else len(first))
     parts = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in order]
-    return "\n\n".join([head, *parts])
+    return "\n\n".join([sections[""], *parts])
 
 
 def _sections(docstring: str) -> dict[str, str]:
@@ -307,10 +340,6 @@ class SupervisedMetricLearner(BaseMetricLearner):
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
@@ -367,10 +396,6 @@ class TransductiveMetricLearner(BaseMetricLearner):
             All samples, with and without labels, as a dense array.
         y : array-like of shape (n_samples,)
             The labels, of at least two classes, and `missing_label` for samples without one.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -103,10 +103,6 @@ class GraphClassifier(MetricClassifier):
         y : array-like of shape (n_samples,)
             The labels, and `missing_label` for samples without one.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         InvalidInputError
@@ -171,11 +167,6 @@ class GraphClassifier(MetricClassifier):
         to have them, give the samples to `fit`. A sample that was given to `fit` counts as new,
         too: its own score takes part in its mean, with weight 1.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -192,11 +183,6 @@ class GraphClassifier(MetricClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the real-valued prediction for new samples.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -208,11 +194,6 @@ class GraphClassifier(MetricClassifier):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest score for new samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------

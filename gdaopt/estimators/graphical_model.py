@@ -207,10 +207,6 @@ class LaplacianGraphicalModel(_GraphicalModel):
         y : Ignored
             Not used.
 
-        Returns
-        -------
-        self : object
-
         Raises
         ------
         InvalidInputError
@@ -281,14 +277,8 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
         y : array-like of shape (n_samples,), default=None
             Classes, for folds that are stratified by them.
-
-        Returns
-        -------
-        self : object
 
         Raises
         ------

@@ -69,10 +69,6 @@ class WeightedMetricLearner(SupervisedMetricLearner):
             pair is the product of two of them. Those of `class_weight` multiply them.
             Standard deviations are those of the samples without weights.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError

@@ -77,10 +77,6 @@ class MetricKNeighborsClassifier(MetricClassifier):
         y : array-like of shape (n_samples,)
             Labels of the samples.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         InvalidInputError
@@ -101,11 +97,6 @@ class MetricKNeighborsClassifier(MetricClassifier):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the label with the most votes.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples,)
@@ -117,11 +108,6 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes that each class gets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------

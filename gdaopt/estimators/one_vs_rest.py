@@ -119,10 +119,6 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         y : array-like of shape (n_samples,)
             The labels, of at least two classes, and `missing_label` for samples without one.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         InvalidInputError
@@ -162,11 +158,6 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     def decision_function(self, X: Any) -> FloatArray:
         """Return the votes or scores of the classes for new samples.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -179,11 +170,6 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     @available_if(_gives_shares)
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes for new samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------
@@ -210,11 +196,6 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that has a vote, or the class with the largest score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
 
         Returns
         -------

@@ -145,17 +145,11 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples, or of their indices.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones.
         calibration_params : dict, optional
             Arguments of `calibrate_threshold` beside the pairs; by default it looks for the highest
             accuracy.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -193,11 +187,6 @@ class PairMetricLearner(_TupleLearner):
     def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
         """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.
 
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs.
-
         Returns
         -------
         ndarray of int, shape (n_pairs,)
@@ -209,8 +198,6 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones.
         sample_weight : array-like of shape (n_pairs,), optional
@@ -232,10 +219,6 @@ class PairMetricLearner(_TupleLearner):
         ----------
         threshold : float
             The distance.
-
-        Returns
-        -------
-        self
         """
         check_is_fitted(self)
         self.threshold_ = number("threshold", threshold)
@@ -253,8 +236,6 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones; both occur.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, optional
@@ -266,10 +247,6 @@ class PairMetricLearner(_TupleLearner):
             From 0 to 1, for the last two strategies.
         beta : float, optional
             β of the F-score, positive.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -384,10 +361,6 @@ class TripletMetricLearner(_TupleLearner):
         y : object, optional
             Not used: triplets have no labels.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
@@ -398,11 +371,6 @@ class TripletMetricLearner(_TupleLearner):
 
     def decision_function(self, triplets: Any) -> FloatArray:
         """Return by how much the third sample is farther from the first than the second is.
-
-        Parameters
-        ----------
-        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
-            Triplets.
 
         Returns
         -------
@@ -415,11 +383,6 @@ class TripletMetricLearner(_TupleLearner):
 
     def predict(self, triplets: Any) -> npt.NDArray[np.intp]:
         """Return 1 for triplets in the right order, and -1 for other triplets.
-
-        Parameters
-        ----------
-        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
-            Triplets.
 
         Returns
         -------
@@ -437,8 +400,6 @@ class TripletMetricLearner(_TupleLearner):
 
         Parameters
         ----------
-        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
-            Triplets.
         y : object, optional
             Not used.
         sample_weight : array-like of shape (n_triplets,), optional

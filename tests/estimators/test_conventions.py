@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import warnings
 from functools import partial
 from typing import Any
@@ -98,6 +99,19 @@ def test_docstrings_list_inherited_parameters_and_attributes_once(kind: Any) -> 
     fitted = ["n_features_in_"] + ["metric_"] * (kind is not OneVsRestMetricClassifier)
     for name in (*inspect.signature(kind).parameters, *fitted):
         assert listed.count(name) == 1, name
+
+
+@pytest.mark.parametrize("kind", dict.fromkeys([*map(type, ESTIMATORS), *TUPLES]))
+def test_methods_explain_each_of_their_arguments_once(kind: Any) -> None:
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        doc = str(inspect.getdoc(method))
+        if name.startswith("_") or not method.__module__.startswith("gdaopt") or "---" not in doc:
+            continue
+        listed = re.findall(r"^(\w+) : ", doc, re.MULTILINE)
+        for argument in [*inspect.signature(method).parameters][1:]:
+            assert listed.count(argument) == 1, (name, argument)
+        assert "\n\n\n" not in doc
+        assert ("\nself" in doc) == (method.__annotations__["return"] == "Self")
 
 
 def test_a_class_without_sections_or_docstring() -> None:
