@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS
-from gdaopt.datasets.uci_files import obtain
+from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, obtain
 from gdaopt.support.validation import as_path, check_name
 
 FROM_UCI = ("page_blocks", "pb300", "seeds")
@@ -40,7 +39,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
         page_blocks and pb300 (``page-blocks.data``, ``page-blocks.data.Z`` or
         ``page+blocks+classification.zip``). By default the file is looked for in the directory that
         the environment variable ``GDAOPT_DATA`` names, then in the cache
-        (`gdaopt.datasets.uci_files.cache_directory`), and is then downloaded from UCI. The data
+        (`gdaopt.datasets.uci.cache_directory`), and is then downloaded from UCI. The data
         sets of scikit-learn need no file.
 
     Returns

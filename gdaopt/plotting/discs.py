@@ -21,7 +21,7 @@ from gdaopt.plotting.canvas import (
     panel_width,
     scale,
 )
-from gdaopt.plotting.names import feature_names, shortened, written
+from gdaopt.plotting.legends import feature_names, shortened, written
 from gdaopt.plotting.runs import metric_and_threshold
 from gdaopt.plotting.style import BLUE, COLOURS, GREY, LINE_STYLES, ORANGE
 from gdaopt.result import Result

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 from matplotlib.transforms import Bbox
 
 from gdaopt.plotting.canvas import LETTER_WIDTH, figure_of, room
-from gdaopt.plotting.names import written
+from gdaopt.plotting.legends import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

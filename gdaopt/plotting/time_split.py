@@ -15,8 +15,7 @@ from gdaopt.plotting.canvas import (
     panel_width,
     scale,
 )
-from gdaopt.plotting.legends import legend_above
-from gdaopt.plotting.names import shortened
+from gdaopt.plotting.legends import legend_above, shortened
 from gdaopt.plotting.runs import Results, named_runs
 from gdaopt.plotting.style import HATCHES
 from gdaopt.result import Result

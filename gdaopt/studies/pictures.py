@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure
-from gdaopt.plotting.legends import shared_legend
-from gdaopt.plotting.names import shortened, written
+from gdaopt.plotting.legends import shared_legend, shortened, written
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
 

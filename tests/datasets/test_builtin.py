@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
-from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
-from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, obtain
+from gdaopt.datasets.uci import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    PAGE_BLOCKS,
+    SEEDS,
+    UciTable,
+    digest,
+    obtain,
+)
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import (
     BLOCKS_TEXT,

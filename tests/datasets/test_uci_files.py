@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gdaopt.datasets import uci_files
-from gdaopt.datasets.uci import digest
-from gdaopt.datasets.uci_files import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, obtain
+from gdaopt.datasets import uci
+from gdaopt.datasets.uci import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, digest, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
 
@@ -36,7 +35,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(uci_files, "_unsaved", {})
+    monkeypatch.setattr(uci, "_unsaved", {})
     return tmp_path / "deep" / "cache"
 
 
@@ -119,7 +118,7 @@ class TestFailures:
             obtain(table)
 
     def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(uci_files, "TIMEOUT", 0.1)
+        monkeypatch.setattr(uci, "TIMEOUT", 0.1)
         reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
         table = server.offering(SMALL_SEEDS, a__txt=reply)
         with pytest.raises(DownloadError, match="timed out"):
@@ -168,9 +167,9 @@ class TestAtOnce:
         both = threading.Barrier(2, timeout=30)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, before=both.wait))
         code = (
-            "import dataclasses; from gdaopt.datasets import uci, uci_files\n"
+            "import dataclasses; from gdaopt.datasets import uci\n"
             f"table = dataclasses.replace(uci.SEEDS, urls={table.urls}, sha256={table.sha256!r})\n"
-            "print(uci.digest(uci_files.obtain(table)))"
+            "print(uci.digest(uci.obtain(table)))"
         )
         runs = [
             subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -207,7 +206,7 @@ class TestCacheThatCannotBeWritten:
         def fail(path: Path, text: str) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(uci_files, "write_text", fail)
+        monkeypatch.setattr(uci, "write_text", fail)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
         with pytest.warns(UserWarning, match=r"\(No space left on device\)"):
             assert digest(obtain(table)) == table.sha256

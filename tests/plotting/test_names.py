@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.names import feature_names, shortened
+from gdaopt.plotting.legends import feature_names, shortened
 
 
 def test_names_are_printable_and_short() -> None:

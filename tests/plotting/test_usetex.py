@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt import plotting
-from gdaopt.plotting.names import written
+from gdaopt.plotting.legends import written
 from tests.plotting.cases import solved
 from tests.plotting.layout import outside, overprinted
 
