@@ -22,11 +22,11 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt": "tests/test_package.py",
     **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
     "gdaopt.programs.linear": "tests/bench/test_foreign.py",
+    "gdaopt.programs.compiled": "tests/programs/test_base.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
     "gdaopt.sets.definite": "tests/sets/test_family.py",
-    "gdaopt.sets.diagonal": "tests/sets/test_family.py",
     "gdaopt.sets.graph": "tests/sets/test_family.py",
     "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
     "gdaopt.estimators.baselines.feature_weights": (

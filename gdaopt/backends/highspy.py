@@ -60,23 +60,13 @@ _COUNTS = (
 
 @cache
 def load_highspy() -> ModuleType:
-    """Return highspy; models that are made after this call write no banner.
+    """Return the package highspy; models that are made after this call write no banner.
 
     Since version 1.16 the first model of a process, whoever makes it, writes two lines on the
     standard output of C. It does so while it is made, before it can be given an option: its
     constructor enables callbacks, which writes the banner to where the model's log goes. Here the
     log of the first model is off by then. The standard output itself stays as it is for all other
     threads, and so do the logs of all other models.
-
-    Returns
-    -------
-    module
-        The package ``highspy``.
-
-    Examples
-    --------
-    >>> load_highspy().Highs().getNumCol()
-    0
     """
     import highspy  # on demand: importing gdaopt loads no solver
 

@@ -35,11 +35,6 @@ def call_in_worker(
 
     See `WorkerProcess.call`. A worker that died, or was killed at the limit, is a
     SolverFailedError.
-
-    Examples
-    --------
-    >>> call_in_worker(divmod, 7, 2, time_limit=None)
-    (3, 1)
     """
     try:
         return _worker(alone).call(function, *arguments, time_limit=time_limit)

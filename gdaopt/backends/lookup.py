@@ -29,25 +29,13 @@ _MODULES = "GDAOPT_BACKEND_MODULES"
 
 
 def entry_of(name: str) -> SolverEntry:
-    """Return the entry of a solver; nearly empty for a solver that newer versions of CVXPY add.
-
-    Examples
-    --------
-    >>> entry_of("SCS").algorithms
-    ('first order',)
-    """
+    """Return the entry of a solver; nearly empty for a solver that newer versions of CVXPY add."""
     _add_foreign()
     return CATALOGUE.get(name) or SolverEntry(name.lower(), hint="see the documentation of CVXPY")
 
 
 def own_backends() -> list[str]:
-    """Return the names of the solvers that are not called through CVXPY.
-
-    Examples
-    --------
-    >>> own_backends()[:2]
-    ['analytic', 'highspy']
-    """
+    """Return the names of the solvers that are not called through CVXPY."""
     _add_foreign()
     return [name for name, entry in CATALOGUE.items() if entry.backend]
 
@@ -109,13 +97,6 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
 
     They are empty for ``"analytic"``, and for a solver whose tolerances are not known here: it uses
     its defaults.
-
-    Examples
-    --------
-    >>> tolerance_options("SCS", 1e-6)
-    {'eps_abs': 1e-06, 'eps_rel': 1e-06}
-    >>> tolerance_options("SCIPY", 1e-6)["scipy_options"]["dual_feasibility_tolerance"]
-    1e-06
     """
     entry = entry_of(solver)
     asked = dict.fromkeys(entry.tolerances, tolerance)
@@ -123,15 +104,7 @@ def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
 
 
 def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a solver of CVXPY does not know, where this can be told.
-
-    Examples
-    --------
-    >>> check_option_names("HIGHS", {"presolve": "off", "warm_start": True})
-    >>> check_option_names("HIGHS", {"presolv": "off"})
-    Traceback (most recent call last):
-    gdaopt.errors.InvalidInputError: unknown option of HIGHS 'presolv'; did you mean 'presolve'? ...
-    """
+    """Refuse options that a solver of CVXPY does not know, where this can be told."""
     known, hides = _option_names(solver), entry_of(solver).hides
     if not known:
         return

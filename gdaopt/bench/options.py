@@ -12,7 +12,7 @@ from gdaopt.bench.replayed import Start
 from gdaopt.bench.sequences import KINDS
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_name, number, store_integer, store_number
+from gdaopt.support.validation import check_name, integer, number, store_checked
 
 ALL = "all"
 """In the place of solvers: every one that works here."""
@@ -58,9 +58,9 @@ class BenchOptions:
             )
         object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
         for name in ("repeats", "steps", "most", "jobs"):
-            store_integer(self, name, at_least=1)
+            store_checked(self, integer, name, at_least=1)
         for name in ("cap", "budget"):
-            store_number(self, name, above=0)
+            store_checked(self, number, name, above=0)
         object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
 
     def record(self) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import issparse
 
-from gdaopt.certificate.dual import dual_bound
 from gdaopt.certificate.multipliers import (
     TightMultipliers,
     checked_multipliers,
@@ -34,6 +33,7 @@ from gdaopt.certificate.tangent import (
     Bound,
     Tangent,
     best_multiple,
+    dual_bound,
     inflated_bound,
     nothing_to_certify,
 )

@@ -27,7 +27,7 @@ from gdaopt.linalg.masked import (
     norm,
     trace,
 )
-from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -44,6 +44,7 @@ _NEAR = 0.01  # of the objective: near the optimum, tr M times the price is smal
 _CLOSED = 1e-12  # of the objective: a smaller gap needs no better bound
 _INFLATIONS = (1e-5, 1e-12, 1e-2)  # η: the first trial, the smallest and the largest
 _MOST_INFLATIONS = 2
+_AT_BOUND = 1e-6  # of the trace bound: with a trace so near to it, it may bind
 
 
 @dataclass(frozen=True)
@@ -300,3 +301,42 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
         # Twice the η at which the prices are 0, to make up for round-off as well.
         share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound
+
+
+# --- the dual problem -----------------------------------------------------------------------------
+
+
+def dual_bound(problem: MetricProblem, point: Point) -> Bound:
+    """Return the bound of the gradient's dual matrix, clipped; -inf where that is not definite.
+
+    For ``Q(M) = ⟨S, M⟩ + φ(M)``, φ a barrier, each matrix W whose difference from S favours no
+    member of the set gives a lower bound ("Proposition: dual certificate"). Near the optimum it is
+    sharper than that of a tangent, and it needs no trace bound. The problem has no linear
+    constraints, and the metric may be any positive definite one.
+    """
+    barrier, feasible_set = cast(BarrierPoint, point), problem.feasible_set
+    metric, linear, gradient = point.metric, barrier.linear, point.gradient()
+    base = feasible_set.base(len(metric))
+    multiplier = trace_multiplier(problem, point)
+    # Less its nearest matrix in the cone, a matrix favours nothing in the cone.
+    excess = -gradient - feasible_set.family.with_feasible_entries(-gradient)
+    dual = linear + excess
+    dual.flat[:: len(dual) + 1] += multiplier
+    value, rounded = barrier.conjugate(dual)
+    of_base, of_trace = float(np.vdot(excess, base)), multiplier * feasible_set.trace_bound
+    # The sums of W are rounded, too: off the diagonal that keeps the signs of the excess, and on it
+    # W is S where the multiplier is 0.
+    of_sums = np.abs(excess) + np.abs(dual)
+    sizes = (len(dual) ** 2 + 8) * float(np.vdot(np.abs(base), of_sums))
+    if multiplier:
+        sizes += 8 * feasible_set.trace_bound * float(np.diagonal(dual).max())
+    rounded += UNIT * (sizes + 4 * abs(value))
+    return Bound(value - of_base - of_trace - rounded, rounded)
+
+
+def trace_multiplier(problem: MetricProblem, point: Point) -> float:
+    """Return an estimate of the trace bound's multiplier, 0 where the trace is not at the bound."""
+    diagonal = np.diagonal(point.metric)
+    if diagonal.sum() < (1 - _AT_BOUND) * problem.feasible_set.trace_bound:
+        return 0.0
+    return max(0.0, -float(np.diagonal(point.gradient()) @ diagonal / diagonal.sum()))

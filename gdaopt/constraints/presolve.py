@@ -124,10 +124,7 @@ def _consistent(
 ) -> tuple[LinearConstraints, Atoms]:
     """Return the rows, moved by less than the tolerance so that a metric keeps them, and its atoms.
 
-    Raises
-    ------
-    InfeasibleProblemError
-        When they would have to be moved by more.
+    Where they would have to be moved by more, that is an InfeasibleProblemError.
     """
     size, scale = rows.n_features, _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
@@ -235,12 +232,8 @@ def _interior(
 
     Of all metrics ``B + s diag(d) + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
     is at least half of the largest. First d is the same for all features; where the rows leave some
-    of some features far less than of other features, these get units of their own.
-
-    Raises
-    ------
-    NoInteriorError
-        When all such metrics are on the boundary.
+    of some features far less than of other features, these get units of their own. Where all such
+    metrics are on the boundary, that is a NoInteriorError.
     """
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
     for most in sorted({min(budget, _WIDE * scale), budget}):

@@ -14,16 +14,7 @@ _SAME = 1e-7  # distance of two atoms that count as one; an objective changes by
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    """Atoms and their weights w ≥ 0, of shape (n,).
-
-    Examples
-    --------
-    >>> active_set = ActiveSet(Atoms.of_features(np.array([0, 1])), np.array([2.0, 0.0]))
-    >>> len(active_set.without_zeros())
-    1
-    >>> active_set.with_new(Atoms.of_features(np.array([1, 2]))).weights
-    array([2., 0., 0.])
-    """
+    """Atoms and their weights w ≥ 0, of shape (n,)."""
 
     atoms: Atoms
     weights: FloatArray
@@ -57,15 +48,7 @@ class ActiveSet:
         return self.with_new(atom), len(self)
 
     def on_the_way(self, other: ActiveSet, share: float) -> ActiveSet:
-        """Return the metric that is a share of the way to another active set's.
-
-        Examples
-        --------
-        >>> start = ActiveSet(Atoms.of_features(np.array([0, 1])), np.array([2.0, 2.0]))
-        >>> end = ActiveSet(Atoms.of_features(np.array([1, 2])), np.array([1.0, 3.0]))
-        >>> start.on_the_way(end, 0.5).weights
-        array([1. , 1.5, 1.5])
-        """
+        """Return the metric that is a share of the way to another active set's."""
         joined = self.with_new(other.atoms)
         weights = (1 - share) * joined.weights
         np.add.at(weights, joined.nearest(other.atoms)[0], share * other.weights)

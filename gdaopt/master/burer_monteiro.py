@@ -43,17 +43,6 @@ def refined(
 
     The atoms are orthogonal, and their weights add up to τ, as those of the given active set do,
     which is returned where no step was taken.
-
-    Examples
-    --------
-    One atom in a wrong direction becomes the atom along the difference of the two samples:
-
-    >>> from gdaopt.objectives import GLR
-    >>> glr = GLR([[0.0, 0.0], [0.6, 0.8]], [1, -1])
-    >>> active_set = ActiveSet(Atoms.of_vectors(np.array([[1.0, 0.0]])), np.array([2.0]))
-    >>> better, _ = refined(glr, np.zeros((2, 2)), active_set, 2.0)
-    >>> abs(better.atoms.values).round(3), better.weights
-    (array([[0.6, 0.8]]), array([2.]))
     """
     start = _Factorization(objective, base, total_weight, _orthogonal(active_set, len(base)))
     current, taken = start, 0

@@ -22,15 +22,6 @@ class MasterPoint:
     second derivatives of other weights of the same atoms are a `model` where they are estimated.
     Where F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
     derivatives, and goes down where it would go to a saddle point.
-
-    Examples
-    --------
-    >>> from gdaopt.objectives import LogDet
-    >>> base = LogDet(np.diag([2.0, 0.5])).at(np.eye(2))
-    >>> start = MasterPoint(base, Atoms.of_features(np.arange(2)), np.zeros(2))
-    >>> start.gradient(), start.at(np.array([1.0, 3.0])).point.metric
-    (array([ 1. , -0.5]), array([[2., 0.],
-           [0., 4.]]))
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
-from gdaopt.support.validation import FloatArray, store_number
+from gdaopt.support.validation import FloatArray, number, store_checked
 
 _SETS = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
@@ -80,7 +80,7 @@ class AlignedMethod(ProgramMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.initial_edge_weight, str):
-            store_number(self, "initial_edge_weight", at_least=0)
+            store_checked(self, number, "initial_edge_weight", at_least=0)
         elif self.initial_edge_weight != "auto":
             raise InvalidInputError(
                 f"initial_edge_weight must be a number or 'auto', got {self.initial_edge_weight!r}"
@@ -89,7 +89,7 @@ class AlignedMethod(ProgramMethod):
             raise InvalidInputError(
                 "initial and initial_edge_weight both say where to start; pass one of them"
             )
-        store_number(self, "edge_floor", at_least=0)
+        store_checked(self, number, "edge_floor", at_least=0)
         find_step(self.step)
 
     @abstractmethod

@@ -20,7 +20,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
-from gdaopt.support.validation import FloatArray, check_name, store_flag, store_integer
+from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
 
 _NO_BLOCK = "no block improves on its own"
 _TIED = (
@@ -109,9 +109,9 @@ class Alternating(AlignedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        store_integer(self, "block_iterations", at_least=1)
+        store_checked(self, integer, "block_iterations", at_least=1)
         check_name("connectivity", self.connectivity, CONNECTIVITY)
-        store_flag(self, "greedy_colors")
+        store_checked(self, flag, "greedy_colors")
         if self.greedy_colors and self.initial is not None:
             raise InvalidInputError(
                 "greedy_colors=True begins at a diagonal metric; leave initial out"

@@ -18,10 +18,11 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
     check_name,
+    flag,
+    integer,
+    number,
     read_only,
-    store_flag,
-    store_integer,
-    store_number,
+    store_checked,
     symmetric_matrix,
 )
 
@@ -92,21 +93,17 @@ class Method(ABC):
     keep_iterates: bool = False
 
     def __post_init__(self) -> None:
-        store_number(self, "tolerance", at_least=0)
-        store_number(self, "absolute_tolerance", at_least=0)
-        if self.max_iterations is not None:
-            store_integer(self, "max_iterations", at_least=0)
-        if self.time_limit is not None:
-            store_number(self, "time_limit", above=0)
+        store_checked(self, number, "tolerance", "absolute_tolerance", at_least=0)
+        store_checked(self, integer, "max_iterations", at_least=0)
+        store_checked(self, number, "time_limit", above=0)
         if self.initial is not None:
             initial = read_only(symmetric_matrix("initial", self.initial))
             object.__setattr__(self, "initial", initial)
         if self.callback is not None and not callable(self.callback):
             raise InvalidInputError(f"callback must be callable, got {shortened(self.callback)}")
         check_name("on_interrupt", self.on_interrupt, ("raise", "return"))
-        store_integer(self, "trace_every", at_least=0)
-        store_flag(self, "verbose")
-        store_flag(self, "keep_iterates")
+        store_checked(self, integer, "trace_every", at_least=0)
+        store_checked(self, flag, "verbose", "keep_iterates")
 
     @property
     def solver_name(self) -> str:
@@ -243,8 +240,7 @@ class ProgramMethod(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.isolate is not None:
-            store_flag(self, "isolate")
+        store_checked(self, flag, "isolate")
         options = self.program_options
         for name in ("solver", "solver_opts", "fallback"):
             object.__setattr__(self, name, getattr(options, name))

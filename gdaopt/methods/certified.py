@@ -37,7 +37,7 @@ from gdaopt.result import Result
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name, store_integer
+from gdaopt.support.validation import check_instance, check_name, integer, store_checked
 
 _PRICINGS = ("oracle", "program")
 _MOST_ATOMS = 60  # that join in a round
@@ -119,7 +119,7 @@ class Certified(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        store_integer(self, "memory_limit", at_least=1)
+        store_checked(self, integer, "memory_limit", at_least=1)
         if self.warm_start is not None:
             check_instance("warm_start", self.warm_start, Result)
             if self.warm_start.atoms is None or self.initial is not None:

@@ -27,7 +27,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.memory import check_fits
-from gdaopt.support.validation import options_mapping, store_flag
+from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _ADVICE = "take another solver, or other solver_opts"
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
@@ -85,9 +85,7 @@ class ConicMethod(Method):
         options = options_mapping("solver_opts", self.solver_opts)
         object.__setattr__(self, "solver_opts", options)
         check_solver_options(self.solver, options or {})
-        if self.isolate is not None:
-            store_flag(self, "isolate")
-        store_flag(self, "force")
+        store_checked(self, flag, "isolate", "force")
 
     @property
     def solver_name(self) -> str:

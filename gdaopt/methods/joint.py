@@ -18,7 +18,7 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, Polytope, Program
 from gdaopt.programs.constrained import keeping_rows
-from gdaopt.support.validation import FloatArray, check_name, store_integer
+from gdaopt.support.validation import FloatArray, check_name, integer, store_checked
 
 _ALIGNMENTS = ("eigenvector", "gradient")
 _ROUNDS = 2  # that have to lower the objective together: edges gain and lose weight in turns
@@ -62,8 +62,7 @@ class Joint(AlignedMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_name("align", self.align, _ALIGNMENTS)
-        if self.realign_every is not None:
-            store_integer(self, "realign_every", at_least=1)
+        store_checked(self, integer, "realign_every", at_least=1)
         if self.align == "gradient" and self.edge_floor > 0:
             raise InvalidInputError(
                 f"align='gradient' is the alignment of the set without a floor, and edge_floor is "

@@ -51,13 +51,9 @@ def most_likely_metric(
 ) -> Likelihood:
     """Return the minimiser of ``⟨S, M⟩ - log det M`` over all graph metrics, without trace bound.
 
-    S is the covariance matrix, less the penalties of edges. The gap may be the tolerance times K.
-    Each block starts from its part of `initial`, a positive definite metric with edges of the mask.
-
-    Raises
-    ------
-    InvalidInputError
-        Where the likelihood has no maximum.
+    S is the covariance matrix, less the penalties of edges; where the likelihood has no maximum,
+    that is an error. The gap may be the tolerance times K. Each block starts from its part of
+    `initial`, a positive definite metric with edges of the mask.
     """
     start = time.perf_counter()
     size, variances = len(covariance), np.diagonal(covariance)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from gdaopt.certificate import Certificate
-from gdaopt.certificate.dual import dual_bound, trace_multiplier
+from gdaopt.certificate.tangent import dual_bound, trace_multiplier
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.base import Method, check_start

@@ -18,7 +18,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, Program, WholeSet
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.deadline import unlimited
-from gdaopt.support.validation import store_flag
+from gdaopt.support.validation import flag, store_checked
 
 _ROUNDS = 2  # of K steps that have to change the objective together
 
@@ -72,7 +72,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         find_step(self.step)
-        store_flag(self, "force")
+        store_checked(self, flag, "force")
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start and the state after each step."""

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def make_method(name: str, **options: Any) -> Method:
     'analytic'
     """
     check_name("method", name, METHODS)
-    known = {field.name for field in fields(METHODS[name])}
+    known = METHODS[name].__dataclass_fields__
     for option in options:
         check_name(f"option of method {name!r}:", option, known)
     return METHODS[name](**options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
 from gdaopt.support.deadline import check_time
-from gdaopt.support.validation import check_name, number, store_number
+from gdaopt.support.validation import check_name, number, store_checked
 
 if TYPE_CHECKING:
     from gdaopt.problem import MetricProblem
@@ -132,8 +132,7 @@ class Short(Step):
     lipschitz: float | None = None
 
     def __post_init__(self) -> None:
-        if self.lipschitz is not None:
-            store_number(self, "lipschitz", above=0)
+        store_checked(self, number, "lipschitz", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
         """Return the rule with the objective's constant, unless it has one already."""
@@ -193,8 +192,8 @@ class Adaptive(Step):
     _estimate: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        store_number(self, "increase", above=1)
-        store_number(self, "decrease", above=0, at_most=1)
+        store_checked(self, number, "increase", above=1)
+        store_checked(self, number, "decrease", above=0, at_most=1)
 
     def prepared(self, _: MetricProblem) -> Step:
         """Return the rule for one run, with an estimate of its own."""
@@ -263,7 +262,7 @@ class Exact(Step):
     accuracy: float = 1e-9
 
     def __post_init__(self) -> None:
-        store_number(self, "accuracy", above=0)
+        store_checked(self, number, "accuracy", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
         """Return the rule itself for a convex objective, and `Adaptive` for any other objective."""

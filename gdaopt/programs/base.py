@@ -39,9 +39,10 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
     check_instance,
+    flag,
     is_finite,
     options_mapping,
-    store_flag,
+    store_checked,
 )
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
@@ -95,7 +96,7 @@ class ProgramOptions:
                 "['CLARABEL', 'analytic']"
             )
         store(self, fallback=tuple(find_backend(name, self.cone) for name in fallback))
-        store_flag(self, "isolate")
+        store_checked(self, flag, "isolate")
         check_solver_options(self.solver, options)
 
     def backends(self) -> tuple[Backend, ...]:
@@ -107,13 +108,7 @@ class ProgramOptions:
 
 
 def program_options(solver: str | ProgramOptions, cone: str | None = None) -> ProgramOptions:
-    """Return who solves a program, given by name or with options.
-
-    Examples
-    --------
-    >>> program_options("highs").solver
-    'HIGHS'
-    """
+    """Return who solves a program, given by name or with options."""
     if isinstance(solver, str):
         return ProgramOptions(solver=solver, cone=cone)
     check_instance("solver", solver, ProgramOptions)

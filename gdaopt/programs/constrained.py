@@ -166,18 +166,8 @@ def keeping_rows(
 ) -> Polytope:
     """Return a polytope with linear constraints on its entries, where there are some.
 
-    Parameters
-    ----------
-    polytope : Polytope
-        Of some entries of a metric.
-    rows : LinearConstraints or None
-        The constraints.
-    metric : ndarray of shape (K, K)
-        It keeps them.
-    pairs : tuple of two ndarrays of int
-        Which entries they are, see `LinearConstraints.of_entries`.
-    signs : ndarray, optional
-        The signs that they have in the metric.
+    The pairs say which entries of the metric, which keeps the rows, these are, and `signs` which
+    signs they have in it (see `LinearConstraints.of_entries`).
     """
     if rows is None:
         return polytope

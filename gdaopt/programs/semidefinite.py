@@ -20,7 +20,7 @@ from gdaopt.linalg.entries import Edges, entries_of, matrix_of, placement
 from gdaopt.programs.base import Polytope, store
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray, as_vector, check_instance, store_integer
+from gdaopt.support.validation import FloatArray, as_vector, check_instance, integer, store_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class WholeSet(Polytope):
 
     def __post_init__(self) -> None:
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        store_integer(self, "n_features", at_least=1)
+        store_checked(self, integer, "n_features", at_least=1)
         size = self.n_features + len(self.edges[0])
         store(self, current=as_vector("current", self.current, size))
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
-from gdaopt.sets.diagonal import DiagonalMetrics
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
-from gdaopt.sets.graph import GraphMetrics
+from gdaopt.sets.graph import DiagonalMetrics, GraphMetrics
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.signed import SDDMetrics, SignedGraphMetrics
 from gdaopt.sets.two_sparse import TwoSparseAtoms

@@ -36,7 +36,7 @@ from gdaopt.support.validation import (
     finite_array,
     integer,
     number,
-    store_number,
+    store_checked,
     symmetric_matrix,
 )
 
@@ -90,8 +90,8 @@ class FeasibleSet(ShownAsTable, ABC):
     min_eigenvalue: float
 
     def __post_init__(self) -> None:
-        store_number(self, "trace_bound", above=0)
-        store_number(self, "min_eigenvalue", at_least=0)
+        store_checked(self, number, "trace_bound", above=0)
+        store_checked(self, number, "min_eigenvalue", at_least=0)
 
     @property
     @abstractmethod

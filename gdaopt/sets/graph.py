@@ -1,4 +1,4 @@
-"""Graph metrics: generalised Laplacians of graphs with positive edges."""
+"""Graph metrics, generalised Laplacians of graphs with positive edges; and diagonal metrics."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, matrix_of
+from gdaopt.linalg.entries import Edges, matrix_of, no_edges
 from gdaopt.linalg.laplacian import path_edges, unit_laplacian
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.sets.mask import store_mask
+from gdaopt.sets.mask import EdgeMask, store_mask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
-from gdaopt.support.validation import FloatArray, number, store_number
+from gdaopt.support.validation import FloatArray, number, store_checked
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class GraphMetrics(FeasibleSet):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        store_number(self, "path_weight", at_least=0)
+        store_checked(self, number, "path_weight", at_least=0)
         store_mask(self)
 
     @cached_property
@@ -197,3 +197,38 @@ class GraphMetrics(FeasibleSet):
         metric: FloatArray = weight * unit_laplacian(n_features, self._forest(n_features))
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return metric
+
+
+@dataclass(frozen=True)
+class DiagonalMetrics(FeasibleSet):
+    """The set ``{M diagonal, M_ii ≥ ρ, tr M ≤ C}``; its atoms are the unit vectors ``e_i``.
+
+    Parameters
+    ----------
+    trace_bound : float
+        C, above ``K ρ``.
+    min_eigenvalue : float, optional
+        ρ ≥ 0.
+
+    Raises
+    ------
+    InvalidInputError
+        For negative, infinite or NaN values.
+
+    Examples
+    --------
+    >>> feasible_set = DiagonalMetrics(trace_bound=3.0, min_eigenvalue=0.5)
+    >>> feasible_set.minimize_linear([[1.0, 9.0], [9.0, -1.0]]).vertex
+    array([[0.5, 0. ],
+           [0. , 2.5]])
+    """
+
+    name: ClassVar[str] = "diagonal"
+
+    trace_bound: float
+    min_eigenvalue: float = 1e-6
+
+    @cached_property
+    def family(self) -> TwoSparseAtoms:
+        """The vectors ``e_i``: those of graph metrics under a mask without edges."""
+        return TwoSparseAtoms(EdgeMask(*no_edges()))

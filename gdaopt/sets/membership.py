@@ -17,18 +17,8 @@ cvxpy_is_used()
 class Membership(AffAtom):
     """An expression in one of the constraints by which a metric is a member of a set.
 
-    Its value is that of the expression; the rest says where it came from.
-
-    Parameters
-    ----------
-    expression : cvxpy.Expression
-        Affine.
-    metric : cvxpy.Expression of shape (K, K)
-        M.
-    feasible_set : FeasibleSet
-        The set.
-    number, count : int
-        The constraint's place among the constraints of the set, and how many they are.
+    Its value is that of the affine expression; the rest says where it came from: the metric, the
+    set, and the constraint's place among all `count` constraints of the set.
     """
 
     def __init__(

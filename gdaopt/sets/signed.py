@@ -15,7 +15,7 @@ from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.graph import GraphMetrics
 from gdaopt.sets.mask import store_mask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
-from gdaopt.support.validation import FloatArray, finite_array, store_number
+from gdaopt.support.validation import FloatArray, finite_array, number, store_checked
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SignedGraphMetrics(FeasibleSet):
     def __post_init__(self) -> None:
         _store_colors(self, (1, -1))
         super().__post_init__()
-        store_number(self, "path_weight", at_least=0)
+        store_checked(self, number, "path_weight", at_least=0)
         store_mask(self)
 
     @classmethod

@@ -30,7 +30,7 @@ from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, store_integer, store_number
+from gdaopt.support.validation import check_instance, integer, number, store_checked
 
 _OF_RESULT = (
     *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
@@ -64,12 +64,10 @@ class ComparisonOptions:
                 raise InvalidInputError(f"{name} must be a list of texts, got {shortened(texts)}")
             for text in texts:
                 check_instance(f"each of {name}", text, str)
-        if self.tolerance is not None:
-            store_number(self, "tolerance", at_least=0)
-        if self.time_limit is not None:
-            store_number(self, "time_limit", above=0)
-        store_integer(self, "trace_every", at_least=0)
-        store_integer(self, "jobs", at_least=1)
+        store_checked(self, number, "tolerance", at_least=0)
+        store_checked(self, number, "time_limit", above=0)
+        store_checked(self, integer, "trace_every", at_least=0)
+        store_checked(self, integer, "jobs", at_least=1)
         self.workers()  # refuses here what it would refuse later
 
     def workers(self) -> TaskWorkers:

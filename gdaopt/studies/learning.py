@@ -27,8 +27,9 @@ from gdaopt.support.validation import (
     as_path,
     check_instance,
     check_name,
-    store_integer,
-    store_number,
+    integer,
+    number,
+    store_checked,
     unknown_name,
 )
 
@@ -64,12 +65,10 @@ class LearningOptions:
         if isinstance(self.trace_bound, str):
             check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
         else:
-            store_number(self, "trace_bound", above=0)
-        store_number(self, "min_eigenvalue", at_least=0)
+            store_checked(self, number, "trace_bound", above=0)
+        store_checked(self, number, "min_eigenvalue", at_least=0)
         check_name("kind of metrics", self.set, SETS)
-        store_integer(self, "max_classes", at_least=2)
-        if self.max_samples is not None:
-            store_integer(self, "max_samples", at_least=2)
+        store_checked(self, integer, "max_classes", "max_samples", at_least=2)
         masked = [name for name, kind in SETS.items() if _takes_edges(kind)]
         if self.edges is not None and self.set not in masked:
             raise InvalidInputError(
@@ -227,13 +226,13 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
     r"""Return the pairs of names in a CSV file of two columns without a header."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = [(number, line) for number, line in enumerate(csv.reader(file), 1) if line]
+            lines = [(place, line) for place, line in enumerate(csv.reader(file), 1) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInputError(f"cannot read the edges of {path}: {reason(error)}") from error
-    for number, line in lines:
+    for place, line in lines:
         if len(line) != 2:
             raise InvalidInputError(
-                f"line {number} of {path} has {len(line)} names, not 2: a line names the two "
+                f"line {place} of {path} has {len(line)} names, not 2: a line names the two "
                 "features of an edge, separated by a comma"
             )
     return tuple((line[0].strip(), line[1].strip()) for _, line in lines)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.support.processes import ProcessExecutor, without_interrupts
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_name, store_integer, store_number
+from gdaopt.support.validation import check_name, integer, number, store_checked
 
 BACKENDS = ("process", "pool", "dask")
 """Kinds of workers: a process of this machine for each task, processes that compute many tasks one
@@ -58,15 +58,14 @@ class TaskWorkers:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        store_integer(self, "jobs", at_least=1)
+        store_checked(self, integer, "jobs", at_least=1)
         if self.scheduler is not None and self.backend != "dask":
             raise InvalidInputError(
                 f'a scheduler goes with backend "dask", got backend '
                 f"{shortened(self.backend)} with scheduler {shortened(self.scheduler)}"
             )
         check_name("backend", self.backend, BACKENDS)
-        if self.deadline is not None:
-            store_number(self, "deadline", above=0)
+        store_checked(self, number, "deadline", above=0)
         if self.backend == "dask":
             try:
                 importlib.import_module("distributed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
@@ -243,32 +243,16 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def store_number(
-    owner: object,
-    name: str,
-    *,
-    above: float = -math.inf,
-    at_least: float = -math.inf,
-    at_most: float = math.inf,
-) -> None:
-    """Replace a field of a frozen dataclass, in its ``__post_init__``, by the checked float.
+def store_checked(owner: Any, check: Callable[..., Any], *names: str, **bounds: Any) -> None:
+    """Replace fields of a frozen dataclass, in its ``__post_init__``, by what a check returns.
 
-    What has been validated is then what is used: a number of another type, such as one of NumPy's
-    float32, would compute in its own precision.
+    None stays where it is the default. What has been validated is then what is used: a number of
+    another type, such as one of NumPy's float32, would compute in its own precision.
     """
-    value = getattr(owner, name)
-    value = number(name, value, above=above, at_least=at_least, at_most=at_most)
-    object.__setattr__(owner, name, value)
-
-
-def store_integer(owner: object, name: str, *, at_least: int) -> None:
-    """Replace a field of a frozen dataclass by the checked int."""
-    object.__setattr__(owner, name, integer(name, getattr(owner, name), at_least=at_least))
-
-
-def store_flag(owner: object, name: str) -> None:
-    """Replace a field of a frozen dataclass by the checked bool."""
-    object.__setattr__(owner, name, flag(name, getattr(owner, name)))
+    for name in names:
+        value = getattr(owner, name)
+        if value is not None or getattr(type(owner), name, ...) is not None:
+            object.__setattr__(owner, name, check(name, value, **bounds))
 
 
 def as_path(name: str, value: Any) -> Path:

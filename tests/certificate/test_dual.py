@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.certificate.dual import dual_bound
+from gdaopt.certificate.tangent import dual_bound
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray

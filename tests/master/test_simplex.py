@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.master.simplex import minimize_on_simplex
+from gdaopt.master.weights import minimize_on_simplex
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.linalg.balance import conflicts, rounded_colors
+from gdaopt.methods.balanced import conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
 
