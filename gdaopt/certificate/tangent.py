@@ -179,11 +179,14 @@ class Tangent:
         )
 
     def membership(self) -> float:
-        """Return how far Q can be below the optimum at a member that is outside by round-off."""
+        """Return how far Q can be below the optimum at a member that is outside by round-off.
+
+        A member of the exact set is near it that has no entry where M has none.
+        """
         rows = self.problem.rows
         moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
         with np.errstate(over="ignore"):
-            of_set = moved * norm(self.gradient)
+            of_set = moved * norm(cast(Any, self.seen))
             if rows is None or self.multipliers is None:
                 return of_set
             excesses = rows.excesses(self.point.metric)

@@ -60,10 +60,6 @@ class ImplicitMatrix(ABC):
     def largest_entry(self) -> float:
         """Return a number that no magnitude of an entry is above; it may be somewhat larger."""
 
-    @abstractmethod
-    def norm(self) -> float:
-        """Return the Frobenius norm."""
-
     def under(self, edges: Edges) -> MaskedMatrix:
         """Return the diagonal and the entries at some edges, as a masked matrix."""
         return MaskedMatrix(self.diagonal(), self[edges], edges)
@@ -206,6 +202,7 @@ class MaskedMatrix(ImplicitMatrix):
         return max(float(np.abs(self.on_diagonal).max()), on_edges)
 
     def norm(self) -> float:
+        """Return the Frobenius norm."""
         off_diagonal = math.sqrt(2) * _lapack_norm(self.on_edges[:, None])
         return math.hypot(_lapack_norm(self.on_diagonal[:, None]), off_diagonal)
 
@@ -265,9 +262,9 @@ def inner(first: Symmetric, second: Symmetric) -> float:
     return float(np.vdot(first, second))  # type: ignore[arg-type]  # both are arrays
 
 
-def norm(matrix: Symmetric) -> float:
+def norm(matrix: FloatArray | MaskedMatrix) -> float:
     """Return the Frobenius norm; squares neither under- nor overflow."""
-    return matrix.norm() if isinstance(matrix, ImplicitMatrix) else _lapack_norm(matrix)
+    return matrix.norm() if isinstance(matrix, MaskedMatrix) else _lapack_norm(matrix)
 
 
 def _lapack_norm(matrix: FloatArray) -> float:
@@ -306,14 +303,3 @@ def _row_blocks(matrix: FloatArray) -> Iterator[slice]:
     step = max(1, _SUM_ENTRIES // len(matrix))
     for start in range(0, len(matrix), step):
         yield slice(start, start + step)
-
-
-def paired_sums(left: FloatArray, right: FloatArray, edges: Edges) -> FloatArray:
-    """Return ``Σ_n left_ni right_nj`` for the edges (i, j): entries of a product of matrices."""
-    rows, columns = edges
-    sums = np.empty(len(rows))
-    step = max(1, _SUM_ENTRIES // len(left))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        sums[part] = np.einsum("nk,nk->k", left[:, rows[part]], right[:, columns[part]])
-    return sums

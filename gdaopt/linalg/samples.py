@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csc_array, csr_array
 
+from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
@@ -55,9 +56,27 @@ def divided(samples: Samples, scales: FloatArray) -> Samples:
 
 
 def products_of(matrix: FloatArray, columns: Samples) -> FloatArray:
-    """Return ``A X`` for an N×N matrix A and dense or sparse columns of samples."""
-    found: FloatArray = (columns.T @ matrix.T).T if is_sparse(columns) else matrix @ columns
+    """Return ``A X`` for a symmetric N×N matrix A and dense or sparse columns of samples."""
+    # SciPy would copy a transposed array.
+    found: FloatArray = (columns.T @ matrix).T if is_sparse(columns) else matrix @ columns
     return found
+
+
+def paired_sums(left: Samples, right: FloatArray, edges: Edges) -> FloatArray:
+    """Return ``Σ_n left_ni right_nj`` for the edges (i, j): entries of a product of matrices."""
+    rows, columns = edges
+    sums = np.empty(len(rows))
+    step = max(1, _RUN_ENTRIES // len(right))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        factors, places = left[:, rows[part]], columns[part]
+        if is_sparse(factors):
+            of_entry = np.repeat(np.arange(len(places)), np.diff(factors.indptr))
+            products = factors.data * right[factors.indices, places[of_entry]]
+            sums[part] = np.bincount(of_entry, products, minlength=len(places))
+        else:
+            sums[part] = np.einsum("nk,nk->k", factors, right[:, places])
+    return sums
 
 
 def squared_columns(samples: Samples, weights: FloatArray, centre: FloatArray) -> FloatArray:

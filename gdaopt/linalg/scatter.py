@@ -8,20 +8,18 @@ blocks of entries are cheap, and the diagonal bounds the prices of all pairs of 
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import ImplicitMatrix, MaskedMatrix
+from gdaopt.linalg.masked import ImplicitMatrix
 from gdaopt.linalg.samples import (
     Samples,
     column_runs,
-    columns_of,
-    gram_matrix,
     is_sparse,
+    paired_sums,
     products_of,
 )
 from gdaopt.support import validation
@@ -63,7 +61,9 @@ class ScatterMatrix(ImplicitMatrix):
 
     def scaled(self, factor: float) -> ScatterMatrix:
         """Return the matrix times a positive number."""
-        return ScatterMatrix(self.samples, factor * self._laplacian, self._is_negative)
+        found = ScatterMatrix(self.samples, factor * self._laplacian, self._is_negative)
+        found._diagonal = factor * self._diagonal
+        return found
 
     def less(self, other: ScatterMatrix) -> ScatterMatrix:
         """Return the difference from the matrix of other weights of the same samples."""
@@ -119,12 +119,14 @@ class ScatterMatrix(ImplicitMatrix):
         found: FloatArray = self._diagonal[rows]  # a copy
         apart = np.nonzero(rows != columns)
         i, j = rows[apart], columns[apart]
+        order, features = np.argsort(j, kind="stable"), np.unique(j)
         entries = np.empty(len(i))
         step = max(1, _GATHERED // len(self._laplacian))
-        for start in range(0, len(i), step):
-            part = slice(start, start + step)
-            left, right = (columns_of(self.samples, ends[part]) for ends in (i, j))
-            entries[part] = np.einsum("nk,nk->k", left, self._laplacian @ right)
+        for start in range(0, len(features), step):  # each column meets S once
+            run = features[start : start + step]
+            pairs = order[slice(*np.searchsorted(j, [run[0], run[-1] + 1], sorter=order))]
+            edges = i[pairs], np.searchsorted(run, j[pairs])
+            entries[pairs] = paired_sums(self.samples, self.products(self.samples[:, run]), edges)
         found[apart] = entries
         return found
 
@@ -134,13 +136,6 @@ class ScatterMatrix(ImplicitMatrix):
     def largest_entry(self) -> float:
         sizes: FloatArray = np.abs(self._diagonal) + 2 * self.least_eigenvalues
         return float(np.max(sizes))
-
-    def norm(self) -> float:
-        ones = MaskedMatrix.of_diagonal(np.ones(len(self)))
-        unit = float(np.abs(self._laplacian).max()) or 1.0
-        product = self._laplacian / unit @ gram_matrix(self.samples, ones)
-        squared = float(np.vdot(product, product.T))
-        return unit * math.sqrt(max(squared, 0.0))
 
     def dense(self) -> FloatArray:
         size = len(self)

@@ -451,6 +451,7 @@ def _finished(
         for state in run.states():
             if method.is_converged(state):
                 break
+            clock.check()
     return run if hasattr(run, "point") else None
 
 

@@ -130,7 +130,7 @@ class PairObjective(Objective, Generic[LossT]):
 
     def of_features(self, features: Indices) -> PairObjective[DistanceLoss]:
         """Return the same loss of the distances by some of the features."""
-        return PairObjective(self.pairs.of_features(features), self.loss)
+        return PairObjective(self.pairs.of_features(features), self.loss, draw=self._draw)
 
     def at(self, metric: Any) -> PairPoint:
         """Return the objective at a metric: an array, a sparse array or a `MaskedMatrix`."""

@@ -18,7 +18,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.masked import Symmetric, norm
+from gdaopt.linalg.masked import Symmetric, dense, norm
 from gdaopt.linalg.projection import Projection, project_on_intersection
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
@@ -114,7 +114,7 @@ class AtomFamily(ABC):
             g ≥ 0: the exact gradient is within ``g_i g_j`` of each entry.
         """
         backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
-        return price - float(errors @ errors) - backward * norm(gradient)
+        return price - float(errors @ errors) - backward * norm(dense(gradient))
 
     @abstractmethod
     def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:

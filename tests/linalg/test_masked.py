@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gdaopt.linalg import masked
 from gdaopt.linalg.entries import entries_of, matrix_of, no_edges
 from gdaopt.linalg.masked import (
     MaskedMatrix,
@@ -17,7 +16,6 @@ from gdaopt.linalg.masked import (
     magnitude_form,
     magnitude_inner,
     norm,
-    paired_sums,
 )
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.linalg.test_entries import sizes, some_edges
@@ -45,17 +43,6 @@ def test_values_that_are_not_finite_are_seen() -> None:
     assert is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
     assert not is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
     assert not is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
-
-
-@PROPERTY
-@given(generators, sizes)
-def test_paired_sums_are_entries_of_the_product(rng: np.random.Generator, size: int) -> None:
-    left, right = rng.standard_normal((2, 9, size))
-    edges = some_edges(rng, size)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(masked, "_SUM_ENTRIES", 20)
-        sums = paired_sums(left, right, edges)
-    np.testing.assert_allclose(sums, (left.T @ right)[edges], atol=1e-14)
 
 
 @PROPERTY

@@ -15,6 +15,7 @@ from gdaopt.linalg.samples import (
     by_columns,
     columns_of,
     gram_matrix,
+    paired_sums,
     products_of,
     squared_columns,
 )
@@ -47,9 +48,16 @@ def test_columns_and_their_products(features: Any) -> None:
     index = np.array([5, 2, 2, 29])
     np.testing.assert_array_equal(columns_of(features, index), X[:, index])
     matrix = RNG.standard_normal((7, 7))
+    matrix += matrix.T
     found = products_of(matrix, features[:, index])
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, matrix @ X[:, index], atol=1e-14)
+
+
+def test_paired_sums_are_entries_of_the_product(features: Any) -> None:
+    right, pairs = RNG.standard_normal((7, 5)), np.array([[0, 4], [29, 1], [12, 1], [3, 0], [8, 2]])
+    sums = paired_sums(features, right, (pairs[:, 0], pairs[:, 1]))
+    np.testing.assert_allclose(sums, (X.T @ right)[pairs[:, 0], pairs[:, 1]], atol=1e-14)
 
 
 def test_sparse_samples_are_without_stored_zeros_and_duplicates() -> None:

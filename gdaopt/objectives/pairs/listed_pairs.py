@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, paired_sums
+from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
 from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import TransformedSamples

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, paired_sums
+from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
 from gdaopt.objectives.pairs.blocks import Block, classes_of, runs, slices, tiles, triangle
 from gdaopt.objectives.pairs.passes import TransformedSamples
