@@ -113,43 +113,25 @@ class Method(ABC):
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, such as by its rows."""
         if self.needs_convexity and not problem.is_convex:
-            able = sorted(kind.name for kind in _methods_below(Method) if not kind.needs_convexity)
             raise InvalidInputError(
                 f"method {self.name!r} needs a convex objective, and "
                 f"{shortened(problem.objective)} says that it is not convex; methods that look for "
-                f"a stationary point: {', '.join(able)}"
+                f"a stationary point: {_names_of(lambda kind: not kind.needs_convexity)}"
             )
         if problem.rows is not None and not self.keeps_constraints:
-            known = sorted(kind.name for kind in _methods_below(Method) if kind.keeps_constraints)
             raise InvalidInputError(
                 f"method {self.name!r} cannot keep linear constraints, and the problem has some "
-                f"({problem.rows.names[0]}, …); methods that keep them: {', '.join(known)}"
+                f"({problem.rows.names[0]}, …); methods that keep them: "
+                f"{_names_of(lambda kind: kind.keeps_constraints)}"
             )
-
-        if not (self.takes_many_features and problem.is_wide):
-            self._check_arrays(problem)
-
-    def _check_arrays(self, problem: MetricProblem) -> None:
-        """Refuse samples that are sparse, and more features than K×K arrays fit of."""
-        known = sorted(kind.name for kind in _methods_below(Method) if kind.takes_many_features)
-        able = (
-            "methods that make none, for losses of distances over sets of atoms of one or two "
-            f"features without linear constraints: {', '.join(known)}"
-        )
-        if problem.objective.is_sparse:
+        why = "" if self.takes_many_features and problem.is_wide else _no_arrays(problem)
+        if why:
             raise InvalidInputError(
-                f"method {self.name!r} works with arrays of K×K numbers, and the samples are "
-                f"sparse; pass them as an array, as by toarray(); {able}"
+                f"method {self.name!r} works with arrays of K×K numbers, and {why}; methods that "
+                "make none, for losses of distances over sets of atoms of one or two features "
+                "without linear constraints: "
+                f"{_names_of(lambda kind: kind.takes_many_features)}"
             )
-        needed = 8.0 * _ARRAYS * problem.n_features**2
-        if problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
-            return
-        raise InvalidInputError(
-            f"method {self.name!r} works with arrays of K×K numbers, and {_ARRAYS} of them would "
-            f"need {needed / 1e9:.3g} GB for {problem.n_features} features; the "
-            f"{free / 1e9:.3g} GB of memory that are free are enough for "
-            f"{math.isqrt(int(free / 8 / _ARRAYS))}; {able}"
-        )
 
     @abstractmethod
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
@@ -262,12 +244,30 @@ class ProgramMethod(Method):
         return self.solver
 
 
+def _no_arrays(problem: MetricProblem) -> str:
+    """Say why a problem has no K×K arrays: sparse samples, or more features than fit."""
+    if problem.objective.is_sparse:
+        return "the samples are sparse; pass them as an array, as by toarray()"
+    needed = 8.0 * _ARRAYS * problem.n_features**2
+    if problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
+        return ""
+    return (
+        f"{_ARRAYS} of them would need {needed / 1e9:.3g} GB for {problem.n_features} features; "
+        f"the {free / 1e9:.3g} GB of memory that are free are enough for "
+        f"{math.isqrt(int(free / 8 / _ARRAYS))}"
+    )
+
+
 def _methods_below(kind: type[Any]) -> Iterator[type[Method]]:
     """Yield the classes of methods that can be used, the user's own among them."""
     for subclass in kind.__subclasses__():
         if hasattr(subclass, "name"):
             yield subclass
         yield from _methods_below(subclass)
+
+
+def _names_of(able: Callable[[type[Method]], bool]) -> str:
+    return ", ".join(sorted(kind.name for kind in _methods_below(Method) if able(kind)))
 
 
 def check_start(problem: MetricProblem, point: Point) -> None:

@@ -13,12 +13,18 @@ from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
+from gdaopt.objectives.pair_losses import (
+    DEML,
+    LogisticPairs,
+    PairHinge,
+    ScalarFunction,
+    SeparablePairs,
+    Term,
+)
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
 from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.quadratic import Linear, NoLearning, Quadratic, Ridge
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
-from gdaopt.objectives.scalar_functions import ScalarFunction
 from gdaopt.objectives.softmax import MCML, NCA
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {

@@ -121,24 +121,11 @@ class GMMLPoint(FactoredPoint):
         )
 
     def line(self, direction: Direction) -> GMMLLine:
-        return GMMLLine(self, direction)
+        return GMMLLine(self, direction, self.objective.dissimilar)
 
 
 class GMMLLine(FactoredLine):
-    """``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) - 1)`` along Δ.
-
-    d is the diagonal of ``L⁻¹ D L⁻ᵀ``, ``M = L L'``, in the coordinates of the eigenvectors of λ.
-    """
-
-    def __init__(self, point: GMMLPoint, direction: Direction) -> None:
-        matrix = direction.added_to(np.zeros_like(point.metric), 1.0)
-        turned = point.in_factor_coordinates(matrix)
-        eigenvalues = self._weights = np.full(len(turned), math.nan)
-        if point.factor is not None:
-            eigenvalues, vectors = eigh(turned, check_finite=False)
-            dissimilar = point.in_factor_coordinates(point.objective.dissimilar)
-            self._weights = ((dissimilar @ vectors) * vectors).sum(axis=0)
-        super().__init__(point, direction, point.objective.similar, eigenvalues)
+    """``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) - 1)`` along Δ, with the weights d of D."""
 
     def _change(self, stretches: FloatArray) -> float:
         return -float(self._weights @ (stretches / (1 + stretches)))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.comparisons import TripletLoss, Triplets
+from gdaopt.objectives.pair_losses import SmoothHinge
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes
 from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
@@ -17,7 +18,6 @@ from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
 from gdaopt.objectives.pairs.reading import Codes, checked_samples, class_codes, mean_squares
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
-from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from gdaopt.errors import InvalidInputError
@@ -126,14 +125,6 @@ class LogDetPoint(FactoredPoint):
 
 class LogDetLine(FactoredLine):
     """``φ(γ) = φ(0) + γ tr(SD) - Σ log(1 + γ λ_i)``."""
-
-    def __init__(self, point: LogDetPoint, direction: Direction) -> None:
-        matrix = direction.added_to(np.zeros_like(point.metric), 1.0)
-        turned = point.in_factor_coordinates(matrix)
-        eigenvalues = np.full(len(turned), math.nan)
-        if point.factor is not None:
-            eigenvalues = eigvalsh(turned, check_finite=False)
-        super().__init__(point, direction, point.objective.covariance, eigenvalues)
 
     def _change(self, stretches: FloatArray) -> float:
         return -float(np.log1p(stretches).sum())

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh, solve_triangular
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -90,22 +90,27 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
 class FactoredLine(Line, ABC):
     """The objective of a `FactoredPoint` along D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``γ λ_i``.
 
-    λ are the eigenvalues of D in the coordinates of the metric's factor: a trial step costs O(K),
+    λ are the eigenvalues of D in the coordinates of the metric's factor L: a trial step costs O(K),
     and leaves the cone where ``γ λ_i ≤ -1``. Everything is infinite there. Where the metric has no
-    factor, they are NaN.
+    factor, they are NaN. The weights are the diagonal of ``L⁻¹ W L⁻ᵀ`` for a matrix W, in the
+    coordinates of the eigenvectors of λ.
     """
 
     def __init__(
-        self,
-        point: FactoredPoint,
-        direction: Direction,
-        linear: FloatArray,
-        eigenvalues: FloatArray,
+        self, point: FactoredPoint, direction: Direction, weights: FloatArray | None = None
     ) -> None:
         self.direction = direction
         self._start = point.value
-        self._slope = direction.inner(linear)
-        self._eigenvalues = eigenvalues
+        self._slope = direction.inner(point.linear)
+        turned = point.in_factor_coordinates(direction.added_to(np.zeros_like(point.metric), 1.0))
+        self._eigenvalues = self._weights = np.full(len(turned), math.nan)
+        if point.factor is None:
+            return
+        if weights is None:
+            self._eigenvalues = eigvalsh(turned, check_finite=False)
+        else:
+            self._eigenvalues, vectors = eigh(turned, check_finite=False)
+            self._weights = ((point.in_factor_coordinates(weights) @ vectors) * vectors).sum(axis=0)
 
     def value(self, gamma: float) -> float:
         stretches = gamma * self._eigenvalues

@@ -38,7 +38,6 @@ from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
-    check_instance,
     flag,
     is_finite,
     options_mapping,
@@ -105,14 +104,6 @@ class ProgramOptions:
             make_backend(self.solver, self.solver_opts, isolate=self.isolate),
             *(make_backend(name, isolate=self.isolate) for name in self.fallback),
         )
-
-
-def program_options(solver: str | ProgramOptions, cone: str | None = None) -> ProgramOptions:
-    """Return who solves a program, given by name or with options."""
-    if isinstance(solver, str):
-        return ProgramOptions(solver=solver, cone=cone)
-    check_instance("solver", solver, ProgramOptions)
-    return solver
 
 
 def store(owner: object, **values: Any) -> None:
@@ -270,7 +261,9 @@ class Program:
     """
 
     def __init__(self, solver: str | ProgramOptions = "HIGHS") -> None:
-        self.options = program_options(solver)
+        self.options = (
+            solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
+        )
         self._last: tuple[Polytope, LinearArrays] | None = None
         self._compiled: CompiledProblem | None = None
 

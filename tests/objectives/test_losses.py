@@ -15,14 +15,14 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term
 from gdaopt.objectives.lmnn import target_neighbors
-from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
-from gdaopt.objectives.scalar_functions import (
+from gdaopt.objectives.pair_losses import (
     Identity,
     Logistic,
     MinusRoot,
     ScalarFunction,
     SmoothHinge,
 )
+from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric

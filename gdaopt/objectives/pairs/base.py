@@ -91,10 +91,11 @@ class Pairs(ABC):
         """Return the same pairs of samples of some of the features."""
         found = copy(self)
         found.features, found._centre = self.features[:, features], self._centre[features]
-        vars(found).pop("_squares", None)
+        for name in ("_squares", "is_wide"):
+            vars(found).pop(name, None)
         return found
 
-    @property
+    @cached_property
     def is_wide(self) -> bool:
         """Whether there are so many features, or sparse samples, that nothing is K×K."""
         n_samples, n_features = self.features.shape
