@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from gdaopt.errors import GdaoptError
@@ -34,9 +34,6 @@ row. The row is None when the task is handed to a worker."""
 
 PASSING = (MemoryError, OSError)
 """Errors of the machine and not of the task: the task may succeed the next time."""
-
-_WITHOUT_WORKERS = 60.0  # seconds without any answer, after which we look whether a worker is left
-_MOST_WAITS = 5  # of these, for the first answer of new workers
 
 _Answer: TypeAlias = "tuple[dict[str, Any], dict[str, bytes]] | str"
 """What a worker returns: the row and the other files by name, or what the task died of."""
@@ -140,39 +137,26 @@ def _outcomes(
     at_a_time: int,
     begun: Callable[[str], object],
 ) -> Generator[tuple[str, _Outcome], None, None]:
-    """Yield tasks as they end, whichever way, and start new workers when none is left.
-
-    Dask starts a worker again, but not one that dies while it starts.
-    """
+    """Yield tasks as they end, whichever way."""
     version, waiting = gdaopt_version(), deque(keys)
     folder = None if workers.backend == "dask" else directory.tasks.absolute()
-    while waiting:
-        with workers.started(jobs) as (executor, n_workers):
-            ended: SimpleQueue[_Outcome] = SimpleQueue()
-            under_way: dict[_Outcome, str] = {}
-            n_ended, n_waits = 0, 0
-            while under_way or waiting:
-                while waiting and len(under_way) < at_a_time:
-                    key = waiting.popleft()
-                    begun(key)
-                    # Dask would leave arrays where they lie in a message, at addresses that
-                    # change from run to run, and with them the last bits of products.
-                    pickled = pickle.dumps(tasks[key])
-                    future = executor.submit(_compute, version, key, pickled, folder)
-                    under_way[future] = key
-                    future.add_done_callback(ended.put)
-                try:
-                    future = ended.get(timeout=_WITHOUT_WORKERS)
-                except Empty:
-                    n_waits += 1
-                    if n_workers() > 0 or (n_ended == 0 and n_waits < _MOST_WAITS):
-                        continue
-                    if n_ended == 0:
-                        raise GdaoptError("no worker process of Dask starts") from None
-                    waiting.extendleft(reversed(under_way.values()))
-                    break
-                n_ended += 1
-                yield under_way.pop(future), future
+    ended: SimpleQueue[_Outcome] = SimpleQueue()
+    under_way: dict[_Outcome, str] = {}
+    if not waiting:
+        return
+    with workers.started(jobs) as executor:
+        while under_way or waiting:
+            while waiting and len(under_way) < at_a_time:
+                key = waiting.popleft()
+                begun(key)
+                # Dask would leave arrays where they lie in a message, at addresses that change
+                # from run to run, and with them the last bits of products.
+                pickled = pickle.dumps(tasks[key])
+                future = executor.submit(_compute, version, key, pickled, folder)
+                under_way[future] = key
+                future.add_done_callback(ended.put)
+            future = ended.get()
+            yield under_way.pop(future), future
 
 
 def _compute(version: str, key: str, pickled: bytes, tasks: Path | None) -> _Answer:

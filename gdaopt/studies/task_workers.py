@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any
 
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.support.processes import ProcessExecutor, without_interrupts
+from gdaopt.support.processes import ProcessExecutor
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, integer, number, store_checked
 
@@ -32,9 +31,6 @@ ONE_THREAD = dict.fromkeys(
 """The environment variables that give BLAS one thread. A BLAS library reads them when it is loaded,
 which a task may do after the runner has set the limit of the libraries loaded before."""
 
-Started: TypeAlias = "tuple[Executor, Callable[[], int]]"
-"""What computes, and how many workers it has at the moment, as far as it is for us to know."""
-
 
 @dataclass(frozen=True)
 class TaskWorkers:
@@ -45,11 +41,10 @@ class TaskWorkers:
     The workers of the others are meant for tasks of seconds or less. Each of their tasks runs with
     one BLAS thread, so that its numbers depend neither on the number of jobs nor on the backend.
 
-    `scheduler` is for Dask, an extra: the address of a cluster, as ``tcp://host:port``, whose
-    workers are used instead of new ones. They need the same gdaopt, the modules of the tasks'
-    functions on their ``PYTHONPATH``, and a single thread each (``--nthreads 1``). The process of a
-    task is killed after `deadline` seconds, which Dask does not do; the task is then finished, with
-    the status ``time_limit``.
+    `scheduler` is for Dask, an extra: the address of a cluster, as ``tcp://host:port``. Its workers
+    need the same gdaopt, the modules of the tasks' functions on their ``PYTHONPATH``, and a single
+    thread each (``--nthreads 1``). The process of a task is killed after `deadline` seconds, which
+    Dask does not do; the task is then finished, with the status ``time_limit``.
     """
 
     jobs: int = 1
@@ -67,6 +62,11 @@ class TaskWorkers:
         check_name("backend", self.backend, BACKENDS)
         store_checked(self, number, "deadline", above=0)
         if self.backend == "dask":
+            if self.scheduler is None:
+                raise InvalidInputError(
+                    'backend "dask" needs a scheduler, the address of a cluster as '
+                    'tcp://host:port; start one by `dask scheduler`, or pass backend "pool"'
+                )
             try:
                 importlib.import_module("distributed")
             except ImportError as error:
@@ -81,21 +81,25 @@ class TaskWorkers:
         return {"process": self.jobs, "pool": 2 * self.jobs, "dask": _DASK_QUEUE}[self.backend]
 
     @contextmanager
-    def started(self, jobs: int) -> Iterator[Started]:
+    def started(self, jobs: int) -> Iterator[Executor]:
         """Start so many workers, or connect to those of a cluster.
 
         A scheduler that cannot be reached, or whose workers cannot run the tasks, is a GdaoptError.
         """
-        if self.backend == "dask":
-            with _dask(jobs, self.scheduler) as workers:
-                yield workers
+        if self.scheduler is not None:
+            with _connected(self.scheduler) as client:
+                workers = client.get_executor(pure=False)
+                try:
+                    yield workers
+                finally:
+                    workers.shutdown(wait=False)
         else:
             lasting = self.backend == "pool"
             prepare = _prepare if lasting else None
             with ProcessExecutor(
                 jobs, time_limit=self.deadline, lasting=lasting, prepare=prepare
             ) as processes:
-                yield processes, lambda: jobs
+                yield processes
 
 
 def _prepare() -> None:
@@ -104,45 +108,6 @@ def _prepare() -> None:
 
     threadpool_limits(1)
     os.environ.update(ONE_THREAD)
-
-
-@contextmanager
-def _dask(jobs: int, scheduler: str | None) -> Iterator[Started]:
-    """Connect to a cluster, or start one."""
-    import dask
-    from distributed import Client, LocalCluster
-
-    with ExitStack() as stack:
-        if scheduler is not None:
-            client = stack.enter_context(_connected(scheduler))
-
-            def n_workers() -> int:
-                return jobs  # other threads may add jobs at any time
-
-        else:
-            # Daemons could not have child processes, such as the process of an isolated solver.
-            stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))
-            with without_interrupts():
-                cluster = LocalCluster(
-                    n_workers=jobs,
-                    threads_per_worker=1,
-                    memory_limit=0,  # no limit: Dask would pause workers that are below it
-                    dashboard_address="127.0.0.1:0",  # a port that is free
-                    silence_logs=logging.CRITICAL,  # the rows say which tasks died
-                    scheduler_kwargs={"allowed_failures": 0},  # `run` tries them again itself
-                    env=ONE_THREAD,
-                )
-            stack.enter_context(cluster)
-            client = stack.enter_context(Client(cluster, set_as_default=False))
-            own_scheduler = cluster.scheduler
-            assert own_scheduler is not None  # the cluster has been started
-
-            def n_workers() -> int:
-                return len(own_scheduler.workers)
-
-        futures = client.get_executor(pure=False)
-        stack.callback(futures.shutdown, wait=False)
-        yield futures, n_workers
 
 
 @contextmanager

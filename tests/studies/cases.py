@@ -53,8 +53,8 @@ class InProcess(TaskWorkers):
         return 1
 
     @contextmanager
-    def started(self, _: int) -> Iterator[tuple[Executor, Callable[[], int]]]:
-        yield _Here(self), lambda: 1
+    def started(self, _: int) -> Iterator[Executor]:
+        yield _Here(self)
 
 
 class _Here(Executor):

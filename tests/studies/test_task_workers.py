@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,11 @@ def scheduler() -> Iterator[str]:
     """Return the address of a cluster with two worker processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+        scheduler_kwargs={"allowed_failures": 0},  # each try takes a new worker
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -163,17 +166,20 @@ class TestFailures:
         [
             ("pool", False),
             pytest.param("pool", True, marks=pytest.mark.slow),
-            pytest.param("dask", True, marks=[needs_dask, pytest.mark.slow]),
+            pytest.param("dask", False, marks=[needs_dask, pytest.mark.slow]),
         ],
     )
-    def test_tasks_that_kill_their_workers(self, backend: str, more: bool, tmp_path: Path) -> None:
+    def test_tasks_that_kill_their_workers(
+        self, backend: str, more: bool, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> None:
+        scheduler = request.getfixturevalue("scheduler") if backend == "dask" else None
         once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
         killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
         if more:
             killers["start"] = Task(task_cases.square, (task_cases.Fatal(), b"x" * 2**20))
             killers["again"] = killers["killer"]
         tasks = {**squares(*range(6)), **once, **killers, **squares(*range(6, 12))}
-        rows = run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend))
+        rows = run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend, scheduler))
         assert rows["once"]["note"] == "killed"
         assert {key: rows[key] for key in squares(*range(12))} == {
             f"n{n}": finished(n) for n in range(12)
@@ -189,48 +195,6 @@ class TestFailures:
         assert not {key for key in killers if study(tmp_path).row(key)}
 
 
-@needs_dask
-@posix_only
-@pytest.mark.slow
-class TestWithoutWorkers:
-    """Dask does not start a worker again that dies while it starts, as under a busy machine."""
-
-    @pytest.fixture(autouse=True)
-    def _none_is_started_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from distributed.nanny import Nanny
-
-        async def leave(nanny: Any, exit_code: int) -> None:
-            pass
-
-        monkeypatch.setattr(Nanny, "_on_worker_exit", leave)
-        monkeypatch.setattr(runner, "_WITHOUT_WORKERS", 1.0)
-
-    def test_new_ones_take_over(self, tmp_path: Path) -> None:
-        once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
-        rows = run_tasks(study(tmp_path), {**once, **squares(1, 2)}, TaskWorkers(1, "dask"))
-        assert rows == {
-            "once": {"status": "finished", "message": "", "note": "killed"},
-            "n1": finished(1),
-            "n2": finished(2),
-        }
-
-    def test_a_cluster_whose_workers_never_start(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(task_workers, "_dask", self._without_workers)
-        with pytest.raises(gda.errors.GdaoptError, match="no worker process of Dask starts"):
-            run_tasks(study(tmp_path), squares(1), TaskWorkers(1, "dask"))
-
-    @staticmethod
-    @contextmanager
-    def _without_workers(jobs: int, scheduler: str | None) -> Iterator[Any]:
-        class Idle:
-            def submit(self, *_: Any) -> Future[Any]:
-                return Future()
-
-        yield Idle(), lambda: 0
-
-
 class TestArguments:
     def test_bad_ones(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
@@ -238,6 +202,7 @@ class TestArguments:
             ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
             ({"deadline": 0}, "deadline must be above 0, got 0"),
             ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
+            ({"backend": "dask"}, 'backend "dask" needs a scheduler, the address of a cluster'),
             ({"scheduler": "tcp://127.0.0.1:8786"}, 'a scheduler goes with backend "dask"'),
         ]
         for options, message in cases:
@@ -247,7 +212,7 @@ class TestArguments:
     def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
         with pytest.raises(gda.errors.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
-            TaskWorkers(backend="dask")
+            TaskWorkers(backend="dask", scheduler="tcp://127.0.0.1:8786")
 
     @needs_dask
     @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
@@ -327,23 +292,19 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
 
 
 HERE = pytest.mark.parametrize("backend", ["process", pytest.param("pool", marks=pytest.mark.slow)])
-BACKENDS = pytest.mark.parametrize(
-    "backend", ["pool", pytest.param("dask", marks=[needs_dask, pytest.mark.slow])]
-)
 
 
 class TestEnds:
-    @BACKENDS
     @pytest.mark.slow
-    def test_a_killed_parent_loses_what_is_under_way(self, backend: str, tmp_path: Path) -> None:
+    def test_a_killed_parent_loses_what_is_under_way(self, tmp_path: Path) -> None:
         for least in (4, 10):
-            process = begin(tmp_path, backend)
+            process = begin(tmp_path, "pool")
             assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
             process.kill()
             process.communicate(timeout=60)
             workers = {pids[-1] for pids in computed(tmp_path).values()}
             assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
-        process = begin(tmp_path, backend)
+        process = begin(tmp_path, "pool")
         _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")
         directory = study(tmp_path)
@@ -362,14 +323,7 @@ class TestEnds:
         assert errors == ""
         assert on_disk(tmp_path) == {"n0"}
 
-    @pytest.mark.parametrize(
-        "backend",
-        [
-            "process",
-            pytest.param("pool", marks=pytest.mark.slow),
-            pytest.param("dask", marks=[needs_dask, pytest.mark.slow]),
-        ],
-    )
+    @HERE
     @posix_only
     def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
         process, worker = self._late(tmp_path, backend)
@@ -387,15 +341,6 @@ class TestEnds:
         note = tmp_path / "late"
         assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
         return process, int(note.read_text())
-
-    @needs_dask
-    @pytest.mark.slow
-    def test_a_cluster_of_our_own(self, tmp_path: Path) -> None:
-        """It starts, serves tasks that start processes of their own, and closes."""
-        tasks = {**squares(*range(20)), "isolated": Task(task_cases.isolated)}
-        rows = run_tasks(study(tmp_path), tasks, TaskWorkers(2, "dask"))
-        assert rows.pop("isolated")["status"] == "iteration_limit"
-        assert rows == {f"n{n}": finished(n) for n in range(20)}
 
     @HERE
     def test_an_error_of_the_caller_ends_the_workers(self, backend: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ class TestOutput:
         "options",
         [
             pytest.param(("--jobs", 2), marks=pytest.mark.slow),
-            pytest.param(("--jobs", 2, "--backend", "dask"), marks=pytest.mark.slow),
+            pytest.param(("--backend", "dask"), marks=pytest.mark.slow),
             (),
         ],
     )
@@ -99,8 +100,14 @@ class TestOutput:
     ) -> None:
         if options:
             monkeypatch.undo()
-            pytest.importorskip("distributed")
-        command(*SMALL, *options, "--out", tmp_path)
+        with ExitStack() as stack:
+            if "dask" in options:
+                distributed = pytest.importorskip("distributed")
+                cluster = stack.enter_context(
+                    distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0")
+                )
+                options = (*options, "--scheduler", cluster.scheduler_address)
+            command(*SMALL, *options, "--out", tmp_path)
         assert parquet(tmp_path) == parquet(measured[0])
 
     @pytest.mark.slow
