@@ -9,7 +9,7 @@ all of its entries that are not 0 ("Proposition: screened prices").
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +28,7 @@ from gdaopt.support.validation import FloatArray
 _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
-class ImplicitMatrix(ABC):
+class ImplicitMatrix:  # no ABC, of which isinstance takes ten times as long
     """A symmetric K×K matrix that is not an array.
 
     It is read like an array: by `len`, `diagonal`, and a pair of arrays of indices.
