@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gdaopt.backends import LinearArrays
-from gdaopt.bench.exact import Optimum, exact_optimum
+from gdaopt.bench.exact import exact_optimum
 from gdaopt.bench.export import exported_arrays, mps_text
 from gdaopt.bench.recorded import load_programs, recording
 from gdaopt.bench.sequences import KINDS
@@ -202,15 +202,3 @@ def _changes(before: LinearArrays, after: LinearArrays) -> Iterator[str]:
 def _exact_json(value: Fraction) -> float | str:
     """Return a fraction as a JSON number where that is exact; `Fraction` reads both."""
     return float(value) if Fraction(float(value)) == value else str(value)
-
-
-def read_optima(folder: Path) -> dict[str, Optimum]:
-    """Return the optima of a sequence of the set by file name."""
-    with gzip.open(folder / "optima.json.gz", "rt", encoding="utf-8") as file:
-        return {
-            entry["file"]: Optimum(
-                [Fraction(one) for one in entry["point"]],
-                [Fraction(one) for one in entry["row_duals"]],
-            )
-            for entry in json.load(file)
-        }

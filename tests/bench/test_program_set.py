@@ -8,6 +8,7 @@ import runpy
 import shutil
 import tempfile
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ import pytest
 
 from gdaopt.backends import LinearArrays
 from gdaopt.bench import Sequence, program_set
+from gdaopt.bench.exact import Optimum
 from gdaopt.bench.export import mps_text
 from gdaopt.bench.foreign import read_mps
-from gdaopt.bench.program_set import RECIPES, read_optima, write_set
+from gdaopt.bench.program_set import RECIPES, write_set
 from gdaopt.errors import InvalidInputError
 from tests.bench.cases import by_scipy
 
@@ -39,6 +41,18 @@ PARTS: dict[str, Callable[[LinearArrays], Any]] = {
 def same(what: str, one: LinearArrays, other: LinearArrays) -> bool:
     """Say whether a part of two programs is the same."""
     return np.array_equal(PARTS[what](one), PARTS[what](other))
+
+
+def read_optima(folder: Path) -> dict[str, Optimum]:
+    """Return the optima of a sequence of the set by file name."""
+    with gzip.open(folder / "optima.json.gz", "rt", encoding="utf-8") as file:
+        return {
+            entry["file"]: Optimum(
+                [Fraction(one) for one in entry["point"]],
+                [Fraction(one) for one in entry["row_duals"]],
+            )
+            for entry in json.load(file)
+        }
 
 
 def changed(folder: Path) -> list[str]:
