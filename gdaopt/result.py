@@ -18,9 +18,7 @@ from gdaopt.linalg.entries import as_edges
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.support.files import (
-    DamagedError,
     allowance,
-    opened,
     parse_json,
     read_arrays,
     write_atomically,
@@ -354,15 +352,6 @@ def _same_arrays(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray
     """Say whether both have the same arrays."""
     names = ours.keys() == theirs.keys()
     return names and all(same_array(array, theirs[name]) for name, array in ours.items())
-
-
-def is_result_file(path: Path) -> bool:
-    """Say whether `Result.save` wrote a file, by the names of its arrays alone."""
-    try:
-        with open(path, "rb") as file, opened(file) as archive:
-            return {f"{_RECORD}.npy", "metric.npy"} <= set(archive.namelist())
-    except DamagedError:
-        return False
 
 
 def _is_number(value: Any) -> bool:

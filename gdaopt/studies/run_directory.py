@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -18,8 +19,7 @@ import pandas as pd
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import is_picture
-from gdaopt.result import Result, is_result_file
+from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.learning import summary
@@ -34,7 +34,6 @@ from gdaopt.studies.saved_runs import (
 )
 from gdaopt.studies.study_directory import versions
 from gdaopt.support.files import write_text
-from gdaopt.trace import Trace
 
 PICTURES = {
     "convergence": "the objective over the steps, and its gap to a lower bound",
@@ -74,7 +73,7 @@ class RunDirectory:
         self._options = dict(options)
         self._force = force
         self._stems = file_stems(dataset.classes)
-        self._stale: set[str] = set()
+        self._stale: dict[str, str] = {}
         self._accuracy: dict[str, float] | None = None
         self._held = ExitStack()
 
@@ -119,10 +118,10 @@ class RunDirectory:
         runs = read_runs([self.path])
         title = f"{self._dataset.name}: each class against the rest"
         write_pictures(runs, self.path, title, names=PICTURES, replace=True)
-        for name in self._stale - set(self._files()):
-            if _is_ours(self.path / name):
+        for name in self._stale.keys() - set(self._files()):
+            if _digest(self.path / name) == self._stale[name]:
                 (self.path / name).unlink(missing_ok=True)
-        self._stale = set()
+        self._stale = {}
         self._write_record()
 
     def _look(self) -> None:
@@ -148,7 +147,7 @@ class RunDirectory:
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.results]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
-        return [*files, *picture_names(PICTURES), SAMPLES, RECORD]
+        return [*files, *picture_names(PICTURES), SAMPLES]
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
@@ -176,7 +175,6 @@ class RunDirectory:
         return {"means": means.tolist(), "spreads": spread}
 
     def _record(self) -> dict[str, Any]:
-        files = self._files()
         stems = self._stems
         return {
             **self._identity(),
@@ -190,34 +188,29 @@ class RunDirectory:
                 for name, result in self.results.items()
             },
             "accuracy": self._accuracy,
-            # The files of an earlier run are on the list until this run has finished.
-            "files": [*files, *sorted(self._stale - set(files))],
+            # With their SHA-256; those of an earlier run until this one has finished.
+            "files": {**self._stale, **{name: _digest(self.path / name) for name in self._files()}},
         }
 
 
-def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> set[str]:
-    """Return the names of the files that an earlier run says it wrote, and that it did write."""
-    files = [] if record is None else record.get("files")
-    names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
-    return {name for name in names if Path(name).name == name and _is_ours(path / name)}
+def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the files of an earlier run that are as it wrote them, with their digests."""
+    files = {} if record is None else record.get("files")
+    if not isinstance(files, dict):  # of another program
+        return {}
+    own = {name: said for name, said in files.items() if said and Path(name).name == name}
+    return {name: said for name, said in own.items() if _digest(path / name) == said}
 
 
-def _is_ours(file: Path) -> bool:
-    """Say whether a file is one that a learning run writes: by its name, and by what is in it."""
+def _digest(file: Path) -> str | None:
+    """Return the SHA-256 of a file; None where there is none."""
     try:
-        if not file.is_file() or file.is_symlink():
-            return False
-        if file.name.endswith(_TRACE):
-            with file.open("rb") as table:
-                return table.readline(1000).startswith(",".join(Trace.columns()[:5]).encode())
-        if file.name.endswith(_METRIC):
-            with file.open("rb") as table:
-                return table.readline(1000).startswith(f"{_METRIC_CORNER},".encode())
-        if file.suffix == ".npz":
-            return is_result_file(file)
-        return file.name in picture_names(PICTURES) and is_picture(file)
+        if file.is_symlink() or not file.is_file():
+            return None
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except (OSError, ValueError):  # a ValueError: names that no file can have
-        return False
+        return None
 
 
 _LONGEST = 50  # characters: file systems allow 255 bytes, endings included

@@ -67,12 +67,12 @@ def record(folder: Path) -> dict[str, Any]:
 
 
 def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what result.json holds without the seconds."""
+    """Return what result.json holds without seconds, and digests of files that hold them."""
     classes = {
         name: {key: value for key, value in entry.items() if "seconds" not in key}
         for name, entry in record["classes"].items()
     }
-    return {**record, "classes": classes}
+    return {**record, "classes": classes, "files": [*record["files"]]}
 
 
 def content(folder: Path) -> dict[str, bytes]:

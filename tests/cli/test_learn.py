@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -56,6 +57,10 @@ def shown(*arguments: object, columns: int, code: int = 0) -> list[str]:
         result = runner.invoke(app, ["learn", *map(str, arguments)])
     assert result.exit_code == code, result.output
     return result.stdout.splitlines()
+
+
+def regular(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 class TestReport:
@@ -176,7 +181,9 @@ class TestDefaults:
         content = record(out)
         assert (content["format"], content["dataset"], content["samples"]) == (2, "iris", 150)
         assert content["features"][0] == "sepal length (cm)"
-        assert set(content["files"]) == names(out)
+        sums = {name: hashlib.sha256(text).hexdigest() for name, text in regular(out).items()}
+        del sums["result.json"]
+        assert content["files"] == sums
         assert content["options"] == {
             **{"source": "iris", "label": None, "positive": None, "scale": "unit"},
             "objective": "glr",
@@ -249,7 +256,7 @@ class TestDirectories:
         assert "class setosa against the rest" in output
         assert names(tmp_path) == files("setosa") | {"mine.npz", "notes"}
         assert (tmp_path / "mine.npz").read_bytes() == b"mine"
-        assert set(record(tmp_path)["files"]) == files("setosa")
+        assert {*record(tmp_path)["files"], "result.json"} == files("setosa")
         again = gda.Result.load(tmp_path / "setosa.npz")
         assert np.trace(again.metric) <= 2.0 < np.trace(first.metric)
 
@@ -259,7 +266,7 @@ class TestDirectories:
             # between two runs, where on_interrupt does not reach
             app(["learn", *self.ARGUMENTS, "--force", "--out", str(tmp_path)])
         assert names(tmp_path) == files(*IRIS)
-        assert set(record(tmp_path)["files"]) == files(*IRIS)
+        assert {*record(tmp_path)["files"], "result.json"} == files(*IRIS)
         self.learn(tmp_path, "--force", "--positive", "virginica")
         assert names(tmp_path) == files("virginica")
 
@@ -271,26 +278,29 @@ class TestDirectories:
 
     @posix_only
     def test_force_removes_nothing_that_it_did_not_write(self, tmp_path: Path) -> None:
-        """Whatever a record says: names, kinds and contents of files have to be those of a run."""
+        """Names and contents of files have to be those that a run has recorded."""
         out = tmp_path / "out"
         self.learn(out, "--positive", "setosa")
         listed = record(out)
-        mine = {"thesis.tex": b"mine", "mine.npz": b"PK mine", "mine-trace.csv": b"a,b\n1,2\n"}
+        mine = {"thesis.tex": b"mine", "mine.npz": b"PK mine"}
         for name, text in mine.items():
             (out / name).write_bytes(text)
-        np.savez(out / "arrays.npz", metric=np.eye(2))
         (out / "left_ends.png").write_bytes(b"mine")  # replaced: it has the name of a picture
         (out / "folder.npz").mkdir()
         (tmp_path / "outside.npz").write_bytes((out / "setosa.npz").read_bytes())
         (out / "link.npz").symlink_to(tmp_path / "outside.npz")
         (out / "virginica.npz").write_bytes((out / "setosa.npz").read_bytes())  # of a run
-        outside = ["../outside.npz", str(tmp_path / "outside.npz"), "..", ".", "", "a\0b", 3, None]
-        listed["files"] = [*sorted(names(out)), *outside, "x" * 1000]
+        outside = ["../outside.npz", str(tmp_path / "outside.npz"), "..", ".", "", "a\0b"]
+        sums = {name: hashlib.sha256(text).hexdigest() for name, text in regular(out).items()}
+        of_link = hashlib.sha256((out / "link.npz").read_bytes()).hexdigest()
+        listed["files"] |= dict.fromkeys([*outside, "x" * 1000, "folder.npz", "link.npz"], of_link)
+        listed["files"] |= {"thesis.tex": sums["setosa.npz"], "mine.npz": None, "odd": 3}
+        listed["files"]["virginica.npz"] = sums["virginica.npz"]
         (out / "result.json").write_text(json.dumps(listed))
         self.learn(out, "--force", "--positive", "setosa")
-        kept = {*mine, "arrays.npz", "folder.npz", "link.npz"}
+        kept = {*mine, "folder.npz", "link.npz"}
         assert names(out) == files("setosa") | kept
-        assert set(record(out)["files"]) == files("setosa")
+        assert {*record(out)["files"], "result.json"} == files("setosa")
         assert (tmp_path / "outside.npz").exists()
         assert {name: (out / name).read_bytes() for name in mine} == mine
 
@@ -421,7 +431,7 @@ class TestTables:
         assert set(content["classes"]) == set(labels)
         assert (
             names(out)
-            == set(content["files"])
+            == {*content["files"], "result.json"}
             == files(*(entry["file"].removesuffix(".npz") for entry in content["classes"].values()))
         )
         assert len({name.casefold() for name in names(out)}) == 3 * len(labels) + 6
