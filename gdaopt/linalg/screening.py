@@ -53,25 +53,12 @@ def best_screened(
     ceiling: float,
     known: Screened | None = None,
 ) -> tuple[tuple[IndexArray, IndexArray, FloatArray], Screened]:
-    """Return the pairs i < j with ``G_ij > 0`` that have the least prices, and their prices.
+    """Return the pairs i < j with ``G_ij > 0`` of the least prices, best first, and their prices.
 
-    They are in order, the best first. Of pairs whose prices are the same up to round-off any may be
-    left out. With them comes what makes the search at a gradient nearby shorter.
-
-    Parameters
-    ----------
-    gradient : ScatterMatrix
-        G.
-    count : int
-        How many to return at most.
-    guess : tuple of two ndarrays of int
-        Pairs i < j that may be good.
-    of_graph : callable
-        Changes the signs of entries of G.
-    ceiling : float
-        Pairs of a higher price are left out, unless no pair is below it.
-    known : Screened, optional
-        From the search at a gradient nearby.
+    Of pairs whose prices are the same up to round-off any may be left out, and pairs above the
+    ceiling are, unless no pair is below it. `of_graph` changes the signs of entries of G, and the
+    guess has pairs that may be good. With the pairs comes what makes the search at a gradient
+    nearby shorter, where it is `known`.
     """
     search = _Search(gradient, count, of_graph, ceiling)
     search.add_pairs(*guess)
