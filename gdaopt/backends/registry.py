@@ -24,7 +24,7 @@ from gdaopt.backends.lookup import check_option_names, entry_of, own_backends
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.text import ShownAsTable, reason
+from gdaopt.support.text import ShownAsTable, html_table, reason
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
@@ -80,12 +80,30 @@ class SolverInfo(ShownAsTable):
         return entry_of(self.name).algorithms
 
 
+class _Solvers(list[SolverInfo]):
+    """What notebooks show as one table."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (info.name, info.version, info.licence, ", ".join(info.algorithms), _remark(info))
+            for info in self
+        ]
+        header = ("solver", "version", "licence", "algorithms", "cones, or why it does not work")
+        working = sum(info.usable for info in self)
+        return html_table(rows, caption=f"{working} of {len(self)} solvers work", header=header)
+
+
+def _remark(info: SolverInfo) -> str:
+    return ", ".join(info.cones) if info.usable else info.reason
+
+
 def solvers() -> list[SolverInfo]:
     """Return every solver: those that are called without CVXPY, then all that CVXPY knows.
 
-    The usable ones come first. The first call tries all of CVXPY's that are installed, in worker
-    processes; this takes a few seconds. A solver that ends its process, or does not answer within
-    a minute, does not work.
+    The usable ones come first, and notebooks show a table. The first call tries all of CVXPY's that
+    are installed, in worker processes; this takes a few seconds, and more where a solver compiles
+    its code, as MPAX does. A solver that ends its process, or does not answer within a minute, does
+    not work.
 
     Examples
     --------
@@ -93,7 +111,7 @@ def solvers() -> list[SolverInfo]:
     ['analytic', 'highspy']
     """
     own = (_probe(name, isolate=False) for name in own_backends())
-    return sorted([*own, *_all_probed()], key=lambda info: not info.usable)
+    return _Solvers(sorted([*own, *_all_probed()], key=lambda info: not info.usable))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -98,6 +99,9 @@ def test_every_solver_of_cvxpy_is_listed_once() -> None:
     assert usable == sorted(usable, reverse=True)
     assert {info.name for info in listed if info.usable} >= {"HIGHS", "CLARABEL", "SCS", "OSQP"}
     assert all(bool(info.reason) != info.usable for info in listed)
+    shown: Any = listed
+    rows = re.findall(r"<tr><th>([^<]*)</th><td>", shown._repr_html_())
+    assert rows == names
 
 
 def test_a_named_solver_is_probed_once(fault: Fault, probed_anew: None) -> None:

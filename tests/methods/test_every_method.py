@@ -15,6 +15,7 @@ import pytest
 import gdaopt as gda
 from tests.methods.certified_cases import HULLS, assert_same_optimum, certified, set_of, synthetic
 from tests.methods.run_cases import Invariants
+from tests.programs.cases import need
 
 SIZE = 4
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -333,8 +334,7 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], match: st
 def test_solvers_without_the_cone_are_refused_at_construction(
     method: str, solver: str, cone: str
 ) -> None:
-    if not any(info.name == solver.upper() and info.usable for info in gda.solvers()):
-        pytest.skip(f"{solver} does not work here")
+    need(solver)
     match = rf"{solver.upper()} has no {cone} cone\. Working here, with that cone: CLARABEL.*SCS"
     with pytest.raises(gda.errors.SolverNotFoundError, match=match):
         gda.methods.make_method(method, solver=solver)

@@ -15,6 +15,7 @@ from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs, SignalPairs
 from gdaopt.programs.compiled import CompiledProblem
 from tests.methods.certified_cases import certified
+from tests.programs.cases import need
 from tests.sets.mask_cases import (
     MaskedSet,
     is_allowed,
@@ -121,9 +122,7 @@ def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
 def test_other_methods_find_the_same_optimum(
     method: str, options: dict[str, Any], tolerance: float
 ) -> None:
-    usable = {info.name for info in gda.solvers() if info.usable}
-    if options.get("solver", "CLARABEL") not in usable:
-        pytest.skip("the solver does not work here")
+    need(options.get("solver", "CLARABEL"))
     for seed, share in ((0, 0.3), (1, 0.6), (2, 0.0)):
         problem = graph_problem(seed, share=share)
         best = certified(problem, tolerance=1e-8)

@@ -18,6 +18,7 @@ from tests.methods.certified_cases import (
     samples,
 )
 from tests.methods.run_cases import Case
+from tests.programs.cases import need
 
 # --- Atoms from a program ------------------------------------------------------------------------
 
@@ -27,8 +28,7 @@ from tests.methods.run_cases import Case
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
 @pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
 def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
-    if not any(info.name == solver and info.usable for info in gda.solvers()):
-        pytest.skip(f"{solver} does not work here")
+    need(solver)
     for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
         X, z = samples(name, positive, "half", "unit")
         feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, path_weight)

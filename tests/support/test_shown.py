@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.backends import SolverInfo
 
 X, SIGNS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [1, -1, -1]
 GLR = gda.GLR(X, SIGNS)
@@ -62,7 +63,7 @@ SHOWN: dict[str, tuple[Any, str, dict[str, str]]] = {
     "state of atoms": (STATES[0], "State", {"point": "PairPoint", "phase": "weights"}),
     "state of programs": (STATES[1], "State", {"v": "ndarray of 2", "phase": "joint"}),
     "result": (gda.solve(PROBLEM, "certified"), "certified: 2×2 metric", {"status": "converged"}),
-    "solver": (gda.solvers()[0], "SolverInfo", {"usable": "True"}),
+    "solver": (SolverInfo("HIGHS", usable=True), "SolverInfo", {"usable": "True"}),
 }
 
 
