@@ -22,7 +22,7 @@
 # You need linear algebra: eigenvalues, and what positive definite means. Exercises are at the end of each
 # part. Their solutions are in folded cells, which assert that they are right.
 #
-# The method is that of C. Yang, G. Cheung and W. Hu, *Graph metric learning via Gershgorin disc alignment*
+# The method was published by C. Yang, G. Cheung and W. Hu, *Graph metric learning via Gershgorin disc alignment*
 # (ICASSP 2020), called *the paper* here. All proofs are on the page "Theory" of the documentation.
 
 # %%

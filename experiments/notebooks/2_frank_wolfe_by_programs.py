@@ -95,7 +95,7 @@ for solver in ("CLARABEL", "SCIPY"):
 # ## The program that the package solves
 #
 # A run solves hundreds of these, so it does not write each on paper.
-# `gda.programs` has this program, and two smaller ones: that of the diagonal alone, and that of one column
+# `gda.programs` has this program, and two smaller ones, in the diagonal alone and in one column
 # alone. The paper's method, `"alternating"`, takes turns between the small ones; the method `"joint"` moves all
 # entries. A *polytope* has the data, and a *program* has the solver and the CVXPY problem:
 
@@ -276,8 +276,8 @@ for name, dual in answer.duals.items():
 # again with the bound of the second constraint raised by 0.01.
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
-# Solution of exercise 3: a multiplier says by how much the least objective falls when the bound rises by 1. That of
-# the budget is positive: it costs something. That of the forbidden edge is 0: the optimum would not have this edge
+# Solution of exercise 3: a multiplier says by how much the least objective falls when the bound rises by 1. The
+# budget's is positive: the budget costs something. The forbidden edge has the multiplier 0: the optimum would not have this edge
 # anyway, and without the first constraint the least objective is the same.
 optimum = gda.solve(constrained, "certified", tolerance=1e-9)
 forbidden, budget = optimum.multipliers
@@ -297,7 +297,7 @@ assert abs(optimum.objective - alone) <= 1e-8 * alone
 
 # %% [markdown]
 # Careful with multipliers of *equalities* at the edge of the set: many prove the bound. An edge that the optimum does not
-# want has multiplier 0 and a whole interval of others. The package returns the smallest one, which is the rate of change
+# want has multiplier 0, and a whole interval of other multipliers is as valid. The package returns the smallest one, which is the rate of change
 # to the side that the set allows (notebook 4, exercise 5).
 
 # %% [markdown]

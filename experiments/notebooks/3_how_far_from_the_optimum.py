@@ -19,7 +19,7 @@
 # * that semidefinite programming, second-order cones, projected gradients and the package's own method
 #   reach the same optimum, and at what cost;
 # * why the alternation of notebook 2 stops where it stops;
-# * how one convex problem finds the best *signed* graph, out of those of all colours of the features.
+# * how one convex problem finds the best *signed* graph for all colours of the features.
 #
 # You need notebook 1, derivatives of functions of matrices, and convexity.
 

@@ -137,7 +137,7 @@ assert np.linalg.eigvalsh(M)[0] > 0
 # ## What the trace bound does
 #
 # The trace bound $C$ is the one number that you have to choose. It is the total weight that the features may
-# have. With little of it, only the best few features get any; with more, others join. Let us follow the optimum
+# have. With little of it, only the best few features get any; with more, other features join. Let us follow the optimum
 # along a path of bounds, for one class of wine against the rest. (A learner has the rule
 # `trace_bound="auto"`, which follows the scale of the features.)
 

@@ -40,7 +40,7 @@ plt.rcParams["figure.dpi"] = 80
 #
 # If each solver made a run of its own, the runs would drift apart: a program often has several optimal points, and
 # which one a solver returns decides what the next program is. So we record the programs of *one* run, and give
-# the same programs to all. The run is that of the paper's method on the wine data.
+# the same programs to all. It is a run of the paper's method on the wine data.
 
 # %%
 wine = load("wine")
@@ -98,14 +98,14 @@ for solver in SOLVERS:
             continue  # cannot start from an answer
         replayed[solver, start] = fastest(programs, solver, start=start)
 
-print("solver    start     a program  of which the solver  of a cold program")
+print("solver    start     a program        in the solver  of a cold program")
 for (solver, start), answers in replayed.items():
     total, inside = mean_ms(answers), mean_ms(answers, "solve")
     share = total / mean_ms(replayed[solver, "cold"])
     print(f"{solver:9} {start:9} {total:6.2f} ms {inside:17.2f} ms {share:10.2f} times")
 
 # %% [markdown]
-# The times are those of the machine that made this page, so read their sizes and not their digits. Of a warm
+# The times were measured on the machine that made this page, so read their sizes and not their digits. Of a warm
 # program of HIGHS or CLARABEL the solver itself takes the smaller part; the rest is CVXPY, and a cold program has
 # the compilation on top. `"highspy"` is the same HiGHS without CVXPY. `"analytic"` is the exact solution in closed
 # form. **Trap 1: to time `problem.solve()` is to time CVXPY.**
@@ -185,7 +185,7 @@ assert all(one.residual > 1e-6 for one in wrong)
 # %% [markdown]
 # ## Means and profiles
 #
-# How to put a hundred times into one number? The mean is that of the slowest programs. The geometric mean is fairer,
+# How to put a hundred times into one number? The mean shows little but the slowest programs. The geometric mean is fairer,
 # but it makes much of differences between very small times. The usual answer is the **shifted geometric mean**,
 # with a shift of about the size of a typical time: here 1 ms.
 #
@@ -311,7 +311,7 @@ axes[1].grid(alpha=0.3)
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: the shuffled order costs more, because neighbours are strangers there. The reversed order
-# costs about the same as that of the run: neighbours are neighbours still. All answers are right in all orders.
+# costs about the same as the order of the run: neighbours are neighbours still. All answers are right in all orders.
 shuffled = [programs[k] for k in np.random.default_rng(0).permutation(len(programs))]
 iterations = {}
 for name, order in (("run", programs), ("reversed", programs[::-1]), ("shuffled", shuffled)):

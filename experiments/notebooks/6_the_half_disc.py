@@ -68,8 +68,8 @@ print(f"radius C/2 − ρ = {radius}")
 # %% [markdown]
 # ## Extreme points
 #
-# An **extreme point** of a convex set is a point that is not in the middle of two others. Those of the half disc are the
-# points of the arc, with its two ends. The flat side has none but its ends, and nothing inside is one.
+# An **extreme point** of a convex set is a point that is not in the middle of two other points. The extreme points of the
+# half disc are the points of the arc, with its two ends: no other point of the flat side, and no point inside.
 #
 # A point of the arc has the eigenvalue $\rho$. Without $\rho I$ it is a matrix of rank one: $M = \rho I + \tau\, u u^\top$ with
 # $\tau = C - 2\rho$ and a unit vector $u = (a, -b)$, $a, b \ge 0$. (The whole set, with all traces up to $C$, has one
