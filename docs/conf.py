@@ -1,14 +1,19 @@
 """Configuration of Sphinx: `sphinx-build -W -b html docs <directory>`."""
 
 import importlib
+import inspect
 import re
 import shutil
+from functools import cached_property
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 
 import gdaopt
+from gdaopt.methods import Method
+from gdaopt.objectives import Objective
+from gdaopt.sets import FeasibleSet
 
 project = "gdaopt"
 author = "The gdaopt developers"
@@ -41,6 +46,38 @@ shutil.copytree(
     ignore=lambda _, names: [name for name in names if not name.endswith(".ipynb")],
 )
 
+# What users call of an objective, a set, a problem or a method. All other members are for those who
+# write one, and stand apart on its page; pages of what is written for these list them all.
+_OF_USERS = {
+    *("value", "gradient", "log_value", "log_gradient", "to_cvxpy", "log_to_cvxpy", "distributed"),
+    *("of", "contains", "violations", "projected", "minimize_linear", "made_feasible"),
+    *("from_cvxpy", "violation", "n_components", "largest_edge_weight", "auto_trace_bound"),
+    *("n_features", "central_metric", "is_convex"),
+}
+_APART = [  # what methods are made of, and what a method of one's own inherits
+    *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),
+    *("RunEnded", "StallRule", "make_method", "solve_model"),
+]
+
+
+def _members_apart(package, name):
+    """Return the kind and the name of the members of a class that are not for users."""
+    kinds = (gdaopt.MetricProblem, Objective, FeasibleSet, Method)
+    owner = getattr(importlib.import_module(package), name)
+    if name in _APART or not (inspect.isclass(owner) and issubclass(owner, kinds)):
+        return []
+    found = []
+    for member in dir(owner):
+        value = getattr(owner, member)
+        if member.startswith("_") or member in _OF_USERS or not inspect.getdoc(value):
+            continue
+        if isinstance(value, property | cached_property):
+            found.append(("property", member))
+        elif callable(value):
+            found.append(("method", member))
+    return found
+
+
 # The pages of the reference are made from each package's __all__. What gdaopt itself offers is
 # documented there alone.
 default_role = "py:obj"
@@ -49,10 +86,12 @@ autosummary_ignore_module_all = False
 autosummary_imported_members = True
 autosummary_context = {
     "top": gdaopt.__all__,
-    "apart": [  # what methods are made of, and what a method of one's own inherits
-        *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),
-        *("RunEnded", "StallRule", "make_method", "solve_model"),
-    ],
+    "apart": _APART,
+    "members_apart": {
+        f"{package}.{name}": _members_apart(package, name)
+        for package in ("gdaopt", "gdaopt.methods")
+        for name in importlib.import_module(package).__all__
+    },
 }
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
