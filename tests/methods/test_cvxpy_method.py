@@ -169,7 +169,7 @@ def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
     problem = cp.Problem(cp.Minimize(GLR(M)), [*SET.of(M), M[0, 0] + M[1, 1] <= 1])
     first = problem.solve(method="gdaopt")
     rounds = stats(problem).num_iters
-    assert problem.solve(method="gdaopt") <= first
+    assert problem.solve(method="gdaopt") <= first * (1 + 1e-14)  # the same sum, rounded anew
     assert stats(problem).num_iters < rounds
     problem.solve(method="gdaopt", warm_start=False)
     assert stats(problem).num_iters == rounds
