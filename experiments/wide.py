@@ -9,18 +9,17 @@ its own. ``--most K`` leaves larger cases out, and writes nothing.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
-import subprocess
-import sys
 import textwrap
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import FIGURES, Page, header, here, in_a_process
+from pages import row as line
+from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
@@ -29,12 +28,12 @@ from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master import ActiveSet
 from gdaopt.methods.steps import find_step
 from gdaopt.objectives.pairs import base
-from gdaopt.support.files import write_text
+from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
-FIGURES = Path(__file__).parent.parent / "figures"
 TOLERANCE = 1e-4
+SAME = 1e-9  # the tolerance where two ways are compared
 N_SAMPLES = 60
 N_INFORMATIVE = 10
 SHARE = 1e-6  # ρ as a share of C/K
@@ -43,13 +42,17 @@ EQUAL_STEPS = 200
 FOLDS = {"n_splits": 5, "n_repeats": 2, "random_state": 0}
 COMPONENTS = 20
 SHOWN = 16  # features in the picture
+N_TEXTS = 2000
+N_WORDS = 50_000
+WORDS_OF_TEXT = 50
+WORDS_OF_CLASS = 200
 
 
 @dataclass(frozen=True)
 class Case:
     """Synthetic data, and the way to learn from them."""
 
-    kind: str  # "normal", "z-scores"
+    kind: str  # "normal", "z-scores", "text"
     way: str  # "screened", "dense", "equal weights"
     n_features: int
 
@@ -63,6 +66,8 @@ CASES = (
     *(Case("z-scores", "screened", k) for k in (1000, 8000, 10_000, 30_000, 100_000)),
     *(Case("normal", "dense", k) for k in (1000, 2000, 4000)),
     *(Case("normal", "equal weights", k) for k in (1000, 4000)),
+    Case("text", "screened", N_WORDS),
+    *(Case("text", way, 2000) for way in ("screened", "dense")),
 )
 
 
@@ -79,10 +84,41 @@ def normal(n_features: int, scaled: bool) -> tuple[FloatArray, FloatArray]:
     return X, signal
 
 
+def texts(n_features: int) -> tuple[csr_array, FloatArray]:
+    """Return texts of two classes by their most frequent words, and their signal.
+
+    Words are drawn by Zipf's law, but some are four times as frequent in one of the classes. Each
+    word that a text has counts by the logarithm of how rare it is; texts have unit length.
+    """
+    rng = np.random.default_rng(0)
+    signal = np.repeat([1.0, -1.0], N_TEXTS // 2)
+    of_classes = 20 + rng.permutation(N_WORDS // 10)[: 2 * WORDS_OF_CLASS].reshape(2, -1)
+    words = np.empty((N_TEXTS, WORDS_OF_TEXT), dtype=np.intp)
+    for texts_of_class, frequent in zip(np.split(words, 2), of_classes, strict=True):
+        shares = 1 / np.arange(1.0, N_WORDS + 1)
+        shares[frequent] *= 4
+        for text in texts_of_class:
+            text[:] = rng.choice(N_WORDS, WORDS_OF_TEXT, replace=False, p=shares / shares.sum())
+    counts = np.bincount(words.ravel(), minlength=N_WORDS)
+    values = np.log(N_TEXTS / counts[words])
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    starts = np.arange(0, words.size + 1, WORDS_OF_TEXT)
+    X = csr_array((values.ravel(), words.ravel(), starts), shape=(N_TEXTS, N_WORDS))
+    return X[:, np.sort(np.argsort(-counts, kind="stable")[:n_features])], signal
+
+
 def problem_of(case: Case) -> gda.MetricProblem:
-    """Return the problem: the regulariser over graph metrics of trace K."""
-    X, signal = normal(case.n_features, case.kind == "z-scores")
+    """Return the problem: the regulariser over graph metrics of trace K, of texts "auto"."""
     size = float(case.n_features)
+    if case.kind == "text":
+        X, signal = texts(case.n_features)
+        objective = gda.GLR(X, signal)
+        trace_bound = auto_trace_bound(objective, gda.GraphMetrics(1.0))
+        feasible_set = gda.GraphMetrics(trace_bound, SHARE * trace_bound / size)
+        if case.way == "dense":
+            objective = gda.GLR(X.toarray(), signal)
+        return gda.MetricProblem(objective, feasible_set)
+    X, signal = normal(case.n_features, case.kind == "z-scores")
     return gda.MetricProblem(gda.GLR(X, signal), gda.GraphMetrics(size, SHARE))
 
 
@@ -123,6 +159,14 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
 
 def measure(case: Case) -> dict[str, Any]:
     """Return what the first table says of a case; in a process of its own."""
+    options: dict[str, Any] = {"tolerance": TOLERANCE}
+    if case.n_features > 100_000:
+        options["time_limit"] = TIME_LIMIT
+    if case.kind == "text" and case.n_features < N_WORDS:
+        options["tolerance"] = SAME
+    if case.kind == "text" and case.way == "dense":  # its start is what is to be judged
+        screened = problem_of(Case("text", "screened", case.n_features))
+        options["warm_start"] = gda.solve(screened, **options)
     base.MOST_DENSE = case.n_features if case.way == "dense" else 1
     problem = problem_of(case)
     priced = [0]
@@ -137,8 +181,7 @@ def measure(case: Case) -> dict[str, Any]:
         objective = equal_weights(problem, EQUAL_STEPS)
         found: dict[str, Any] = {"objective": objective, "rounds": EQUAL_STEPS}
     else:
-        limit = TIME_LIMIT if case.n_features > 100_000 else None
-        result = gda.solve(problem, tolerance=TOLERANCE, time_limit=limit)
+        result = gda.solve(problem, "certified", **options)
         found = {
             "objective": result.objective,
             "gap": result.relative_gap,
@@ -247,10 +290,19 @@ INTRODUCTION = f"""
 of trace K, by `python experiments/wide.py`. *normal*: {N_SAMPLES} samples of standard normal
 features, ten of which are shifted by 1 between two classes. *z-scores*: the same, each feature
 scaled, so that no feature is longer than the others and nearly all pairs have to be looked at.
-*screened*: no K×K array. *dense*: all entries of each gradient. *equal weights*: {EQUAL_STEPS}
+*text*: {N_TEXTS} sparse samples of {WORDS_OF_TEXT} words each, drawn by Zipf's law, of trace
+`"auto"`; with fewer features these are the most frequent words, and the gap is {SAME:g}.
+*screened*: no K×K array. *dense*: all entries of each gradient; of texts the run begins at the
+screened optimum, and certifies it. *equal weights*: {EQUAL_STEPS}
 Frank–Wolfe steps over atoms of two features of the same weight, as in HDSL, without a bound.
 *pairs*: entries of gradients that were computed to find the best atoms, also as a multiple of the
 number of pairs. Beyond 100,000 features the run ends after {TIME_LIMIT:g} s. *peak*: of a process.
+"""
+GROWTH = """
+The features of both kinds have no directions in common: all samples have to be compared for each
+pair of features that their lengths do not rule out. With features of one length these are all
+pairs, each of them once, and time comes to grow like their number, K^2; at 10,000 features half of
+the time is still that of the start with the features that the first gradient favours.
 """
 GENES = f"""
 Errors in % of five nearest neighbours, by {FOLDS["n_repeats"]} × {FOLDS["n_splits"]} stratified
@@ -259,12 +311,12 @@ folds (± standard error): of z-scores; of {COMPONENTS} principal components und
 *features*: how many have a weight in the metric of all samples; the strongest are named.
 """
 COLUMNS = (
-    *("data", "way", "K", "seconds", "CPU seconds", "peak, MB", "pairs", "share", "rounds"),
-    *("atoms", "edges", "objective", "gap", "status"),
+    "data | way | K | seconds | CPU seconds | peak, MB | pairs | share | rounds | atoms | edges | "
+    "objective | gap | status"
 )
 GENE_COLUMNS = (
-    *("data", "N", "K", "z-scores", "PCA + metric", "certified", "seconds", "gap", "features"),
-    *("edges", "strongest features"),
+    "data | N | K | z-scores | PCA + metric | certified | seconds | gap | features | edges | "
+    "strongest features"
 )
 
 
@@ -273,48 +325,38 @@ def wrapped(paragraph: str) -> list[str]:
     return textwrap.wrap(" ".join(paragraph.split()), 100)
 
 
-def in_process(option: str, value: str) -> dict[str, Any]:
-    """Return what a process of its own measures."""
-    command = [sys.executable, __file__, option, value]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(output.splitlines()[-1])
-    return found
-
-
 def row(case: Case, found: dict[str, Any]) -> str:
     """Return a row of the first table."""
-    gap = found.get("gap")
+    gap, priced = found.get("gap"), found["priced"]
     n_pairs = case.n_features * (case.n_features - 1) / 2
-    cells = [
+    return line(
         case.kind,
         case.way,
         f"{case.n_features:,}",
         f"{found['wall']:.1f}",
         f"{found['cpu']:.1f}",
         f"{found['peak'] / 1e6:.0f}",
-        f"{found['priced']:.1e}" if found["priced"] else "",
-        f"{found['priced'] / n_pairs:.2g}" if found["priced"] else "",
-        str(found["rounds"]),
-        str(found.get("atoms", "")),
-        str(found.get("edges", "")),
-        f"{found['objective']:.9g}",
+        f"{priced:.1e}" if priced else "",
+        f"{priced / n_pairs:.2g}" if priced else "",
+        found["rounds"],
+        found.get("atoms", ""),
+        found.get("edges", ""),
+        f"{found['objective']:.12g}" if case.kind == "text" else f"{found['objective']:.9g}",
         "" if gap is None else f"{gap:.1e}",
         found.get("status", ""),
-    ]
-    return "| " + " | ".join(cells) + " |"
+    )
 
 
-def slope(found: dict[Case, dict[str, Any]], kind: str) -> float | None:
-    """Return the exponent of CPU time as a power of K, fitted from 10⁴ to 10⁵ features."""
+def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | None:
+    """Return the power of K that a column grows like, fitted from 10⁴ to 10⁵ features."""
     points = [
-        (np.log(case.n_features), np.log(measured["cpu"]))
+        (np.log(case.n_features), np.log(measured[what]))
         for case, measured in found.items()
         if case.kind == kind and case.way == "screened" and 10**4 <= case.n_features <= 10**5
     ]
     if len(points) < 2:
         return None
-    sizes, times = np.array(points).T
-    return float(np.polyfit(sizes, times, 1)[0])
+    return f"K^{np.polyfit(*np.array(points).T, 1)[0]:.2f} ({kind})"
 
 
 def picture(found: dict[str, dict[str, Any]]) -> None:
@@ -335,67 +377,39 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int)
-    parser.add_argument("--case")
-    parser.add_argument("--real")
-    options = parser.parse_args()
-    if options.case:
-        print(json.dumps(measure(Case(**json.loads(options.case)))))
-        return
-    if options.real:
-        print(json.dumps(measure_real(options.real)))
-        return
-    lines = [
-        "# Many features",
-        "",
-        *wrapped(INTRODUCTION),
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, gdaopt "
-        f"{gda.__version__}, {os.environ.get('OMP_NUM_THREADS', 'all')} thread(s).",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|---|---|" + "--:|" * (len(COLUMNS) - 3) + "---|",
-    ]
-    print("\n".join(lines), flush=True)
+    most = parser.parse_args().most
+    page = Page("wide", "# Many features", "", *wrapped(INTRODUCTION), "")
+    page.add(here(f"{os.environ.get('OMP_NUM_THREADS', 'all')} thread(s)"), "")
+    page.add(*header(COLUMNS, words=2))
     found = {}
     for case in CASES:
-        if options.most is None or case.n_features <= options.most:
-            found[case] = in_process("--case", json.dumps(asdict(case)))
-            lines.append(row(case, found[case]))
-            print(lines[-1], flush=True)
-    slopes = {kind: slope(found, kind) for kind in ("normal", "z-scores")}
-    more = [
-        "",
-        "CPU time from 10,000 to 100,000 features grows like "
-        + " and ".join(f"K^{s:.2f} ({kind})" for kind, s in slopes.items() if s is not None)
-        + ".",
-        "",
-        "## Genes",
-        "",
-        *wrapped(GENES),
-        "",
-        "| " + " | ".join(GENE_COLUMNS) + " |",
-        "|---|" + "--:|" * (len(GENE_COLUMNS) - 2) + "---|",
-    ]
-    print("\n".join(more), flush=True)
-    lines += more
+        if most is None or case.n_features <= most:
+            found[case] = in_a_process(measure, case)
+            page.add(row(case, found[case]))
+    powers = {
+        what: [power for kind in ("normal", "z-scores") if (power := growth(found, kind, column))]
+        for what, column in (("CPU time", "cpu"), ("the number of pairs looked at", "priced"))
+    }
+    said = "; ".join(f"{what} grows like {' and '.join(p)}" for what, p in powers.items())
+    page.add("", f"From 10,000 to 100,000 features: {said}.", *wrapped(GROWTH), "")
+    page.add("## Genes", "", *wrapped(GENES), "", *header(GENE_COLUMNS))
     genes = {}
     for name in ("leukemia", "colon-cancer"):
-        genes[name] = measured = in_process("--real", name)
-        errors = [f"{100 * mean:.1f} ± {100 * se:.1f}" for mean, se in measured["errors"].values()]
-        cells = [
-            name,
-            *map(str, measured["shape"]),
-            *errors,
-            f"{measured['seconds']:.2f}",
-            f"{measured['gap']:.1e}",
-            str(measured["used"]),
-            str(measured["edges"]),
-            ", ".join(str(place + 1) for place in measured["strongest"][:8]),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-        print(lines[-1], flush=True)
-    if options.most is None:
-        write_text(FIGURES / "wide.md", "\n".join(lines) + "\n")
+        genes[name] = measured = in_a_process(measure_real, name)
+        page.add(
+            line(
+                name,
+                *measured["shape"],
+                *(f"{100 * mean:.1f} ± {100 * se:.1f}" for mean, se in measured["errors"].values()),
+                f"{measured['seconds']:.2f}",
+                f"{measured['gap']:.1e}",
+                measured["used"],
+                measured["edges"],
+                ", ".join(str(place + 1) for place in measured["strongest"][:8]),
+            )
+        )
+    if most is None:
+        page.write()
         picture(genes)
 
 
