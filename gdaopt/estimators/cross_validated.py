@@ -17,6 +17,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -160,8 +161,17 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     path_tolerance: float = 3e-2
     n_jobs: int | None = None
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._given).input_tags.sparse
+        return tags
+
+    @property
+    def _given(self) -> MetricLearner:
+        return MetricLearner() if self.learner is None else self.learner
+
     def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
-        given = MetricLearner() if self.learner is None else self.learner
+        given = self._given
         given._validate_params()
         limit = given.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
@@ -289,7 +299,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         """Return the indices of training and test samples of each fold."""
         try:
             given = list(check_cv(self.cv, y, classifier=True).split(X, y))
-            folds = [(np.arange(len(X))[train], np.arange(len(X))[test]) for train, test in given]
+            samples = np.arange(X.shape[0])
+            folds = [(samples[train], samples[test]) for train, test in given]
         except (TypeError, IndexError) as error:
             raise InvalidInputError(
                 f"cv = {shortened(self.cv)} makes no folds: {reason(error)}"
@@ -331,8 +342,9 @@ def path_results(
     last: Result | None = None
     for bound in trace_bounds.tolist():
         feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
-        start = None if last is None else _moved(last, feasible_set)
         problem = MetricProblem(objective, feasible_set)
+        # Of many features a start would be a K×K array, and runs find one of their own.
+        start = None if last is None or problem.is_wide else _moved(last, feasible_set)
         last = solve(problem, learner.method, **learner._method_options(), initial=start)
         yield last
 

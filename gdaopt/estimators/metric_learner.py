@@ -58,9 +58,10 @@ class WeightedMetricLearner(SupervisedMetricLearner):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples. `MetricLearner` takes sparse ones, which stay sparse, where no array of K×K
-            numbers is needed: by its `method`, ``"certified"`` or ``"frank-wolfe"``, and its
-            `metrics`, all but ``"definite"`` and ``"balanced"``, without `edge_floor`.
+            Samples. `MetricLearner` and `MetricLearnerCV` take sparse ones, which stay sparse,
+            where no array of K×K numbers is needed: by the learner's `method`, ``"certified"`` or
+            ``"frank-wolfe"``, and its `metrics`, all but ``"definite"`` and ``"balanced"``, without
+            `edge_floor`.
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional

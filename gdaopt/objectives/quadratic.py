@@ -14,7 +14,10 @@ from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
+
+_ARRAYS = 4  # K×K: the linear part, a metric, its gradient, and what they are made of
 
 
 class QuadraticPoint(MatrixPoint):
@@ -124,6 +127,8 @@ class NoLearning(Quadratic):
     # Learners ask signatures who takes weights.
     def __init__(self, X: Any, _y: Any, *, sample_weight: Any = None) -> None:  # noqa: ARG002
         size = np.shape(X)[1]
+        what, remedy = f"the objective 'none' of {size} features", "leave it out"
+        check_fits(8.0 * _ARRAYS * size**2, what, remedy)
         super().__init__(-np.eye(size), 1.0, size)
 
     def auto_trace_bound(self) -> float:

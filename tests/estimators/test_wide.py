@@ -10,6 +10,7 @@ from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import divided
@@ -177,3 +178,31 @@ def test_sparse_samples_are_finite(value: float) -> None:
     X.data[3] = value
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         gda.GraphMetricLearner().fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", [None, gda.DiagonalMetricLearner("glr")])
+def test_a_search_takes_sparse_samples(learner: Any) -> None:
+    X, y = sparse_samples(), Y > 0
+    options: dict[str, Any] = {"trace_bounds": 2, "cv": 3, "path_tolerance": 1e-6}
+    if learner is None:
+        options["objectives"] = ["mcml", "glr", "none"]
+    dense, found = (
+        gda.MetricLearnerCV(learner, **options).fit(made, y) for made in (X, csr_array(X))
+    )
+    assert found.best_index_ == dense.best_index_
+    np.testing.assert_allclose(
+        found.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"], atol=1e-3
+    )
+    np.testing.assert_allclose(found.transform(X), dense.transform(X), atol=0.05 * np.abs(X).max())
+
+
+def test_a_search_of_a_learner_with_dense_arrays_refuses_sparse_samples() -> None:
+    search = gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner())
+    with pytest.raises(TypeError, match="dense data is required"):
+        search.fit(csr_array(sparse_samples()), Y)
+
+
+def test_no_learning_of_more_features_than_memory_is_enough_for() -> None:
+    X = csr_array((1.0 + np.arange(4), ([0, 1, 2, 3], [0, 10, 20, 9_999_999])))
+    with pytest.raises(InvalidInputError, match="'none' of 10000000 features would need about"):
+        gda.MetricLearner("none").fit(X, [0, 0, 1, 1])
