@@ -111,12 +111,12 @@ def problem_of(case: Case) -> gda.MetricProblem:
     """Return the problem: the regulariser over graph metrics of trace K, of texts "auto"."""
     size = float(case.n_features)
     if case.kind == "text":
-        X, signal = texts(case.n_features)
-        objective = gda.GLR(X, signal)
+        words, signal = texts(case.n_features)
+        objective = gda.GLR(words, signal)
         trace_bound = auto_trace_bound(objective, gda.GraphMetrics(1.0))
         feasible_set = gda.GraphMetrics(trace_bound, SHARE * trace_bound / size)
         if case.way == "dense":
-            objective = gda.GLR(X.toarray(), signal)
+            objective = gda.GLR(words.toarray(), signal)
         return gda.MetricProblem(objective, feasible_set)
     X, signal = normal(case.n_features, case.kind == "z-scores")
     return gda.MetricProblem(gda.GLR(X, signal), gda.GraphMetrics(size, SHARE))
@@ -360,7 +360,8 @@ def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | Non
     ]
     if len(points) < 2:
         return None
-    return f"K^{np.polyfit(*np.array(points).T, 1)[0]:.2f} ({kind})"
+    sizes, values = np.array(points).T
+    return f"K^{np.polyfit(sizes, values, 1)[0]:.2f} ({kind})"
 
 
 def picture(found: dict[str, dict[str, Any]]) -> None:

@@ -33,6 +33,8 @@ from gdaopt.support.validation import (
     unknown_name,
 )
 
+_SPARSE = (".svm", ".svmlight", ".libsvm")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
@@ -204,6 +206,11 @@ def load_source(
     """
     check_instance("source", source, str)
     is_table = source not in BUILTIN
+    if source.lower().endswith(_SPARSE):
+        raise InvalidInputError(
+            f"{source} looks like a file of sparse samples, and commands read tables; in Python "
+            "gdaopt.datasets.read_svmlight reads it, and gdaopt.MetricLearner learns from it"
+        )
     if is_table and not source.lower().endswith(".csv"):
         raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
     if label is not None and not is_table:

@@ -14,6 +14,7 @@ from tests.cli.cases import ANALYTIC, content, run, undrawn
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
+    (("words.svmlight",), "sparse samples, and commands read tables; in Python gdaopt.datasets"),
     (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
     (("absent.csv",), "cannot read absent.csv"),
     (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
