@@ -1,6 +1,6 @@
 """Look for hot starts that end wrong: sequences of programs, solved hot and cold, and checked.
 
-Run ``python experiments/hot_starts.py`` from the top of a checkout (three minutes); it prints the
+Run ``python experiments/hot_starts.py`` from the top of a checkout (ten minutes); it prints the
 tables and writes ``figures/hot_starts.md``. ``--highspy FOLDER`` adds another version of HiGHS, of
 a folder that ``pip install --target FOLDER --no-deps highspy==1.15.1`` has filled. The programs are
 those of ``gdaopt bench --export-set``, whose optima are proven in rational arithmetic. Where an
@@ -19,8 +19,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -41,10 +42,12 @@ OUT = Path(__file__).parent.parent / "figures" / "hot_starts.md"
 FAULTY = OUT.with_suffix("")
 MOST = 100  # programs of a sequence
 MOST_OF_OTHERS = 20  # for solvers through CVXPY
+LEFT_OUT = ("MPAX",)  # it compiles each program anew, for seconds, and has no time limit
 TOLERANCE = 1e-7  # asked of HiGHS, as by its defaults
 OF_OTHERS = 1e-6
 ALLOWED = 10  # times the tolerance: what is off by more is wrong
 CAP = 10.0
+FAULTS = ("wrong", "infeasible")  # of answers that a solver calls right
 
 WAYS: dict[str, dict[str, Any]] = {
     "dual simplex": {"simplex_strategy": 1},
@@ -124,18 +127,28 @@ def solved(
     return fault, seconds, answer.iterations
 
 
-def shortest(case: Case, last: int, way: str, start: str, fault: str) -> range:
+def shortest(last: int, ends_so: Callable[[range], bool]) -> range:
     """Return the shortest range of programs at whose end the fault is seen again; or none."""
     for first in range(last, -1, -1):
-        model = model_of(way)
-        found = ""
-        for number in range(first, last + 1):
-            found, _, _ = solved(model, case.programs[number], case.optima[number], start)
-        if found == fault:
+        if ends_so(range(first, last + 1)):
             return range(first, last + 1)
-        if start != "hot":  # no program before plays a part
-            break
     return range(0)
+
+
+def report(case: Case, what: str, numbers: range) -> str:
+    """Write the programs of a fault, and return a line on it."""
+    files = ", ".join(write(case, number) for number in numbers)
+    return f"* {what}: {files or 'not again from any program before'}"
+
+
+def ends_so(case: Case, numbers: range, way: str, start: str, fault: str) -> bool:
+    """Say whether a new HiGHS that solves some programs has this fault at the last one."""
+    if start != "hot" and len(numbers) > 1:
+        return False  # no program before plays a part
+    model, found = model_of(way), ""
+    for number in numbers:
+        found, _, _ = solved(model, case.programs[number], case.optima[number], start)
+    return found == fault
 
 
 def by_highs(cases: Sequence[Case]) -> tuple[list[str], list[str]]:
@@ -154,10 +167,9 @@ def by_highs(cases: Sequence[Case]) -> tuple[list[str], list[str]]:
                     tally.iterations += iterations
                     tally.faults[fault] += 1
                     if fault and tally.faults[fault] == 1:
-                        numbers = shortest(case, number, way, start, fault)
-                        files = ", ".join(write(case, i) for i in numbers)
+                        again = partial(ends_so, case, way=way, start=start, fault=fault)
                         what = f"HiGHS {version}, {way}, {start}: {fault}"
-                        faults.append(f"* {what}: {files or 'not again from any program before'}")
+                        faults.append(report(case, what, shortest(number, again)))
         rows += [
             tally.row(f"HiGHS {version}, {way}, {start}", tallies["cold"])
             for start, tally in tallies.items()
@@ -175,32 +187,56 @@ def write(case: Case, number: int) -> str:
     return f"`{path.name}`"
 
 
-def by_others(cases: Sequence[Case]) -> Iterator[str]:
-    """Yield the rows of the solvers through CVXPY that can start hot."""
+def by_others(cases: Sequence[Case]) -> tuple[list[str], list[str]]:
+    """Return the rows of the solvers through CVXPY that can start hot, and lines on faults.
+
+    A fault is a hot start that ends wrong where the same program is solved without one.
+    """
+    rows, faults = [], []
     for info in solvers():
-        if not info.usable or info.name == "highspy" or not entry_of(info.name).hot:
+        if not info.usable or info.name in ("highspy", *LEFT_OUT) or not entry_of(info.name).hot:
             continue
         tallies = {"re-solve": Tally(), "hot": Tally()}
-        options = tolerance_options(info.name, OF_OTHERS)
+        is_new = True
         for case in cases:
-            sequence = Programs.from_arrays(case.name, case.programs[:MOST_OF_OTHERS])
-            for start, tally in tallies.items():
-                answers = replay(
-                    sequence.programs,
-                    info.name,
-                    start=start,  # type: ignore[arg-type]  # one of them
-                    solver_opts=options,
-                    time_limit=CAP,
-                )
-                for found in answers:
-                    said = verdict(found, ALLOWED * OF_OTHERS, CAP)
-                    if said != "verified":
-                        known = said if said in ("wrong", "infeasible") else "failed"
-                        tally.faults[known] += 1
-                    tally.seconds.append(found.seconds.total)
-                    tally.iterations += (found.answer and found.answer.iterations) or 0
+            ends = {
+                start: [*ends_of(case, range(MOST_OF_OTHERS), info.name, start, tally)]
+                for start, tally in tallies.items()
+            }
+            for number, (plain, hot) in enumerate(zip(*ends.values(), strict=True)):
+                if is_new and hot in FAULTS and plain == "verified":
+                    is_new = False
+                    again = partial(ends_hot_as, hot, case, info.name)
+                    what = f"{info.name} {info.version}, hot: {hot}"
+                    faults.append(report(case, what, shortest(number, again)))
         for start, tally in tallies.items():
-            yield tally.row(f"{info.name} {info.version}, {start}", tallies["re-solve"])
+            rows.append(tally.row(f"{info.name} {info.version}, {start}", tallies["re-solve"]))
+    return rows, faults
+
+
+def ends_of(case: Case, numbers: range, solver: str, start: str, tally: Tally) -> Iterator[str]:
+    """Solve programs of a sequence one after the other, and yield what is said of each answer."""
+    programs = case.programs[numbers.start : numbers.stop]
+    answers = replay(
+        Programs.from_arrays(case.name, programs).programs,
+        solver,
+        start=start,  # type: ignore[arg-type]  # one of them
+        solver_opts=tolerance_options(solver, OF_OTHERS),
+        time_limit=CAP,
+    )
+    for found in answers:
+        said = verdict(found, ALLOWED * OF_OTHERS, CAP)
+        if said != "verified":
+            tally.faults[said if said in FAULTS else "failed"] += 1
+        tally.seconds.append(found.seconds.total)
+        tally.iterations += (found.answer and found.answer.iterations) or 0
+        yield said
+
+
+def ends_hot_as(end: str, case: Case, solver: str, numbers: range) -> bool:
+    """Say whether the last of some programs, solved hot, ends so again."""
+    *_, found = ends_of(case, numbers, solver, "hot", Tally())
+    return found == end
 
 
 def all_cases() -> list[Case]:
@@ -236,7 +272,8 @@ def main() -> None:
             rows += more_rows
             faults += more_faults
     with ignoring(category=Warning):  # points are judged, not what solvers say of them
-        others = [*by_others(cases)]
+        others, more_faults = by_others(cases)
+    faults += more_faults
     tried = sum(int(row.split(" | ")[1]) for row in [*rows, *others])
     count = sum(len(case.programs) for case in cases)
     text = "\n".join(
@@ -245,7 +282,8 @@ def main() -> None:
             "",
             fill(
                 f"{count} programs in {len(cases)} sequences, solved {tried} times in all; of "
-                f"solvers through CVXPY the first {MOST_OF_OTHERS} of each sequence. *cold*: after "
+                f"solvers through CVXPY the first {MOST_OF_OTHERS} of each sequence, and none of "
+                f"{' and '.join(LEFT_OUT)}, which compiles each program anew. *cold*: after "
                 "clearing the basis; *hot*: from the last basis, or the last point. Asked of HiGHS "
                 f"{TOLERANCE:g}, and of others {OF_OTHERS:g}; *wrong*: called optimal, and a bound "
                 f"is broken, or the value is off, by more than {ALLOWED} times that in units in "
@@ -264,8 +302,9 @@ def main() -> None:
             *others,
             "",
             fill(
-                "HiGHS' first fault of each kind, with the shortest sequence that ends so; the "
-                "files are in `hot_starts/`, and their programs have optima.",
+                "The first fault of each kind by HiGHS, and of each other solver the first program "
+                "that it solves, but not from a hot start; with the shortest sequence that ends "
+                "so. The files are in `hot_starts/`, and their programs have optima.",
                 100,
             ),
             "",
