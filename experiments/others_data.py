@@ -151,10 +151,10 @@ def draw(found: list[Row]) -> Any:
     means = {(row["data"], row["objective"]): np.mean(row["accuracies"]) for row in found}
     figure, axes = plt.subplots(figsize=(10, 4), layout="constrained")
     sets = [name for name in SETS if (name, NONE) in means]
-    shown = (NCA, rows.named("graph"), rows.named("graph", "nca"), SEARCH)
+    shown = (NCA, rows.named("graph"), rows.named("graph", "nca"), SEARCH, TOLD)
     for place, name in enumerate(shown):
         gains = [means[data, name] - means[data, NONE] for data in sets]
-        axes.bar(np.arange(len(sets)) + 0.2 * (place - 1.5), gains, 0.2, label=name)
+        axes.bar(np.arange(len(sets)) + 0.16 * (place - 2), gains, 0.16, label=name)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xticks(range(len(sets)), sets)
     axes.set_ylabel("accuracy above no learning (points)")

@@ -94,9 +94,9 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         class, which for neighbours is the share of those of this class: it tells metrics apart
         that lead to the same answers. Without `predict_proba` it is the accuracy.
     classifier : estimator, optional
-        Who classifies samples after `transform`. None stands for
-        `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or with fewer where a fold has
-        fewer samples.
+        What classifies samples after `transform`: best the classifier that follows the learner in
+        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or
+        with fewer where a fold has fewer samples.
     rule : {"one-standard-error", "best"}, optional
         How to choose: with the first, no learning if it is within one standard error over the
         folds, and else, as with ``"best"``, the best mean score; of several the first.
