@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,22 @@ def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
         for j in range(i):
             block = dense[np.ix_([i, j], [i, j])]
             assert np.linalg.eigvalsh(block)[0] >= -bounds[i] - bounds[j] - 1e-13 * scale
+
+
+@pytest.mark.parametrize("kind", ["negative", "sparse"])
+def test_each_column_meets_the_weights_once_for_a_list_of_pairs(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many samples one product of a column costs far more than an entry does."""
+    found = gradient(np.random.default_rng(5), kind, most=12)
+    rows, columns = np.nonzero(~np.eye(len(found), dtype=bool))
+    expected, widths = found.dense()[rows, columns], []
+    products = found.products
+
+    def counted(samples: Any) -> Any:
+        widths.append(samples.shape[1])
+        return products(samples)
+
+    monkeypatch.setattr(found, "products", counted)
+    np.testing.assert_allclose(found[rows, columns], expected, atol=1e-13 * largest_entry(found))
+    assert sum(widths) <= len(found)

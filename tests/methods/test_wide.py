@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives import pair_objective
 from gdaopt.objectives.pairs import base
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
@@ -160,6 +161,7 @@ def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]
 def test_a_wide_run_makes_no_square_array() -> None:
     """Of 3,000 features one such array would have 72 MB."""
     X = samples(size=3000)
+    gda.solve(gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"]))  # imports what it needs
     tracemalloc.start()
     problem = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(3000.0))
     found = gda.solve(problem, tolerance=1e-6)
@@ -177,6 +179,15 @@ def test_the_optimum_of_few_features_is_where_a_run_starts() -> None:
     found = gda.solve(problem, tolerance=1e-6)
     assert found.status == "converged"
     assert found.trace[0].objective < 1.5 * found.objective
+
+
+def test_fewer_features_keep_the_model_of_second_derivatives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pair_objective, "MANY_PAIRS", 10)
+    few = gda.GLR(samples(), LABELS).of_features(np.arange(5))
+    assert few.model is not None
+    assert few.model.n_features == 5
 
 
 def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], None]) -> None:
