@@ -47,8 +47,9 @@ def main() -> None:
         bin = Path(folder) / ("Scripts" if sys.platform == "win32" else "bin")
         subprocess.run([bin / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
         uv = bin / "uv"
+        extras = ["test", "docs", "release"]
         texts = {
-            "tested": resolved(uv, project, "python_version < '3.14'", ["test", "docs"], []),
+            "tested": resolved(uv, project, "python_version < '3.14'", extras, []),
             "oldest": resolved(uv, project, "python_version < '3.12'", ["test"], floors(project)),
         }
     for name, text in texts.items():

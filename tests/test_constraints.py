@@ -47,7 +47,7 @@ def pinned(name: str, python: str, system: str) -> dict[str, Version]:
 @pytest.mark.parametrize("python", PYTHONS)
 def test_what_is_needed_has_a_tested_version(python: str, system: str) -> None:
     versions = pinned("tested", python, system)
-    for requirement in needed("dask", "docs", "notebooks", "test"):
+    for requirement in needed("dask", "docs", "notebooks", "release", "test"):
         applies = not requirement.marker or requirement.marker.evaluate(
             {"python_version": python, "sys_platform": system, "platform_machine": "x86_64"}
         )

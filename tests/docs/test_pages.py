@@ -22,7 +22,7 @@ TOP = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md"))]
 ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: tests/docs/test_extending.py
 MOST_WORDS = 1000  # of the README
-EXTRAS = {"dask", "docs", "notebooks", "solvers", "test"}
+EXTRAS = {"dask", "docs", "notebooks", "release", "solvers", "test"}
 
 
 def text(page: str) -> str:
