@@ -98,6 +98,8 @@ numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"gdaopt {version}"
+html_static_path = ["_static"]
+html_css_files = ["narrow_sides.css"]
 html_theme_options = {"show_prev_next": False}
 html_sidebars = {  # none where it would be empty
     page.stem: []
