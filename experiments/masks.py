@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from gdaopt.datasets import scale_features
 from gdaopt.support.processes import peak_memory
 
 SIDE = 8  # pixels of a digit
@@ -88,7 +89,7 @@ def wide(name: str) -> Figures:
     z = np.where(np.arange(N_SAMPLES) < 40, 1.0, -1.0)
     X = rng.standard_normal((N_SAMPLES, N_FEATURES))
     X[z > 0, :50] += 0.8
-    X = gda.scaling.scale_features(X)
+    X = scale_features(X)
     pairs = rng.integers(N_FEATURES, size=(5 * N_FEATURES, 2))
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
     kept = rng.permutation(len(pairs))[: 4 * N_FEATURES]
