@@ -63,11 +63,11 @@ class TightMultipliers:
 def smallest_multipliers(
     problem: MetricProblem, point: Point, multipliers: FloatArray
 ) -> FloatArray:
-    """Return the smallest multipliers whose linear bound at a point is no lower than by some.
+    """Return the smallest multipliers that prove about the same linear bound at a point.
 
-    The smallest have the least ``Σ_k (λ_k ‖A_k‖)²``, which does not depend on the units in which a
-    row is written ("Algorithm: smallest multipliers"). Where the time is up, or Clarabel fails, the
-    given ones are returned.
+    Their bound is lower by at most a small share of the gap. The smallest have the least
+    ``Σ_k (λ_k ‖A_k‖)²``, which does not depend on the units in which a row is written ("Algorithm:
+    smallest multipliers"). Where the time is up, or Clarabel fails, the given ones are returned.
     """
     rows = problem.rows
     assert rows is not None
