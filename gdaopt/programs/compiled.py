@@ -14,7 +14,9 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
-_FAR = 1e6  # in units of points: what has no bound is bounded there, since CVXPY takes no infinity
+# In the units of points, whose entries below upper bounds are at most 1.
+_NONE = 1e6  # what has no bound is bounded there, since CVXPY takes no infinity
+_FAR = 1e3  # upper bounds beyond are put there: interior-point solvers fail on far ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,11 @@ class _Side:
 
     def bounds(self, arrays: LinearArrays) -> FloatArray:
         bounds = arrays.lower_bounds if self.is_lower else arrays.upper_bounds
-        none = 0.0 if self.is_equality else _FAR  # such as of a row without coefficients
+        none = 0.0 if self.is_equality else _NONE  # such as of a row without coefficients
         first = arrays.pattern.size if self.of_rows else 0
-        return np.nan_to_num(bounds[first + self.index], posinf=none, neginf=-none)
+        found = np.nan_to_num(bounds[first + self.index], posinf=none, neginf=-none)
+        is_ours = bool(self.name) and not (self.of_rows or self.is_lower)
+        return np.minimum(found, _FAR) if is_ours else found
 
     def constraint(self, values: cp.Expression, bounds: cp.Parameter) -> cp.Constraint:
         relation: Callable[..., cp.Constraint] = operator.ge if self.is_lower else operator.le
