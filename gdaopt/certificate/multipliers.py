@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csc_array, diags_array
 
 from gdaopt.constraints import LinearConstraints, LinearProgram
+from gdaopt.constraints.quadratic_program import clarabel_answer
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point
@@ -23,7 +24,6 @@ _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the
 _ROUND_OFF = 3e-11  # of the terms of a bound: what answers of the quadratic program may lack
 _PRICED = 20  # atoms that join in a round at most
 _MOST_ROUNDS = 30
-_ACCURACY = 1e-12  # of the quadratic program, in its own units
 
 
 class TightMultipliers:
@@ -117,8 +117,6 @@ class _Smallest:
 
     def _by(self, atoms: Atoms) -> FloatArray:
         """Return the smallest multipliers by the prices of some atoms alone."""
-        import clarabel  # on demand: importing gdaopt loads no solver
-
         n_rows, n = len(self._right), len(atoms)
         unit = float(np.abs(self._gradient).max()) or 1.0
         forms, prices = self._rows.quadratic_forms(atoms), atoms.quadratic_forms(self._gradient)
@@ -131,17 +129,12 @@ class _Smallest:
         right = np.concatenate(
             [prices / unit, [0.0, -self._least / (self._budget * unit)], np.zeros(len(signed))]
         )
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
-        answer = clarabel.DefaultSolver(
+        answer = clarabel_answer(
             csc_array(diags_array(np.append(np.ones(n_rows), 0.0))),
             np.zeros(n_rows + 1),
             csc_array(left),
             right,
-            [clarabel.NonnegativeConeT(len(right))],
-            settings,
-        ).solve()
+        )
         found = np.array(answer.x)[:n_rows] * unit
         if not np.isfinite(found).all():
             raise SolverFailedError(f"Clarabel ended on the smallest multipliers: {answer.status}")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
 
+from gdaopt.constraints.quadratic_program import clarabel_answer
 from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate, MasterSolution, descended
@@ -25,7 +26,7 @@ from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
-_ACCURACY = 1e-12  # of the quadratic program, in its own units
+_ACCURACY = 1e-12  # of slopes, in the units of the quadratic program
 _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
 _FLAT = 1e-10  # of the steepest slope: the slopes of positive weights at the end
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
@@ -178,23 +179,14 @@ class _Quadratic:
         self,
     ) -> tuple[FloatArray, npt.NDArray[np.bool_], FloatArray, npt.NDArray[np.bool_]]:
         """Return Clarabel's step, which variables are not 0, multipliers, and which rows bind."""
-        import clarabel  # on demand: importing gdaopt loads no solver
-
         n_rows, n = self.left.shape
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURACY
-        answer = clarabel.DefaultSolver(
+        answer = clarabel_answer(
             csc_array(np.triu(self.hessian)),
             self.slope,
             csc_array(vstack([csc_array(self.left), -eye_array(n)])),
             np.concatenate([-self._residuals(np.zeros(n)), self.x]),
-            [
-                clarabel.ZeroConeT(self.n_equal),
-                clarabel.NonnegativeConeT(n_rows - self.n_equal + n),
-            ],
-            settings,
-        ).solve()
+            self.n_equal,
+        )
         step, duals, slacks = np.array(answer.x), np.array(answer.z), np.array(answer.s)[:n_rows]
         if "Infeasible" in str(answer.status):  # up to its accuracy: x keeps the rows
             return np.zeros(n), self.x > 0, np.zeros(n_rows), self.is_equality
