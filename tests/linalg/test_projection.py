@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,31 +13,9 @@ from gdaopt.linalg.projection import (
     project_on_bounded_sum,
     project_on_intersection,
     project_on_simplex,
-    project_spectrum,
 )
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_symmetric
-
-
-def value_of(variable: cp.Variable) -> FloatArray:
-    assert variable.value is not None
-    return np.asarray(variable.value)
-
-
-@properties(25)
-@given(generators, st.integers(1, 6))
-def test_bounded_sum_and_spectrum_are_cvxpys(rng: np.random.Generator, size: int) -> None:
-    point, most = 2 * rng.standard_normal(size), float(rng.uniform(0.1, 3))
-    x = cp.Variable(size)
-    vector = cp.Problem(cp.Minimize(cp.sum_squares(x - point)), [x >= 0, cp.sum(x) <= most])
-    vector.solve("CLARABEL")
-    np.testing.assert_allclose(project_on_bounded_sum(point, most), value_of(x), atol=1e-5)
-    matrix = 2 * random_symmetric(rng, size)
-    M = cp.Variable((size, size), symmetric=True)
-    cone = cp.Problem(cp.Minimize(cp.sum_squares(M - matrix)), [M >> 0, cp.trace(M) <= most])
-    cone.solve("CLARABEL")
-    nearest = project_spectrum(matrix, lambda values: project_on_bounded_sum(values, most))
-    np.testing.assert_allclose(nearest, value_of(M), atol=1e-5)
 
 
 @properties(200)

@@ -10,7 +10,6 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master import MasterPoint
 from gdaopt.master.master_point import _updated
-from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.cases import (
@@ -20,7 +19,6 @@ from tests.objectives.cases import (
     Opaque,
     assert_near,
     atoms_of,
-    make_blocks_small,
     signals,
     within,
 )
@@ -201,26 +199,6 @@ def test_users_objectives_of_convex_logarithm_converge() -> None:
     result = gda.solve(problem, "certified", tolerance=1e-9)
     assert result.status == "converged"
     assert result.trace[-1].round <= 30
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-@pytest.mark.parametrize("entries", [1, 40, 300])
-def test_sums_over_small_blocks(
-    is_kept: bool,
-    entries: int,
-    base: FloatArray,
-    atoms: Atoms,
-    weights: FloatArray,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X = np.vstack([samples()[:1], samples()[:-1]]) + 10.0  # two of them coincide
-    expected = MasterPoint(glr(X, "real", is_kept=is_kept).at(base), atoms, weights)
-    make_blocks_small(monkeypatch, 60)
-    monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", entries)
-    weighted = MasterPoint(glr(X, "real", is_kept=is_kept).at(base), atoms, weights)
-    assert weighted.value == pytest.approx(expected.value, rel=1e-13)
-    assert_near(weighted.gradient(), expected.gradient(), 1e-13)
-    assert_near(weighted.hessian(), expected.hessian(), 1e-13)
 
 
 class Exact:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import geometric_mean_of_inverse
-from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import SETS, named_set
@@ -95,71 +93,6 @@ class TestOptima:
         assert_near(result.metric, 2.5 * np.eye(4))
 
 
-class TestIndefinite:
-    """S may be any symmetric matrix: the trace bound keeps the objective above a number."""
-
-    @pytest.mark.parametrize("size", [8, pytest.param(40, marks=pytest.mark.slow)])
-    def test_weights_of_edges_are_an_l1_penalty(self, size: int, rng: np.random.Generator) -> None:
-        S, penalty = random_covariance(rng, size, 2 * size), 0.2 * rng.random((size, size))
-        penalty = (penalty + penalty.T) * (1 - np.eye(size))
-        feasible_set = gda.GraphMetrics(4.0 * size)
-        result = optimum(S - penalty, feasible_set)
-        assert result.status == "converged"
-        metric = cp.Variable((size, size), symmetric=True)
-        l1 = cp.sum(cp.multiply(penalty, cp.abs(metric)))
-        program = cp.Problem(
-            cp.Minimize(cp.trace(S @ metric) - cp.log_det(metric) + l1),
-            feasible_set.of(metric),
-        )
-        program.solve("SCS", eps=1e-8, max_iters=100_000)
-        assert program.status == "optimal"
-        assert result.objective == pytest.approx(program.value, rel=1e-6)
-        found, expected = (-np.asarray(m) > 1e-4 for m in (result.metric, metric.value))
-        np.testing.assert_array_equal(found, expected)
-        assert 0 < found.sum() < size * (size - 1)
-        unpenalised = optimum(S, feasible_set).metric
-        assert found.sum() < (-unpenalised > 1e-4).sum()
-
-
-class TestMarkovField:
-    """An attractive Gauss–Markov random field from samples."""
-
-    size, n_samples, counts = 20, 20_000, 0.05
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_finds_the_edges(self, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-        rng = np.random.default_rng(seed)
-        upper = np.triu(rng.random((self.size, self.size)) < 0.15, 1)
-        weights = upper * rng.uniform(0.2, 1.5, upper.shape)
-        precision = generalized_laplacian(weights + weights.T, rng.uniform(0.3, 1, self.size))
-        deviates = rng.standard_normal((self.n_samples, self.size))
-        samples = np.linalg.solve(np.linalg.cholesky(precision).T, deviates.T).T
-        S = samples.T @ samples / self.n_samples
-        feasible_set = gda.GraphMetrics(5 * float(np.trace(precision)))
-        result = gda.solve(
-            gda.MetricProblem(gda.LogDet(S), feasible_set), "certified", tolerance=1e-8
-        )
-        assert result.status == "converged"
-
-        is_pair = np.triu(np.ones_like(upper), 1)
-        found = (-result.metric > self.counts) & is_pair
-        precise = (found & upper).sum() / found.sum()
-        recalled = (found & upper).sum() / upper.sum()
-        unconstrained = (-np.linalg.inv(S) > self.counts) & is_pair
-        with capsys.disabled():
-            print(
-                f"\nMarkov field {seed}: {upper.sum()} edges, precision {precise:.3f}, "
-                f"recall {recalled:.3f}; without the set's signs precision "
-                f"{(unconstrained & upper).sum() / unconstrained.sum():.3f}"
-            )
-        assert precise >= 0.95
-        assert recalled == 1.0
-        assert (((-result.metric > 0.1) & is_pair) == upper).all()  # half of the least weight
-        # The estimate's errors have a standard deviation of about √(P_ii P_jj / N).
-        deviations = np.sqrt(np.outer(*2 * [np.diagonal(precision)]) / self.n_samples)
-        assert (np.abs(result.metric - precision) / deviations).max() < 6
-
-
 def test_starts_with_the_edges_of_the_largest_correlations() -> None:
     S = np.array([[1.0, 4.0, 0.5], [4.0, 100.0, 6.0], [0.5, 6.0, 1.0]])  # of 0.4, 0.5 and 0.6
     edges = gda.GraphMetrics(1.0).family.with_feasible_entries
@@ -229,11 +162,6 @@ def scatters(
     similar = rng.standard_normal((3 * size, size)) * np.geomspace(1, condition**-0.5, size)
     dissimilar = rng.standard_normal((3 * size, size)) * 2
     return similar.T @ similar / size, dissimilar.T @ dissimilar / size
-
-
-@pytest.mark.parametrize("size", [1, 2, 6])
-def test_keeps_the_contract(size: int, rng: np.random.Generator) -> None:
-    gda.check_objective(gda.GMML(*scatters(rng, size)))
 
 
 @pytest.mark.parametrize(("size", "condition"), [(1, 1.0), (3, 10.0), (6, 1e3), (12, 10.0)])

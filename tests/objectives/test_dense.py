@@ -14,20 +14,10 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.methods.steps import Exact
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric
 from tests.objectives.cases import K, Opaque, assert_near
 
 SIZE = 3
 TARGET = np.array([[3.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
-
-
-def test_an_optimum_of_a_value_and_a_gradient() -> None:
-    target = random_metric(np.random.default_rng(1), K)
-    problem = gda.MetricProblem(
-        Opaque(np.linalg.inv(target).astype(np.float64)), gda.GraphMetrics(2 * K, 1e-6)
-    )
-    result = gda.solve(problem, "alternating", solver="analytic", tolerance=1e-7)
-    assert result.objective == pytest.approx(K - np.linalg.slogdet(target)[1], abs=1e-4)
 
 
 def test_without_an_expression() -> None:
@@ -124,21 +114,6 @@ def test_conic_methods_need_an_expression() -> None:
     given = problem(expression=lambda M: cp.sum_squares(M - TARGET) / 2)
     exact = gda.solve(given, "certified").objective
     assert gda.solve(given, "sdp").objective == pytest.approx(exact, rel=1e-6)
-
-
-def test_a_domain() -> None:
-    def barrier(metric: FloatArray) -> tuple[float, FloatArray]:
-        smallest = np.linalg.eigvalsh(metric)[0]
-        if smallest <= 0:
-            return math.inf, np.full_like(metric, math.nan)
-        return float(np.trace(metric) - np.linalg.slogdet(metric)[1]), np.eye(SIZE) - np.linalg.inv(
-            metric
-        )
-
-    objective = gda.FunctionObjective(barrier, n_features=SIZE)
-    result = gda.solve(gda.MetricProblem(objective, gda.GraphMetrics(9.0)), "certified")
-    np.testing.assert_allclose(result.metric, np.eye(SIZE), atol=1e-3)
-    assert result.status == "converged"
 
 
 @pytest.mark.parametrize(

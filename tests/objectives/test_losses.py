@@ -254,13 +254,6 @@ def test_mcml_of_pairs_that_are_far_apart_ends_at_its_minimum(
     assert again.status == "converged"
 
 
-def test_underflow_is_said() -> None:
-    point = within(1, lambda: gda.GLR(X, X[:, 0])).at(1e9 * np.eye(K))
-    assert point.value == 0
-    assert np.isfinite(point.logarithm().value)
-    assert "multiply the features" in (point.vanished() or "")
-
-
 def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then sums in units of 0 gave NaN."""
     monkeypatch.setattr(rectangles, "_CHUNK", 2**8)

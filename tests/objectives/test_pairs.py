@@ -1,22 +1,16 @@
-"""Pairs of samples: every sum over them, in blocks of any size, and as CVXPY sees them."""
+"""Pairs of samples: their digits, the blocks that they come in, and as CVXPY sees them."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.objectives.pairs import (
     Block,
-    Pairs,
     RectanglePairs,
-    SignalPairs,
     blocks,
     rectangles,
     weighted_pairs,
@@ -43,109 +37,6 @@ SIGNALS: dict[str, FloatArray] = {
     "labels": np.eye(3)[np.arange(N) % 3],
     "real": np.random.default_rng(1).standard_normal((N, 1)),
 }
-SOME = [(i, (i + step) % N) for i in range(N) for step in (1, 4)]
-OPTIONS: dict[str, dict[str, Any]] = {
-    "labels": {"z": SIGNALS["labels"]},
-    "real": {"z": SIGNALS["real"]},
-    "listed": {
-        "z": SIGNALS["labels"],
-        "sample_weight": np.linspace(0.5, 2, N),
-        "pairs": SOME,
-    },
-}
-
-
-def log_weights(pairs: Pairs) -> Iterator[FloatArray]:
-    """Return the logarithms of the weights, which there are."""
-    found = pairs.log_weights()
-    assert found is not None
-    return found
-
-
-def distances(pairs: Pairs, metric: FloatArray) -> list[FloatArray]:
-    return list(pairs.products(*DenseDirection(metric).factors(pairs.features)))
-
-
-def like(blocks: list[FloatArray], numbers: FloatArray) -> Iterator[FloatArray]:
-    """Yield numbers of pairs block by block, in the shapes of other blocks."""
-    bounds = np.cumsum([block.size for block in blocks])[:-1]
-    for block, part in zip(blocks, np.split(numbers, bounds), strict=True):
-        yield part.reshape(block.shape)
-
-
-@pytest.fixture(params=OPTIONS)
-def pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pairs:
-    make_blocks_small(monkeypatch, 40)
-    X = np.random.default_rng(0).standard_normal((N, K))
-    return weighted_pairs(X, **OPTIONS[request.param])
-
-
-class TestSums:
-    """Every sum of the interface, pair by pair."""
-
-    def test_pairs_are_listed_in_the_order_of_the_blocks(self, pairs: Pairs) -> None:
-        metric = np.diag(np.arange(1.0, K + 1))
-        left, right, weights = pairs.listed()
-        blocks = distances(pairs, metric)
-        shaped = [
-            np.broadcast_to(np.exp(logarithms), block.shape).ravel()
-            for logarithms, block in zip(log_weights(pairs), blocks, strict=True)
-        ]
-        numbers = np.concatenate([block.ravel() for block in blocks])
-        written_out = np.concatenate(shaped)
-        assert pairs.n_pairs == len(numbers)
-        differences = pairs.features[left] - pairs.features[right]
-        expected = np.einsum("pk,kl,pl->p", differences, metric, differences)
-        np.testing.assert_allclose(numbers[written_out > 0], expected, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(written_out[written_out > 0], weights, rtol=1e-14)
-
-    def test_sums(self, pairs: Pairs) -> None:
-        rng = np.random.default_rng(2)
-        left, right, weights = pairs.listed()
-        chosen = rng.random(len(weights))
-        blocks = [np.zeros_like(block) for block in distances(pairs, np.eye(K))]
-        counts = np.concatenate(
-            [
-                np.broadcast_to(np.isfinite(logarithms), block.shape).ravel()
-                for logarithms, block in zip(log_weights(pairs), blocks, strict=True)
-            ]
-        )
-        numbers = np.zeros(pairs.n_pairs)
-        numbers[counts] = chosen
-        coefficients = list(like(blocks, numbers))
-        d = pairs.features[left] - pairs.features[right]
-        scatter = (d.T * chosen) @ d
-        near = {"rtol": 0, "atol": 1e-12 * np.abs(scatter).max()}
-        found = pairs.scatter(coefficients)
-        np.testing.assert_array_equal(found, found.T)
-        np.testing.assert_allclose(found, scatter, **near)
-        np.testing.assert_allclose(
-            pairs.scatter_diagonal(coefficients), np.diagonal(scatter), **near
-        )
-        np.testing.assert_allclose(pairs.scatter_column(coefficients, 1), scatter[:, 1], **near)
-        x = pairs.features
-        sizes = chosen @ (x[left] ** 2 + x[right] ** 2)
-        assert (pairs.squared_sizes(coefficients) >= sizes * (1 - 1e-12)).all()
-        assert (pairs.squared_sizes(coefficients) <= 20 * sizes).all()
-
-        vectors = rng.standard_normal((5, K))
-        coordinates = Atoms.of_vectors(vectors).projected(pairs.features)
-        squares = (d @ vectors.T) ** 2
-        moments = pairs.scatter_diagonal(coefficients, coordinates)
-        np.testing.assert_allclose(moments, chosen @ squares, rtol=1e-11)
-
-
-def test_merged_pairs_add_up_their_weights() -> None:
-    X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0], [1.0, 2.0]])
-    z = np.array([[1.0], [-1.0], [1.0], [-1.0]])
-    for pairs in (
-        SignalPairs(X, z),
-        weighted_pairs(X, z, pairs=[[0, 1], [1, 2], [2, 3], [0, 3]]),
-    ):
-        left, right, weights = distinct_differences(pairs)
-        np.testing.assert_allclose(weights, [4 * 8])
-        differences = np.abs(pairs.features[left] - pairs.features[right])
-        np.testing.assert_allclose(differences, [[1.0, 2.0]])
 
 
 def test_weights_of_classes_take_no_memory_for_pairs() -> None:

@@ -217,16 +217,3 @@ def need(solver: str) -> None:
             find_solver(solver)
         except SolverNotFoundError as error:
             pytest.skip(str(error))
-
-
-def exact_minimum(gradient: FloatArray, rho: float, tau: float) -> float:
-    """The least ``⟨G, M⟩`` over the set ("Theorem: exact linear minimisation oracle")."""
-    size = len(gradient)
-    least = min(0.0, *(gradient[i, i] for i in range(size)))
-    for i in range(size):
-        for j in range(i + 1, size):
-            if gradient[i, j] > 0:
-                middle = (gradient[i, i] + gradient[j, j]) / 2
-                half = (gradient[i, i] - gradient[j, j]) / 2
-                least = min(least, middle - np.sqrt(half**2 + gradient[i, j] ** 2))
-    return float(rho * np.trace(gradient) + tau * least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -148,3 +149,41 @@ FAMILIES = [
     Family("sdd"),
     Family("sdd", share=0.5),
 ]
+
+
+def sparse(rng: np.random.Generator, size: int) -> FloatArray:
+    matrix = random_symmetric(rng, size) * (rng.random((size, size)) < 0.4)
+    return np.triu(matrix) + np.triu(matrix, 1).T
+
+
+def definite(rng: np.random.Generator, size: int) -> FloatArray:
+    root = random_symmetric(rng, size)
+    matrix: FloatArray = root @ root.T
+    return matrix
+
+
+def graded(rng: np.random.Generator, size: int) -> FloatArray:
+    """Return a gradient of GLR on features of scales over decades."""
+    features = rng.standard_normal((2 * size, size)) * 10 ** rng.uniform(-4, 0, size)
+    gradient: FloatArray = -features.T @ features
+    return gradient
+
+
+Draw = Callable[[np.random.Generator, int], FloatArray]
+
+GRADIENTS: dict[str, Draw] = {
+    "indefinite": random_symmetric,
+    "positive definite": definite,
+    "negative definite": lambda rng, size: -definite(rng, size),
+    "zeros": sparse,
+    "ties": lambda rng, size: np.round(2 * random_symmetric(rng, size)),
+    "graded": graded,
+    "large": lambda rng, size: 1e200 * random_symmetric(rng, size),
+    "small": lambda rng, size: 1e-200 * random_symmetric(rng, size),
+    "diagonal": lambda rng, size: np.diag(rng.standard_normal(size)) - abs(sparse(rng, size)) / 10,
+}
+
+
+def unit_of(gradient: FloatArray) -> float:
+    """Return the largest entry, 1 for a zero matrix: what errors are measured in."""
+    return float(np.abs(gradient).max()) or 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -67,17 +66,3 @@ def test_never_above_the_least_price(name: str, gradient: str, errors: str) -> N
             off = digits.exact(g * signs)
             lowered = digits.exact(matrix) - np.outer(off, off)
             assert found <= digits.least_price(SETS[name], lowered), seed
-
-
-@pytest.mark.parametrize("name", ["graph", "definite"])
-def test_nearly_singular_blocks_of_an_exact_gradient(name: str) -> None:
-    """By fractions: less the least price the 2×2 matrix is positive semidefinite."""
-    family = SETS[name].family
-    for seed in range(150):
-        matrix = nearly_singular(np.random.default_rng(seed), 2)
-        price = float(family.best_atoms(matrix).prices[0])
-        found = Fraction(family.least_price(price, matrix, np.zeros(2)))
-        (a, c), (_, b) = matrix.tolist()
-        first, second = Fraction(a) - found, Fraction(b) - found
-        assert first + second >= 0, seed
-        assert first * second >= Fraction(c) ** 2, seed

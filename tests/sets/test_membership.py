@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -12,22 +11,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.modelling.model import read_model
-from tests.helpers import random_symmetric
-from tests.methods.certified_cases import KINDS, set_of
 
 SIZE = 3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("keywords", [{"symmetric": True}, {"PSD": True}, {}])
-def test_members_are_those_of_the_set(kind: str, keywords: Any) -> None:
-    feasible_set = set_of(kind, SIZE, 4.0, 0.05)
-    M: Any = cp.Variable((SIZE, SIZE), **keywords)
-    cost = random_symmetric(np.random.default_rng(5), SIZE)
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, M))), feasible_set.of(M))
-    value = problem.solve(solver="CLARABEL")
-    assert value == pytest.approx(feasible_set.minimize_linear(cost).value, abs=1e-6)
-    np.testing.assert_allclose(M.value, M.value.T, atol=1e-7)
 
 
 @pytest.mark.parametrize("cone", ["semidefinite", "second-order"])
@@ -64,3 +49,13 @@ def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
 def test_bounds_that_leave_no_room_are_refused() -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="must exceed n_features"):
         gda.GraphMetrics(2.0, 1.0).of(cp.Variable((2, 2), symmetric=True))
+
+
+def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
+    for size in (2, 5):
+        feasible_set = gda.GraphMetrics(float(size))
+        M = cp.Variable((size, size), symmetric=True)
+        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.of(M, cone="second-order"))
+        dims = program.get_problem_data("CLARABEL")[0]["dims"]
+        assert dims.soc == [3] * (size * (size - 1) // 2)
+        assert not dims.psd

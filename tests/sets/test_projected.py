@@ -73,31 +73,6 @@ def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
         assert np.abs(value_of(change)).max() <= 1e-6 * size
 
 
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-@pytest.mark.parametrize("solver", ["OSQP", "CLARABEL"])
-def test_signs_and_trace_alone_are_a_quadratic_program(
-    solver: str, kind: str, floor: float
-) -> None:
-    rng = np.random.default_rng(1)
-    size = 5
-    accurate = {
-        "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 100_000},
-        "CLARABEL": dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
-    }
-    for _ in range(3):
-        feasible_set, target = case(rng, (kind, floor), size)
-        M = cp.Variable((size, size), symmetric=True)
-        beyond_base = M - feasible_set.base(size)
-        signs = feasible_set.family.entry_constraints(beyond_base)
-        trace = cp.trace(M) <= feasible_set.trace_bound
-        program = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), [*signs, trace])
-        program.solve(solver, **accurate[solver])
-        family, budget = feasible_set.family, feasible_set.budget(size)
-        nearest = family.on_polyhedron(target - feasible_set.base(size), budget)
-        np.testing.assert_allclose(nearest, value_of(M) - feasible_set.base(size), atol=1e-6)
-        np.testing.assert_allclose(family.on_polyhedron(nearest, budget), nearest, atol=1e-12)
-
-
 # --- Properties ----------------------------------------------------------------------------------
 
 
@@ -136,17 +111,6 @@ def test_members_stay_where_they_are(
         assert found.eigen_decompositions <= 2
 
 
-@properties(60)
-@given(generators, hulls, sizes, st.sampled_from([1e-3, 0.1, 10.0]))
-def test_never_takes_points_farther_apart(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, apart: float
-) -> None:
-    feasible_set, target = case(rng, hull, size)
-    other = target + apart * random_symmetric(rng, size)
-    nearest = [feasible_set.projected(matrix).point for matrix in (target, other)]
-    assert distance(*nearest) <= distance(target, other) + 1e-7 * feasible_set.trace_bound
-
-
 @properties(40)
 @given(generators, hulls, st.integers(2, 6), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
 def test_scales_with_the_set(
@@ -158,16 +122,6 @@ def test_scales_with_the_set(
     one, other = small.projected(target), large.projected(scaled)
     np.testing.assert_allclose(other.point, unit * one.point, atol=1e-8 * size * unit)
     assert other.eigen_decompositions == pytest.approx(one.eigen_decompositions, rel=0.2, abs=2)
-
-
-@pytest.mark.parametrize("colors", [[1, 1, -1, 1, -1], [-1, -1, -1, -1, -1]])
-@pytest.mark.parametrize("floor", [0.0, 0.05])
-def test_colours_are_signs_of_features(colors: list[float], floor: float) -> None:
-    target = 2 * random_symmetric(np.random.default_rng(2), 5)
-    signed = gda.SignedGraphMetrics(colors, 5.0, 0.01, floor).projected(target)
-    flips = np.outer(colors, colors)
-    plain = gda.GraphMetrics(5.0, 0.01, floor).projected(flips * target)
-    np.testing.assert_allclose(signed.point, flips * plain.point, atol=1e-12)
 
 
 # --- What they cost ------------------------------------------------------------------------------

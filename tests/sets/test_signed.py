@@ -34,6 +34,7 @@ class TestSigned:
             (signed.made_feasible(flip * metric), graph.made_feasible(metric)),
             (signed.start(size), graph.start(size)),
             (signed.base(size), graph.base(size)),
+            (signed.projected(flip * metric).point, graph.projected(metric).point),
         ]
         found, expected = signed.best_atoms(flip * metric, 5), graph.best_atoms(metric, 5)
         np.testing.assert_array_equal(found.prices, expected.prices)
