@@ -12,22 +12,16 @@ import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric, scaled
+from tests.methods import certified_cases
+from tests.methods.certified_cases import set_of
 
 ROUND_OFF = 1e-12
 
 
-class Nearest(gda.DenseObjective):
+class Nearest(certified_cases.Nearest):
     """Half of the squared distance to a target, and 1."""
 
-    def __init__(self, target: FloatArray) -> None:
-        super().__init__(len(target))
-        self.target = target
-
-    def value(self, metric: FloatArray) -> float:
-        return 1 + float(((metric - self.target) ** 2).sum()) / 2
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return metric - self.target
+    least = 1.0
 
 
 def small_glr(n_samples: int, n_features: int, signal: str) -> gda.GLR:
@@ -61,17 +55,8 @@ SETS = ["diagonal", "graph", "positive definite", "signed", "fixed path"]
 def named_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> FeasibleSet:
     """Return a set whose ρ is a share of C/K, and so is its edge floor."""
     low = share * trace_bound / size
-    colors = np.where(np.arange(size) % 2, 1, -1).tolist()
-    sets: dict[str, FeasibleSet] = {
-        "diagonal": gda.DiagonalMetrics(trace_bound, low),
-        "graph": gda.GraphMetrics(trace_bound, low),
-        "positive definite": gda.PositiveDefiniteMetrics(trace_bound, low),
-        "signed": gda.SignedGraphMetrics(colors, trace_bound, low),
-        "fixed path": gda.GraphMetrics(trace_bound, low, path_weight=low),
-        "sdd": gda.SDDMetrics(trace_bound, low),
-        "signed path": gda.SignedGraphMetrics(colors, trace_bound, low, path_weight=low),
-    }
-    return sets[name]
+    kinds = {"positive definite": "definite", "fixed path": "graph", "signed path": "signed"}
+    return set_of(kinds.get(name, name), size, trace_bound, low, low if "path" in name else 0.0)
 
 
 @dataclass(frozen=True)

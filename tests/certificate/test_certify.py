@@ -417,14 +417,14 @@ def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:
 
 
 @cache
-def finished(method: str, objective: str, set_name: str) -> Solved:
+def finished(method: str, objective: str, set_name: str, every: int) -> Solved:
     """Return a run, and the problem with the set over which it is certified."""
     problem, options = solved(objective, set_name, 10.0).problem, METHODS[method]
     assert isinstance(problem.feasible_set, gda.GraphMetrics)
     floor = problem.feasible_set.path_weight
     if floor and method != "certified":  # the edges that connect are theirs to choose
         problem, options = without_path(problem), {**options, "edge_floor": floor}
-    result = gda.solve(problem, method, keep_iterates=True, **options)
+    result = gda.solve(problem, method, keep_iterates=True, trace_every=every, **options)
     return Solved(problem, result, np.random.default_rng(0))
 
 
@@ -432,10 +432,11 @@ def finished(method: str, objective: str, set_name: str) -> Solved:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("objective", ["iris", "columns", "log det", "dense"])
 @pytest.mark.parametrize("set_name", ["graph", "fixed path"])
+@pytest.mark.parametrize("every", [0, 1, 7])
 class TestResults:
     @pytest.fixture
-    def run(self, method: str, objective: str, set_name: str) -> Solved:
-        return finished(method, objective, set_name)
+    def run(self, method: str, objective: str, set_name: str, every: int) -> Solved:
+        return finished(method, objective, set_name, every)
 
     def test_bounds(self, run: Solved, objective: str) -> None:
         result, feasible_set = run.result, run.problem.feasible_set
@@ -452,6 +453,7 @@ class TestResults:
         assert f"relative gap        {result.relative_gap:.3g}" in str(result)
 
     def test_trace(self, run: Solved) -> None:
+        """Bounds are the largest of those of the rows so far; rows left out add nothing."""
         result = run.result
         assert result.trace.iterates is not None
         starts_at_optimum = run.problem.has_barrier and result.method == "certified"

@@ -13,16 +13,17 @@ from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
+from tests.methods.certified_cases import set_of
 
 K = 5
-SETS: dict[str, Callable[[float], FeasibleSet]] = {
-    "graph": lambda bound: gda.GraphMetrics(bound),
-    "path": lambda bound: gda.GraphMetrics(bound, path_weight=0.01 * bound / K),
-    "masked": lambda bound: gda.GraphMetrics(bound, edges=[(0, 1), (1, 2), (2, 4), (0, 4)]),
-    "signed": lambda bound: gda.SignedGraphMetrics([1, -1, -1, 1, 1], bound),
-    "definite": lambda bound: gda.PositiveDefiniteMetrics(bound),
-    "diagonal": lambda bound: gda.DiagonalMetrics(bound),
-}
+KINDS = ("graph", "path", "masked", "signed", "definite", "diagonal")
+
+
+def feasible_set_of(kind: str, bound: float) -> FeasibleSet:
+    path_weight = 0.01 * bound / K if kind == "path" else 0.0
+    edges = [(0, 1), (1, 2), (2, 4), (0, 4)] if kind == "masked" else None
+    of_kind = "graph" if kind in ("path", "masked") else kind
+    return set_of(of_kind, K, bound, 1e-6, path_weight, edges=edges)
 
 
 def covariance(rng: np.random.Generator, n_samples: int = 3 * K) -> FloatArray:
@@ -42,11 +43,13 @@ def solved(objective: Objective, feasible_set: FeasibleSet) -> tuple[gda.MetricP
     return problem, gda.solve(problem, "certified", tolerance=1e-10)
 
 
-@pytest.mark.parametrize("kind", sorted({*SETS} - {"path"}))  # which binds
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"path"}))  # which binds
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("bound", [0.5 * K, 100.0 * K])
 def test_sharp_at_the_optimum(kind: str, name: str, bound: float) -> None:
-    problem, result = solved(OBJECTIVES[name](np.random.default_rng(3)), SETS[kind](bound))
+    problem, result = solved(
+        OBJECTIVES[name](np.random.default_rng(3)), feasible_set_of(kind, bound)
+    )
     assert result.lower_bound is not None
     found = dual_bound(problem, problem.objective.at(result.metric))
     unit = max(1.0, abs(result.objective))
@@ -55,9 +58,9 @@ def test_sharp_at_the_optimum(kind: str, name: str, bound: float) -> None:
 
 
 @PROPERTY
-@given(rng=generators, kind=st.sampled_from(sorted(SETS)), name=st.sampled_from(sorted(OBJECTIVES)))
+@given(rng=generators, kind=st.sampled_from(KINDS), name=st.sampled_from(sorted(OBJECTIVES)))
 def test_below_every_member(rng: np.random.Generator, kind: str, name: str) -> None:
-    problem = gda.MetricProblem(OBJECTIVES[name](rng), SETS[kind](3.0 * K))
+    problem = gda.MetricProblem(OBJECTIVES[name](rng), feasible_set_of(kind, 3.0 * K))
     feasible_set, objective = problem.feasible_set, problem.objective
     best = feasible_set.best_atoms(objective.gradient(feasible_set.start(K)), 4).atoms
     weights = rng.random(len(best.dense(K)))

@@ -19,11 +19,11 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff
-from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import SETS, Nearest, named_set, small_glr
 from tests.helpers import random_metric, random_symmetric, scaled
+from tests.methods.certified_cases import set_of
 
 
 def extreme_features(rng: np.random.Generator) -> FloatArray:
@@ -169,7 +169,7 @@ METHODS: dict[str, dict[str, Any]] = {
     [
         (method, set_name)
         for method in METHODS
-        for set_name in ("diagonal", "graph", "positive definite", "signed")
+        for set_name in ("diagonal", "graph", "definite", "signed")
         if set_name == "graph" or method not in ("alternating", "joint")
     ],
 )
@@ -178,26 +178,13 @@ def test_sets_of_nearly_one_metric(method: str, set_name: str, objective: str) -
     """Round-off of C is more than such a set is wide: no reason to doubt the objective."""
     for share in (1e-10, 1e-12, 1e-14, 5e-16):
         for low in (1.0, 1 / 3, 30.0, 3e-7):
-            feasible_set = nearly_one_metric(set_name, 5, low, share)
+            feasible_set = set_of(set_name, 5, 5 * low * (1 + share), low)
             problem = gda.MetricProblem(OBJECTIVES[objective](), feasible_set)
             result = gda.solve(problem, method, tolerance=1e-9, **METHODS[method])
             assert result.relative_gap is not None
             assert result.relative_gap >= 0
             if method == "certified":
                 assert result.status == "converged"
-
-
-def nearly_one_metric(name: str, size: int, low: float, share: float) -> FeasibleSet:
-    """Return a set whose budget is a share of C."""
-    bound = size * low * (1 + share)
-    colors = np.where(np.arange(size) % 2, 1, -1).tolist()
-    sets: dict[str, FeasibleSet] = {
-        "diagonal": gda.DiagonalMetrics(bound, low),
-        "graph": gda.GraphMetrics(bound, low),
-        "positive definite": gda.PositiveDefiniteMetrics(bound, low),
-        "signed": gda.SignedGraphMetrics(colors, bound, low),
-    }
-    return sets[name]
 
 
 # --- Each term alone ------------------------------------------------------------------------------

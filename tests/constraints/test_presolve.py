@@ -44,7 +44,9 @@ ROUNDED: dict[str, Constraints] = {
 }
 
 
-@pytest.mark.parametrize("method", ["certified", "alternating", "joint", "sdp"])
+@pytest.mark.parametrize(
+    "method", ["certified", "alternating", "joint", "sdp", "socp", "sdp-frank-wolfe"]
+)
 @pytest.mark.parametrize("constraints", ROUNDED.values(), ids=list(ROUNDED))
 def test_rows_that_rounding_contradicts_are_kept_to_the_tolerance(
     constraints: Constraints, method: str

@@ -22,6 +22,7 @@ from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import BARRIERS, OBJECTIVES, objective_of
 from tests.fuzz.reference import Bounds
 from tests.helpers import random_symmetric
+from tests.methods.certified_cases import set_of
 
 __all__ = ["HARD", "KINDS", "SORTS", "Constrained", "ConstrainedIngredients", "Row"]
 
@@ -371,18 +372,11 @@ def _feasible_set(own: ConstrainedIngredients) -> FeasibleSet:
     """Return the set."""
     size, bound = own.n_features, own.trace_bound
     rho = own.eigenvalue_share * bound / size
-    if own.kind == "diagonal":
-        return gda.DiagonalMetrics(bound, rho)
-    if own.kind == "definite":
-        return gda.PositiveDefiniteMetrics(bound, rho)
-    if own.kind == "sdd":
-        return gda.SDDMetrics(bound, rho)
     path = own.path_share * (bound - size * rho) / max(2 * (size - 1), 1)
-    if own.kind == "signed":
-        colors = np.random.default_rng([own.seed, 30]).choice([-1.0, 1.0], size)
-        return gda.SignedGraphMetrics(tuple(colors.tolist()), bound, rho, path)
+    colors = np.random.default_rng([own.seed, 30]).choice([-1.0, 1.0], size).tolist()
     edges = _mask(own) if own.kind == "masked graph" else None
-    return gda.GraphMetrics(bound, rho, path, edges=edges)
+    kind = own.kind.removeprefix("masked ")
+    return set_of(kind, size, bound, rho, path, colors=colors, edges=edges)
 
 
 def _mask(own: ConstrainedIngredients) -> np.ndarray:

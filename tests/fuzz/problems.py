@@ -14,6 +14,7 @@ import numpy.typing as npt
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
+from tests.methods.certified_cases import set_of
 
 __all__ = ["KINDS", "Ingredients"]
 
@@ -145,14 +146,9 @@ class Ingredients:
             spread = float(self.samples()[0].var(axis=0).sum())
             bound *= size / (2 * spread) if spread > 0 else 1.0
         rho = self.eigenvalue_share * bound / size
-        if self.kind in ("diagonal", "definite"):
-            flat = {"diagonal": gda.DiagonalMetrics, "definite": gda.PositiveDefiniteMetrics}
-            return flat[self.kind](bound, rho)
         path = self.path_share * (bound - size * rho) / max(2 * (size - 1), 1)
-        if self.kind == "graph":
-            return gda.GraphMetrics(bound, rho, path)
-        colors = np.random.default_rng([self.seed, 2]).choice([-1.0, 1.0], size)
-        return gda.SignedGraphMetrics(tuple(colors), bound, rho, path)
+        colors = np.random.default_rng([self.seed, 2]).choice([-1.0, 1.0], size).tolist()
+        return set_of(self.kind, size, bound, rho, path, colors=colors)
 
     def problem(self, loudness: float = 1.0) -> gda.MetricProblem:
         """Return the problem, with signals that are so many times as large."""

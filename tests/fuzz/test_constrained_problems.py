@@ -22,21 +22,15 @@ from gdaopt.support.validation import FloatArray
 from tests.fuzz.campaign import judged
 from tests.fuzz.constrained import (
     CONTRADICTIONS,
-    FORMS,
-    HARD,
-    KINDS,
     SORTS,
     Constrained,
     ConstrainedIngredients,
 )
 from tests.fuzz.constrained_judge import Judged, stalls_early
-from tests.fuzz.objectives import OBJECTIVES
 
 FIRST, FEW = 26, 30  # problems of the default suite: about three seconds
 CHUNKS, CHUNK = 60, 20  # of the slow one: about two minutes on two cores, with those
 FREE_CHUNKS = 20  # without rows
-
-Rows = Callable[[cp.Expression], list[cp.Constraint]]
 
 
 def check(seeds: Iterable[int], sort: str | None = None) -> None:
@@ -81,53 +75,6 @@ def test_many_without_rows(chunk: int) -> None:
     check(range(1000 + chunk * CHUNK, 1000 + (chunk + 1) * CHUNK), "free")
 
 
-# --- Cases that were wrong -----------------------------------------------------------------------
-
-
-def kept_or_refused(objective: Any, feasible_set: Any, rows: Rows) -> gda.Result | None:
-    """Return a result that keeps its rows, measured by CVXPY; None where a row is named instead."""
-    size = objective.n_features
-    metric = cp.Variable((size, size), symmetric=True, name="M")
-    constraints = rows(metric)
-    try:
-        problem = gda.MetricProblem(objective, feasible_set, constraints=rows)
-    except gda.errors.InfeasibleProblemError as error:
-        message = str(error)
-        if any(str(constraint) in message for constraint in constraints):
-            return None
-        raise
-    result = gda.solve(problem, "certified", tolerance=1e-7)
-    metric.value = result.metric
-    broken = [float(np.max(constraint.violation())) for constraint in constraints]
-    assert max(broken) <= 1e-8 * feasible_set.trace_bound
-    return result
-
-
-@pytest.mark.parametrize("apart", [1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 0.0])
-def test_an_entry_that_is_given_twice_nearly_the_same(apart: float) -> None:
-    def rows(M: cp.Expression) -> list[cp.Constraint]:
-        return [M[0, 0] == 0.3, M[0, 0] <= 0.3 - apart]
-
-    result = kept_or_refused(gda.Ridge(2), gda.GraphMetrics(1.0), rows)
-    assert result is not None or apart > 0
-    if result is not None:
-        assert result.status == "converged"
-        assert result.objective == pytest.approx(0.045, rel=1e-7)
-
-
-@pytest.mark.parametrize("digits", [6, 9, 11, 12, 15])
-def test_a_diagonal_of_rounded_thirds_and_its_sum(digits: int) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 3))
-    glr = gda.GLR(X, np.sign(X[:, 0]))
-
-    def rows(M: cp.Expression) -> list[cp.Constraint]:
-        return [cp.diag(M) == round(1 / 3, digits), cp.trace(M) == 1]
-
-    result = kept_or_refused(glr, gda.GraphMetrics(1.5), rows)
-    assert (result is None) if digits < 9 else (result is not None or digits < 11)
-
-
 @pytest.mark.parametrize("exponent", [8, 10, 12])
 @pytest.mark.parametrize(
     ("seed", "kind"), [(2, gda.GraphMetrics), (7, gda.PositiveDefiniteMetrics)]
@@ -157,21 +104,6 @@ def test_a_seed_and_what_is_printed_give_the_same_problem() -> None:
             assert (row.relation, row.bound) == (other.relation, other.bound)
         at = [made.objective.at(made.known).value for made in (first, again)]
         assert at[0] == at[1]
-
-
-def test_all_ingredients_occur() -> None:
-    drawn = [ConstrainedIngredients.drawn(seed) for seed in range(1000)]
-    assert {i.sort for i in drawn} == set(SORTS) - {"free"}
-    assert {i.kind for i in drawn} == set(KINDS)
-    assert {i.objective for i in drawn} == set(OBJECTIVES)
-    assert {form for i in drawn for form in i.rows} == set(FORMS)
-    assert {i.contradiction for i in drawn} == set(CONTRADICTIONS)
-    assert {i.n_features for i in drawn} == set(range(1, 9))
-    assert {i.digits for i in drawn} == {6, 9, 12, 17}
-    assert {round(np.log10(i.delta)) for i in drawn} == set(range(-14, -3))
-    bounds = [i.trace_bound for i in drawn]
-    assert (min(bounds) < 1e-4, max(bounds) > 1e11) == (True, True)
-    assert sum(i.sort in HARD for i in drawn) >= 600
 
 
 def test_the_known_member_keeps_all_rows() -> None:

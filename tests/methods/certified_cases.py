@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product, starmap
@@ -29,19 +30,28 @@ _LOUD = 1e140  # a signal so loud makes the objective larger by the square of it
 
 
 def set_of(
-    kind: str, size: int, trace_bound: float, min_eigenvalue: float, path_weight: float = 0.0
+    kind: str,
+    size: int,
+    trace_bound: float,
+    min_eigenvalue: float,
+    path_weight: float = 0.0,
+    *,
+    colors: Sequence[float] | None = None,
+    edges: Any = None,
 ) -> FeasibleSet:
-    """Return a set of one kind; colours alternate."""
+    """Return a set of one kind; colours that are not given alternate."""
+    bounds = trace_bound, min_eigenvalue
     match kind:
         case "graph":
-            return gda.GraphMetrics(trace_bound, min_eigenvalue, path_weight)
+            return gda.GraphMetrics(*bounds, path_weight, edges)
         case "diagonal":
-            return gda.DiagonalMetrics(trace_bound, min_eigenvalue)
+            return gda.DiagonalMetrics(*bounds)
         case "definite":
-            return gda.PositiveDefiniteMetrics(trace_bound, min_eigenvalue)
+            return gda.PositiveDefiniteMetrics(*bounds)
         case "sdd":
-            return gda.SDDMetrics(trace_bound, min_eigenvalue)
-    return gda.SignedGraphMetrics(alternating(size), trace_bound, min_eigenvalue, path_weight)
+            return gda.SDDMetrics(*bounds, edges)
+    colors = alternating(size) if colors is None else colors
+    return gda.SignedGraphMetrics(colors, *bounds, path_weight, edges)
 
 
 def alternating(size: int) -> list[float]:
@@ -208,18 +218,20 @@ class Watch:
 
 
 class Nearest(gda.DenseObjective):
-    """Half the squared distance to a target matrix."""
+    """Half the squared distance to a target matrix, and a constant."""
+
+    least = 0.0
 
     def __init__(self, target: FloatArray) -> None:
         super().__init__(n_features=len(target))
         self.target = target
 
     def value(self, metric: FloatArray) -> float:
-        return float(((metric - self.target) ** 2).sum()) / 2
+        return self.least + float(((metric - self.target) ** 2).sum()) / 2
 
     def gradient(self, metric: FloatArray) -> FloatArray:
         return metric - self.target
 
     def expression(self, metric: cp.Expression) -> cp.Expression:
-        half: cp.Expression = cp.sum_squares(metric - self.target) / 2
-        return half
+        expression: cp.Expression = self.least + cp.sum_squares(metric - self.target) / 2
+        return expression

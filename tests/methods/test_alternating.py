@@ -97,30 +97,6 @@ def wine_problem(positive: str = "class_1") -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(X, wine.signal(positive)), gda.GraphMetrics(13.0, 1e-6))
 
 
-def test_every_vertex_is_in_the_set() -> None:
-    """Full steps walk from vertex to vertex: each must be a metric."""
-    problem = wine_problem()
-    assert isinstance(problem.feasible_set, gda.GraphMetrics)
-    check = Invariants(problem.feasible_set, may_rise=True)
-    gda.solve(
-        problem, "alternating", solver="analytic", step="full", callback=check, max_iterations=300
-    )
-    assert len(check.values) > 13
-
-
-def test_realigning_never_cuts_off_the_iterate() -> None:
-    """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
-    trace = gda.solve(wine_problem(), "alternating", solver="analytic").trace
-    for row in trace:
-        assert row.aligned_spread is not None
-        assert row.lambda_min is not None
-        assert row.left_end_min is not None
-        assert row.lambda_min >= row.left_end_min - 1e-12
-        assert row.left_end_min >= 1e-6 - 1e-11
-        if row.scaling != "resolvent":
-            assert row.aligned_spread <= 1e-8
-
-
 @pytest.mark.parametrize("block_iterations", [1, 3])
 def test_block_iterations_bound_the_steps_of_a_block(block_iterations: int) -> None:
     trace = gda.solve(
@@ -144,13 +120,6 @@ def test_stops_when_a_round_gains_too_little() -> None:
     gains = -np.diff(ends) / ends[:-1]
     assert result.status == "stalled"
     assert gains[-1] <= 1e-3 < gains[:-1].min()
-
-
-def test_the_trees_floor_keeps_the_graph_connected() -> None:
-    result = gda.solve(wine_problem(), "alternating", solver="HIGHS", edge_floor=0.01)
-    assert (result.status, result.components) == ("stalled", 1)
-    without = gda.solve(wine_problem("class_0"), "alternating", solver="HIGHS")
-    assert without.components > 1
 
 
 def test_other_sets_are_refused() -> None:

@@ -288,6 +288,14 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
             {"edge_floor": 0.01, "align": "gradient"},
             r"align='gradient' .* edge_floor is 0\.01",
         ),
+        ("certified", {"solver": "HIGHS"}, "no programs to solve.*add pricing='program'"),
+        ("certified", {"solver_opts": {"presolve": "on"}}, "no programs to solve"),
+        ("certified", {"pricing": "programm"}, "did you mean 'program'"),
+        ("certified", {"pricing": "orcale"}, "did you mean 'oracle'"),
+        ("certified", {"pricing": "program", "solver": "HIGH"}, "did you mean 'HIGHS'"),
+        ("certified", {"prcing": "program"}, "did you mean 'pricing'"),
+        ("certified", {"memory_limits": 1}, "did you mean 'memory_limit'"),
+        *(("certified", {"memory_limit": limit}, "memory_limit") for limit in (0, 1.5)),
         ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
         ("frank-wolfe", {"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
         ("sdp-frank-wolfe", {"variant": "away"}, "unknown option of method 'sdp-frank-wolfe'"),
@@ -321,6 +329,11 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], match: st
     assert "mean 'analytic'" not in str(info.value)
 
 
+def test_a_bad_answer_to_interrupts_is_refused() -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'return'"):
+        gda.solve(problem(), on_interrupt="retrun")
+
+
 @pytest.mark.parametrize(
     ("method", "solver", "cone"),
     [
@@ -349,4 +362,5 @@ def test_iterate_yields_what_a_callback_is_shown(way: str) -> None:
     states = gda.iterate(problem(), method, max_iterations=most, **options)
     for state, other in zip(states, shown, strict=True):
         np.testing.assert_array_equal(state.metric, other.metric)
-        assert (state.iteration, state.objective) == (other.iteration, other.objective)
+        for name in ("iteration", "round", "phase", "block", "objective", "step", "block_gap"):
+            assert getattr(state, name) == getattr(other, name), name

@@ -72,16 +72,25 @@ def test_parabolas(minimum: float, expected: float, curved: bool) -> None:
     assert len(line.trials) <= 4  # one step of Newton or of the secant is exact
 
 
-def test_a_flat_line_takes_no_step() -> None:
-    assert Exact().size(Function(lambda _: 3.0, lambda _: 0.0, lambda _: 0.0), 0) == 0.0
+def not_a_number_from(end: float, inside: Function) -> Function:
+    def of(function: Callable[[float], float]) -> Callable[[float], float]:
+        return lambda g: function(g) if g < end else math.nan
+
+    return Function(of(inside.phi), of(inside.slope), of(inside.curvature))
 
 
-def test_a_line_without_a_slope_takes_no_step() -> None:
-    assert Exact().size(Function(lambda _: math.nan, lambda _: math.nan), 0) == 0.0
-
-
-def test_a_falling_straight_line_goes_to_its_end() -> None:
-    assert Exact().size(Function(lambda g: -g, lambda _: -1.0, lambda _: 0.0), 0) == 1.0
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (Function(lambda _: 3.0, lambda _: 0.0, lambda _: 0.0), 0.0),
+        (Function(lambda _: math.nan, lambda _: math.nan), 0.0),
+        (Function(lambda g: -g, lambda _: -1.0, lambda _: 0.0), 1.0),
+        (not_a_number_from(0.5, barrier(-4.0, 0.5)), 0.25),
+    ],
+    ids=["flat", "without a slope", "falling", "not a number beyond the domain"],
+)
+def test_odd_lines(line: Function, expected: float) -> None:
+    assert Exact().size(line, 0) == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("end", [1.0, 0.5, 1e-3])
@@ -92,16 +101,6 @@ def test_lines_that_leave_the_domain(end: float, curved: bool) -> None:
     if not curved:
         line.curvature = lambda _: math.nan
     assert Exact().size(line, 0) == pytest.approx(end / 2, rel=1e-7)
-
-
-def test_lines_that_are_not_a_number_beyond_the_domain() -> None:
-    inside = barrier(-4.0, 0.5)
-    line = Function(
-        lambda g: inside.phi(g) if g < 0.5 else math.nan,
-        lambda g: inside.slope(g) if g < 0.5 else math.nan,
-        lambda g: inside.curvature(g) if g < 0.5 else math.nan,
-    )
-    assert Exact().size(line, 0) == pytest.approx(0.25, rel=1e-7)
 
 
 def test_a_kink_of_the_slope_is_bracketed() -> None:

@@ -6,34 +6,27 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.sets import FeasibleSet
-from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric, scaled
+from tests.methods.certified_cases import HULLS, set_of
 
 VARIANTS = ("vanilla", "away", "pairwise")
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
 K = 4
-SETS: dict[str, FeasibleSet] = {
-    "graph": gda.GraphMetrics(K, 1e-3),
-    "path": gda.GraphMetrics(K, 1e-3, path_weight=0.05),
-    "diagonal": gda.DiagonalMetrics(K, 1e-3),
-    "definite": gda.PositiveDefiniteMetrics(K, 1e-3),
-    "signed": gda.SignedGraphMetrics([1, -1, -1, 1], K, 1e-3),
-}
 
 
-def problem(feasible_set: FeasibleSet) -> gda.MetricProblem:
+def problem(kind: str, floor: float = 0.0) -> gda.MetricProblem:
     X, z = scaled("iris", "versicolor")
-    return gda.MetricProblem(gda.GLR(X[::3], z[::3]), feasible_set)
+    return gda.MetricProblem(gda.GLR(X[::3], z[::3]), set_of(kind, K, K, 1e-3, floor))
 
 
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
 @pytest.mark.parametrize("step", STEPS)
-def test_bounds_meet_those_of_the_optimum(variant: str, name: str, step: str) -> None:
+def test_bounds_meet_those_of_the_optimum(variant: str, kind: str, floor: float, step: str) -> None:
     """Both runs certify the same optimum: each lower bound is below each objective."""
-    case = problem(SETS[name])
+    case = problem(kind, floor)
+    feasible_set = case.feasible_set
     optimum = gda.solve(case, "certified", tolerance=1e-9)
     members: list[bool] = []
     result = gda.solve(
@@ -43,7 +36,7 @@ def test_bounds_meet_those_of_the_optimum(variant: str, name: str, step: str) ->
         step=step,
         max_iterations=60,
         trace_every=20,
-        callback=lambda state: members.append(SETS[name].contains(state.metric)),
+        callback=lambda state: members.append(feasible_set.contains(state.metric)),
     )
     assert all(members)
     assert result.lower_bound is not None
@@ -52,7 +45,7 @@ def test_bounds_meet_those_of_the_optimum(variant: str, name: str, step: str) ->
     assert result.lower_bound <= optimum.objective
     assert result.atoms is not None
     assert result.weights is not None
-    base = SETS[name].base(K)
+    base = feasible_set.base(K)
     rebuilt = base + np.einsum("n,ni,nj->ij", result.weights, result.atoms, result.atoms)
     np.testing.assert_allclose(rebuilt, result.metric, atol=1e-12 * K)
     if step in ("exact", "adaptive"):
@@ -63,7 +56,7 @@ def test_bounds_meet_those_of_the_optimum(variant: str, name: str, step: str) ->
 
 @pytest.mark.parametrize("variant", ["away", "pairwise"])
 def test_away_steps_converge_linearly_where_the_set_is_a_polytope(variant: str) -> None:
-    case = problem(SETS["diagonal"])
+    case = problem("diagonal")
     result = gda.solve(case, "frank-wolfe", variant=variant, tolerance=1e-9)
     assert result.status == "converged"
     vanilla = gda.solve(case, "frank-wolfe", max_iterations=result.iterations)
@@ -72,43 +65,23 @@ def test_away_steps_converge_linearly_where_the_set_is_a_polytope(variant: str) 
     assert result.relative_gap <= 1e-9 < 1e-6 < vanilla.relative_gap
 
 
-class TestSmallCases:
-    def test_where_the_base_is_best(self) -> None:
-        """All prices are positive: the base takes the place of an atom."""
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_where_the_base_is_best(variant: str) -> None:
+    """All prices are positive: the base takes the place of an atom."""
+    case = gda.MetricProblem(gda.Linear(np.eye(3)), gda.GraphMetrics(3.0, 0.1))
+    result = gda.solve(case, "frank-wolfe", variant=variant, absolute_tolerance=1e-12)
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, 0.1 * np.eye(3), atol=1e-12)
 
-        class Trace(gda.DenseObjective):
-            def value(self, metric: FloatArray) -> float:
-                return 1.0 + float(np.trace(metric))
 
-            def gradient(self, metric: FloatArray) -> FloatArray:
-                return np.eye(len(metric))
-
-        for variant in VARIANTS:
-            case = gda.MetricProblem(Trace(3), gda.GraphMetrics(3.0, 0.1))
-            result = gda.solve(case, "frank-wolfe", variant=variant, absolute_tolerance=1e-12)
-            assert result.status == "converged", variant
-            np.testing.assert_allclose(result.metric, 0.1 * np.eye(3), atol=1e-12)
-
-    def test_a_full_away_step_drops_an_atom(self) -> None:
-        """The optimum is a vertex: all other atoms lose their weights one by one."""
-        G = random_symmetric(np.random.default_rng(3), 5)
-
-        class Linear(gda.DenseObjective):
-            def value(self, metric: FloatArray) -> float:
-                return 100 + float(np.vdot(G, metric))
-
-            def gradient(self, metric: FloatArray) -> FloatArray:
-                return G
-
-        feasible_set = gda.GraphMetrics(5.0)
-        case = gda.MetricProblem(Linear(5), feasible_set)
-        result = gda.solve(case, "frank-wolfe", variant="pairwise", tolerance=1e-12)
-        assert result.status == "converged"
-        assert result.weights is not None
-        assert len(result.weights) == 1
-        np.testing.assert_allclose(
-            result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12
-        )
+def test_where_a_vertex_is_best_all_other_atoms_are_dropped() -> None:
+    G, feasible_set = random_symmetric(np.random.default_rng(3), 5), gda.GraphMetrics(5.0)
+    case = gda.MetricProblem(gda.Linear(G), feasible_set)
+    result = gda.solve(case, "frank-wolfe", variant="pairwise", tolerance=1e-12)
+    assert result.status == "converged"
+    assert result.weights is not None
+    assert len(result.weights) == 1
+    np.testing.assert_allclose(result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12)
 
 
 def test_a_full_away_step_removes_an_atom() -> None:

@@ -58,9 +58,3 @@ def test_a_step_out_of_the_domain_is_shortened() -> None:
     assert result.iterations == 3
     assert result.trace.column("step")[1] == 0.5
     assert np.isfinite(result.trace.column("objective")).all()
-
-
-def test_a_start_without_information_is_refused() -> None:
-    problem = gda.MetricProblem(clouds(250.0), gda.GraphMetrics(3.0))
-    with pytest.raises(gda.errors.InvalidInputError, match="nothing to learn from at the start"):
-        gda.solve(problem, "certified")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import gdaopt as gda
 from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import aligned
 from tests.helpers import scaled
 from tests.methods.run_cases import Case, Invariants, cases
@@ -144,11 +145,27 @@ def test_realign_every(align: str, realign_every: int | None, period: int) -> No
     assert [state.step for state in states[1:]] == expected
 
 
-def test_realigning_never_cuts_off_the_iterate(on_wine: gda.Result) -> None:
-    for state in gda.iterate(wine(), "joint", solver="analytic", max_iterations=60):
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_realigning_never_cuts_off_the_iterate(method: str) -> None:
+    """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
+    for state in gda.iterate(wine(), method, solver="analytic", max_iterations=60):
         assert state.v is not None
-        assert left_ends(state.metric, state.v).min() >= 1e-6 - 1e-11
-    assert {row.scaling for row in on_wine.trace} != {"gradient"}
+        ends = left_ends(state.metric, state.v)
+        assert np.linalg.eigvalsh(state.metric)[0] >= ends.min() - 1e-12
+        assert ends.min() >= 1e-6 - 1e-11
+        if state.scaling != "resolvent":
+            assert state.aligned_spread is not None
+            assert state.aligned_spread <= 1e-8
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_the_floor_keeps_the_graph_connected(method: str) -> None:
+    options: dict[str, Any] = {"solver": "analytic", "tolerance": 1e-4, "trace_every": 0}
+    kept = gda.solve(wine("class_0"), method, edge_floor=0.01, **options)
+    free = gda.solve(wine("class_0"), method, **options)
+    assert (kept.status, kept.components) == ("stalled", 1)
+    assert n_components(free.metric, 0.01) > 1
+    assert kept.objective > free.objective
 
 
 def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +184,3 @@ def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -
         assert state.scaling == "gradient"
         before = state
     assert before.iteration == 40
-
-
-def test_the_floor_keeps_the_graph_connected(on_wine: gda.Result) -> None:
-    method = gda.methods.Joint(solver="analytic", edge_floor=0.01, tolerance=1e-4, trace_every=0)
-    result = gda.solve(wine(), method)
-    assert (result.status, result.components) == ("stalled", 1)
-    assert method.n_components(result.metric) == 1 < method.n_components(on_wine.metric)
-    assert result.objective > on_wine.objective

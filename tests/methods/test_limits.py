@@ -85,18 +85,6 @@ def before_each(
 # --- Step by step --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"step": "adaptive"}, {"max_iterations": 9}])
-def test_iterate_yields_the_states_of_solve(method: str, options: dict[str, Any]) -> None:
-    result = solve(method, keep_iterates=True, **options)
-    assert result.trace.iterates is not None
-    states = list(iterate(method, **options))
-    assert len(states) == len(result.trace)
-    for state, row, metric in zip(states, result.trace, result.trace.iterates, strict=True):
-        np.testing.assert_array_equal(state.metric, metric)
-        for name in ("iteration", "round", "phase", "block", "objective", "step", "block_gap"):
-            assert getattr(state, name) == getattr(row, name), name
-
-
 def test_iterate_takes_no_step_before_it_is_asked_to(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,41 +109,6 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     }
     for owner, name in calls[what]:
         before_each(monkeypatch, owner, name, lambda: setattr(clock, "now", clock.now + seconds))
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("what", ["program", "gradient", "line"])
-@pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
-@pytest.mark.parametrize("every", [0, 1])
-def test_the_time_limit_is_exceeded_by_less_than_a_part_of_a_step(
-    method: str,
-    what: str,
-    seconds: float,
-    every: int,
-    fake: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By what was under way, and what it takes to certify the end.
-
-    What is done for the trace counts: certificates take gradients too.
-    """
-    fake.tick = 1e-9
-    slow(monkeypatch, fake, what, seconds)
-    stamps = [0.0]
-    result = solve(
-        method,
-        time_limit=1.0,
-        tolerance=0,
-        trace_every=every,
-        callback=lambda _: stamps.append(fake.now),
-    )
-    assert result.status == "time_limit"
-    assert result.message == "time_limit = 1 s reached"
-    spent = result.seconds + result.tracing_seconds
-    assert 1.0 <= spent <= 1.0 + (2 * seconds if what == "gradient" else seconds) + 1e-5
-    assert stamps[-2] < 1.0  # the step before the last was within
-    if seconds == 0.03:  # no step is that long
-        assert result.iterations > 0
 
 
 @pytest.mark.parametrize("what", ["program", "gradient", "line"])
@@ -283,23 +236,6 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
         thin.trace.column("seconds")[:-1], full.trace.column("seconds")[kept[:-1]]
     )
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("every", [0, 1, 7])
-def test_bounds_are_the_largest_of_the_rows_so_far(method: str, every: int) -> None:
-    """Of what `gda.certify` says of each row's metric; rows left out add nothing."""
-    result = solve(method, trace_every=every, keep_iterates=True)
-    assert result.trace.iterates is not None
-    found = [gda.certify(problem(), metric).lower_bound for metric in result.trace.iterates]
-    objective, bound, gap = (
-        result.trace.column(name) for name in ("objective", "lower_bound", "relative_gap")
-    )
-    np.testing.assert_allclose(bound, np.maximum.accumulate(found), rtol=1e-9)
-    np.testing.assert_array_equal(gap, (objective - bound) / objective)
-    assert (result.lower_bound, result.relative_gap) == (bound[-1], gap[-1])
-    if every:  # single ones rise and fall
-        assert min(np.diff(found)) < 0 < bound[-1] - bound[0]
 
 
 @pytest.mark.parametrize("every", [0, 1, 4])

@@ -116,11 +116,6 @@ def test_most_evaluations_are_those_of_subsamples(
     assert sizes.count(N_SAMPLES) <= 15 < len(sizes)
 
 
-def test_few_samples_have_no_subsample() -> None:
-    assert problem("glr").subsample() is None
-    assert problem("mcml").subsample() is None
-
-
 def levels_of(name: str) -> list[Any]:
     levels = [objective(name)]
     while (smaller := levels[-1].subsample()) is not None:

@@ -66,21 +66,6 @@ def graph_problem(seed: int, size: int = 6, share: float | None = None) -> gda.M
     return gda.MetricProblem(objective_of(rng, size, "glr"), feasible_set)
 
 
-def test_the_problems_have_all_kinds_of_masks() -> None:
-    found = [masked_problem(seed, "glr") for seed in range(FEW)]
-    sizes = [problem.n_features for problem in found]
-    shares = {
-        len(set_of(problem).edges_of(size)[0]) / (size * (size - 1) / 2)
-        for problem, size in zip(found, sizes, strict=True)
-    }
-    assert {0.0, 1.0} < shares
-    parts = [
-        n_components(-is_allowed(size, set_of(problem)), 0.0)
-        for problem, size in zip(found, sizes, strict=True)
-    ]
-    assert {1, 2} <= set(parts)
-
-
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # CLARABEL's, near the optimum
 @pytest.mark.parametrize("objective", ["glr", "log-det"])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -117,6 +102,7 @@ def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
         ("socp", {}, 1e-5),
         ("socp", {"solver": "ECOS"}, 1e-5),
         ("sdp", {}, 1e-5),
+        ("sdp-frank-wolfe", {"max_iterations": 30}, 0.2),
     ],
 )
 def test_other_methods_find_the_same_optimum(
@@ -129,15 +115,6 @@ def test_other_methods_find_the_same_optimum(
         result = gda.solve(problem, method, **options)
         assert_keeps_to_the_edges(problem, result.metric)
         assert result.objective == pytest.approx(best.objective, rel=tolerance)
-
-
-def test_the_semidefinite_program_has_a_variable_for_each_entry() -> None:
-    problem = graph_problem(0, share=0.3)
-    best = certified(problem)
-    result = gda.solve(problem, "sdp-frank-wolfe", max_iterations=8)
-    assert_keeps_to_the_edges(problem, result.metric)
-    assert result.lower_bound is not None
-    assert result.lower_bound <= best.objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -282,20 +259,6 @@ def test_any_metric_is_certified_by_the_whole_gradient() -> None:
 
 
 # --- Results -------------------------------------------------------------------------------------
-
-
-def test_results_are_saved_with_their_mask(tmp_path: Any) -> None:
-    problem = graph_problem(0, share=0.6)
-    result = certified(problem)
-    loaded = gda.Result.load(result.save(tmp_path / "masked"))
-    assert loaded == result
-    assert loaded.feasible_set == problem.feasible_set
-    signed = replace(
-        problem,
-        feasible_set=gda.SignedGraphMetrics([1, -1] * 3, 12.0, 1e-3, edges=[(0, 1), (2, 5)]),
-    )
-    result = certified(signed)
-    assert gda.Result.load(result.save(tmp_path / "signed")) == result
 
 
 # --- Linear constraints of one's own -------------------------------------------------------------

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from tests.helpers import properties, random_symmetric, scaled
+from tests.helpers import random_symmetric, scaled
 from tests.methods.certified_cases import (
     HULLS,
     KINDS,
@@ -21,11 +19,9 @@ from tests.methods.certified_cases import (
     Watch,
     assert_same_optimum,
     certified,
-    of_kind,
     set_of,
     synthetic,
 )
-from tests.methods.run_cases import Case, cases
 from tests.programs.cases import need
 
 
@@ -162,15 +158,3 @@ def test_built_in_data(way: str, name: str, positive: str, kind: str, tmp_path: 
     # Interior points leave edges of about 1e-9 everywhere.
     heavy = np.where(np.abs(result.metric) > 1e-4, result.metric, 0.0)
     assert problem.feasible_set.n_components(heavy) == certified(problem).components
-
-
-@properties(25)
-@given(cases(bounds_follow=True), st.sampled_from(KINDS), st.sampled_from(sorted(WAYS)[:4]))
-def test_every_step_is_feasible_and_no_worse(case: Case, kind: str, way: str) -> None:
-    """Of Frank–Wolfe methods and of projected gradients."""
-    problem = of_kind(case.hull_problem(), kind)
-    watch = Watch(problem.feasible_set)
-    options = WAYS[way].options | {"max_iterations": 15}
-    result = gda.solve(problem, WAYS[way].method, callback=watch, **options)
-    assert len(watch.states) == result.iterations + 1
-    assert_same_optimum(certified(problem), result)

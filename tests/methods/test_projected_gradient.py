@@ -9,7 +9,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric, random_symmetric
+from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
     HULLS,
     KINDS,
@@ -17,7 +17,6 @@ from tests.methods.certified_cases import (
     Watch,
     assert_same_optimum,
     certified,
-    samples,
     set_of,
     synthetic,
 )
@@ -106,18 +105,6 @@ def test_momentum_that_leaves_floating_point_is_taken_back(kind: str, scale: flo
     assert result.objective == pytest.approx(8 * np.exp(-2), rel=2e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_target_in_the_set_is_reached(kind: str) -> None:
-    """Q* = 0 is no measure of itself: here the absolute tolerance ends the run."""
-    feasible_set = set_of(kind, 4, 8.0, 0.0)
-    target = random_metric(np.random.default_rng(0), 4)
-    target = feasible_set.projected(target).point
-    problem = gda.MetricProblem(Nearest(target), feasible_set)
-    result = gda.solve(problem, METHOD, absolute_tolerance=1e-8)
-    assert result.status == "converged"
-    np.testing.assert_allclose(result.metric, target, atol=2e-4)
-
-
 def test_a_gradient_of_zero_ends_the_run() -> None:
     problem = gda.MetricProblem(Nearest(np.eye(3)), gda.GraphMetrics(4.0, 0.1))
     result = gda.solve(problem, METHOD, initial=np.eye(3))
@@ -149,16 +136,6 @@ def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor:
 
 
 # --- Limits and options --------------------------------------------------------------------------
-
-
-def test_tolerance_zero_ends_where_the_gap_no_longer_shrinks() -> None:
-    X, z = samples("iris", "versicolor", "half", "unit")
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.DiagonalMetrics(4.0, 1e-6))
-    result = gda.solve(problem, METHOD, tolerance=0.0)
-    assert result.status in ("stalled", "converged")
-    assert result.relative_gap is not None
-    assert result.relative_gap <= 1e-6
-    assert_same_optimum(certified(problem), result)
 
 
 def test_a_momentum_that_leaves_floating_point_is_dropped() -> None:

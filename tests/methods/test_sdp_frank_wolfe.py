@@ -11,7 +11,6 @@ import pytest
 from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 
 import gdaopt as gda
-from gdaopt.support import memory
 from tests.backends.cases import Real, patch_solves
 from tests.methods.certified_cases import HULLS, Nearest, set_of, synthetic
 
@@ -91,37 +90,3 @@ def test_compiled_once(
     assert len({id(program) for program in solves}) == 1
     assert solves[0].is_dpp()
     assert len(stuffed) == 1
-
-
-@pytest.mark.parametrize("fault", ["raise", "NaN", "far"])
-def test_fall_backs(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    gda.methods.SemidefiniteFrankWolfe(fallback="SCS")
-
-    def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
-        real()
-        if options["solver"] == "CLARABEL":
-            if fault == "raise":
-                raise cp.SolverError("no licence")
-            for variable in program.variables():
-                variable.save_value(np.full(variable.shape, np.nan if fault == "NaN" else 1e3))
-
-    patch_solves(monkeypatch, solve)
-    alone = gda.solve(problem(), METHOD)
-    assert (alone.status, alone.iterations) == ("solver_failed", 0)
-    np.testing.assert_array_equal(alone.metric, np.eye(4))  # the middle of the set, C = 4
-    for fallback, by in (("analytic", "analytic"), ("SCS", "SCS"), (["clarabel", "scs"], "SCS")):
-        result = gda.solve(problem(), METHOD, fallback=fallback, max_iterations=5)
-        assert result.iterations == 5
-        assert {row.solver for row in list(result.trace)[1:]} == {by}
-        assert "after: CLARABEL" in result.trace[-1].solver_status
-        assert result.objective < result.trace[0].objective
-
-
-def test_what_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"semidefinite program would need about .* GB"
-    ):
-        gda.solve(problem(), METHOD)
-    for options in ({"force": True}, {"solver": "analytic"}):
-        assert gda.solve(problem(), METHOD, max_iterations=2, **options).iterations == 2

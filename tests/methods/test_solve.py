@@ -33,12 +33,6 @@ def test_time_limit_within_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solve(solver="HIGHS", time_limit=0.05).status == "time_limit"
 
 
-def test_the_solvers_own_limit_is_a_failure() -> None:
-    result = solve(solver="HIGHS", solver_opts={"presolve": "off", "simplex_iteration_limit": 0})
-    assert result.status == "solver_failed"
-    assert "HIGHS ended on the diagonal program with status" in result.message
-
-
 def test_keyboard_interrupt_while_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The result and its trace end with the same step."""
     count = 0

@@ -294,14 +294,6 @@ def test_agnostic_keeps_its_bound_on_a_fixed_polytope(kind: str, seed: int) -> N
     assert exact[-1] >= best * (1 - 1e-12)
 
 
-def test_the_bound_is_none_for_full_steps() -> None:
-    """They jump from vertex to vertex: the test above can fail."""
-    there = fixed("nearest", 0)
-    best = there.run(Exact(), 2000)[1]
-    values, _ = there.run(Full(), 500)
-    assert values[-1] - best > 2 * there.diameter**2 / 502
-
-
 @pytest.mark.parametrize("iteration", [0, 1, 100])
 def test_the_full_step_is_1(iteration: int) -> None:
     assert Full().size(parabola(0.0), iteration) == 1.0

@@ -18,6 +18,7 @@ from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance
 from tests.helpers import random_metric, random_symmetric, traced_peak
+from tests.methods.certified_cases import set_of
 from tests.objectives.cases import (
     CASES,
     EVERY,
@@ -336,13 +337,6 @@ def test_second_derivatives_from_a_sample_lead_to_the_optimum(
     assert found.objective == pytest.approx(expected.objective, rel=2e-8)
 
 
-SETS: dict[str, Any] = {
-    "graph": lambda size: gda.GraphMetrics(float(size), 0.05),
-    "signed": lambda size: gda.SignedGraphMetrics([1, -1] * (size // 2) + [1] * (size % 2), size),
-    "diagonal": lambda size: gda.DiagonalMetrics(float(size), 0.01),
-    "definite": lambda size: gda.PositiveDefiniteMetrics(float(size), 0.02),
-}
-
 LOSSES = [name for name, case in CASES.items() if name not in GLR_CASES and case().convex]
 
 
@@ -387,7 +381,7 @@ SIZED: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("kind", ["graph", "signed", "diagonal", "definite"])
 @pytest.mark.parametrize(
     ("name", "size"),
     [
@@ -398,7 +392,7 @@ SIZED: dict[str, Callable[[int], Any]] = {
 @pytest.mark.covering(1)
 def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
     """The optimum of CVXPY is that of the certified solver."""
-    problem = gda.MetricProblem(SIZED[name](size), SETS[kind](size))
+    problem = gda.MetricProblem(SIZED[name](size), set_of(kind, size, float(size), 0.02))
     result = gda.solve(problem, "certified", tolerance=1e-7, absolute_tolerance=1e-9)
     conic = gda.solve(problem, "sdp", solver="CLARABEL")
     assert result.lower_bound is not None
