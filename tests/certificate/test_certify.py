@@ -306,12 +306,6 @@ class TestNoBound:
         assert certificate.objective == 0
         assert "multiply the features" in certificate.reason
 
-    def test_coinciding_samples(self) -> None:
-        glr = gda.GLR(np.full((4, 2), 3.0), [1, 1, -1, -1])
-        certificate = gda.certify(gda.MetricProblem(glr, gda.GraphMetrics(2.0)), np.eye(2))
-        assert certificate.lower_bound == -math.inf
-        assert "all samples coincide" in certificate.reason
-
     @pytest.mark.parametrize("part", ["value", "gradient"])
     @pytest.mark.parametrize("wrong", [math.nan, math.inf])
     def test_users_objectives(self, part: str, wrong: float, monkeypatch: Any) -> None:

@@ -192,9 +192,15 @@ def test_tries_no_colours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tried) == len(set(tried)) > 1
 
 
+def interrupt(state: gda.methods.State) -> None:
+    if state.round == 3:
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("limit", "status"),
     [
+        ({"callback": interrupt, "on_interrupt": "return"}, "interrupted"),
         ({"node_limit": 2}, "iteration_limit"),
         ({"max_iterations": 4}, "iteration_limit"),
         ({"max_iterations": 0}, "iteration_limit"),
@@ -213,19 +219,6 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
     assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
     assert found.relative_gap is not None
     assert found.relative_gap > 1e-6
-
-
-def test_an_interrupt_leaves_a_balanced_metric_and_a_true_bound() -> None:
-    def interrupt(state: gda.methods.State) -> None:
-        if state.round == 3:
-            raise KeyboardInterrupt
-
-    found = gda.solve(frustrated(), "balanced", callback=interrupt, on_interrupt="return")
-    assert found.status == "interrupted"
-    assert_balanced(found)
-    assert found.lower_bound is not None
-    best = gda.solve(frustrated(), "balanced")
-    assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
 
 
 def test_the_same_problem_has_the_same_run() -> None:

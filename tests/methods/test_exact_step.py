@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -157,32 +156,21 @@ def test_sums_of_exponentials(curved: bool, seed: int, size: int, log_rate: floa
         assert line.slope(1.0) <= 0
 
 
-def glr_point(seed: int) -> tuple[Any, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    X, z = rng.standard_normal((15, 4)), rng.choice([-1.0, 1.0], 15)
-    z[:2] = 1.0, -1.0
-    return gda.GLR(X, z).at(np.eye(4) / 4), rng
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_glr_lines(seed: int) -> None:
-    point, rng = glr_point(seed)
-    dense = rng.standard_normal((4, 4))
-    for direction in (
-        DiagonalDirection(rng.standard_normal(4)),
-        ColumnDirection(2, np.insert(rng.standard_normal(3), 2, 0.0)),
-        DenseDirection(dense + dense.T),
-    ):
-        check_minimum(point.line(direction))
-
-
-def test_glr_lines_end_inside_and_at_both_ends() -> None:
-    """The directions above exercise all three cases."""
+def test_glr_lines() -> None:
+    """The steps end inside and at both ends."""
     found = set()
     for seed in range(20):
-        point, rng = glr_point(seed)
-        gamma = Exact().size(point.line(DiagonalDirection(rng.standard_normal(4))), 0)
-        found.add(gamma if gamma in (0.0, 1.0) else None)
+        rng = np.random.default_rng(seed)
+        X, z = rng.standard_normal((15, 4)), rng.choice([-1.0, 1.0], 15)
+        z[:2] = 1.0, -1.0
+        point, dense = gda.GLR(X, z).at(np.eye(4) / 4), random_symmetric(rng, 4)
+        for direction in (
+            DiagonalDirection(rng.standard_normal(4)),
+            ColumnDirection(2, np.insert(rng.standard_normal(3), 2, 0.0)),
+            DenseDirection(2 * dense),
+        ):
+            gamma = check_minimum(point.line(direction))
+            found.add(gamma if gamma in (0.0, 1.0) else None)
     assert found == {0.0, 1.0, None}
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -18,52 +17,20 @@ from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.objectives.protocol import Point
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
+from tests.fuzz.objectives import OBJECTIVES as RANDOM
+from tests.fuzz.objectives import objective_of
+from tests.methods.certified_cases import Nearest
 
 K, C = 3, 3.0
 X = np.random.default_rng(0).standard_normal((8, K)) / 2
 Y = np.array([0, 1] * 4)
 TARGET = np.array([[2.0, -0.5, 0.0], [-0.5, 1.0, -0.2], [0.0, -0.2, 0.1]])
 TRIPLETS = [[0, 2, 1], [1, 3, 0], [4, 6, 5]]
-
-
-def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
-    return float(((metric - TARGET) ** 2).sum()), 2 * (metric - TARGET)
-
-
-def nearest_expression(metric: cp.Expression) -> cp.Expression:
-    squares: cp.Expression = cp.sum_squares(metric - TARGET)
-    return squares
-
-
-class Nearest(gda.DenseObjective):
-    def value(self, metric: FloatArray) -> float:
-        return nearest(metric)[0]
-
-    def gradient(self, metric: FloatArray) -> FloatArray:
-        return nearest(metric)[1]
-
-    def expression(self, metric: cp.Expression) -> cp.Expression:
-        return nearest_expression(metric)
-
-
 OBJECTIVES: dict[str, Callable[[], Any]] = {
-    "GLR": lambda: gda.GLR(X, 2.0 * Y - 1),
-    "MCML": lambda: gda.MCML(X, Y),
-    "LMNN": lambda: gda.LMNN(X, Y, n_neighbors=2),
-    "LogisticPairs": lambda: gda.LogisticPairs(X, Y),
-    "PairHinge": lambda: gda.PairHinge(X, Y),
+    **{name: partial(objective_of, name, K, 1.0, np.random.default_rng(0)) for name in RANDOM},
     "TripletHinge": lambda: gda.TripletHinge(X, TRIPLETS),
     "LogisticTriplets": lambda: gda.LogisticTriplets(X, TRIPLETS),
-    "DEML": lambda: gda.DEML(X, Y),
-    "LSML": lambda: gda.LSML(X, Y),
-    "LogDet": lambda: gda.LogDet(TARGET + np.eye(K)),
-    "GMML": lambda: gda.GMML(TARGET + np.eye(K), np.eye(K)),
-    "Linear": lambda: gda.Linear(TARGET),
-    "Ridge": lambda: gda.Ridge(K),
-    "sum": lambda: gda.Ridge(K) + 0.5 * gda.LogDet(np.eye(K)),
-    "CvxpyObjective": lambda: gda.CvxpyObjective(nearest_expression, K),
-    "FunctionObjective": lambda: gda.FunctionObjective(nearest, K, expression=nearest_expression),
-    "DenseObjective": lambda: Nearest(K),
+    "DenseObjective": lambda: Nearest(TARGET),
 }
 SETS = ["diagonal", "graph", "positive definite", "signed", "sdd", "fixed path", "mask"]
 ALIGNED = ("alternating", "joint")
@@ -305,7 +272,7 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
 
 
 def test_round_off_is_no_rise() -> None:
-    problem = gda.MetricProblem(Nearest(K), gda.GraphMetrics(C))
+    problem = gda.MetricProblem(Nearest(TARGET), gda.GraphMetrics(C))
     first, second, third = states_at(
         problem, np.eye(K), (1 - 8e-15) * np.eye(K), (1 - 1e-6) * np.eye(K)
     )
@@ -318,7 +285,7 @@ def test_round_off_is_no_rise() -> None:
 @pytest.mark.parametrize(("most", "status"), [(3, "iteration_limit"), (None, "interrupted")])
 def test_a_run_that_ends_above_its_start_says_so(most: int | None, status: str) -> None:
     """Open-loop steps of length 1 jump from vertex to vertex."""
-    problem = gda.MetricProblem(Nearest(K), gda.GraphMetrics(40.0))
+    problem = gda.MetricProblem(Nearest(TARGET), gda.GraphMetrics(40.0))
     result = gda.solve(
         problem,
         "frank-wolfe",

@@ -110,9 +110,9 @@ def test_only_ones_own_objectives_pay() -> None:
         counts.append(len(calls))
     assert counts[0] - counts[1] == 6
     for name in OBJECTIVES:
-        own = name in ("FunctionObjective", "DenseObjective")
+        own = name in ("function", "DenseObjective")
         assert getattr(objective(name), "tested", False) is not own, name
-    assert not (gda.Ridge(3) + objective("FunctionObjective")).tested
+    assert not (gda.Ridge(3) + objective("function")).tested
 
 
 @pytest.mark.parametrize("method", ["certified", "frank-wolfe", "projected-gradient", "joint"])
