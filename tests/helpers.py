@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.laplacian import generalized_laplacian
+from gdaopt.linalg.laplacian import generalized_laplacian, path_edges, unit_laplacian
 from gdaopt.support.validation import FloatArray
 
 
@@ -30,6 +30,11 @@ PROPERTY = properties(60)
 
 generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 """Hypothesis strategy of NumPy generators."""
+
+
+def path_laplacian(size: int) -> FloatArray:
+    """Return the Laplacian of the path 0 – 1 – … – (K-1) with unit weights."""
+    return unit_laplacian(size, path_edges(size))
 
 
 def random_metric(

@@ -52,9 +52,9 @@ EXEMPT: dict[str, str] = {
         "what methods of one's own are made of: made in each run": "methods.Clock "
         "methods.LowerBound methods.Patience methods.StallRule methods.make_method "
         "methods.solve_model",
-        "made in each step, of arrays that were checked before": "linalg.Atoms linalg.MaskedMatrix "
+        "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
-        "linalg.DiagonalDirection linalg.best_pairs linalg.pair_atoms linalg.spanning_forest "
+        "linalg.DiagonalDirection linalg.best_pairs linalg.pair_atoms "
         "programs.ConstrainedPolytope",
         "made by bench.Sequence, of arrays that LinearArrays.of checked": "programs.LinearPolytope",
         "made by its class methods": "bench.Sequence",
@@ -181,7 +181,7 @@ def _valid() -> dict[str, Any]:
         (None, "warm_start"),
         ([], "drop solvers"),
         (M, "A B D S gradient initial matrix metric"),
-        (V, "guess loops v"),
+        (V, "guess v"),
         (0 * V, "current floor"),
         (X, "X features preprocessor reference"),
         (Y, "labels y"),
@@ -278,7 +278,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "linalg.dual_alignment": {"edges": EDGES},
     "linalg.entries_of": {"edges": EDGES},
     "linalg.matrix_of": {"edges": EDGES},
-    "linalg.smallest_eigenpairs": {"guess": np.eye(3)},
     "plotting.convergence": {"x": None, "y": None, "colors": None},
     "bench.replay": {"solver": "highspy", "solver_opts": {"presolve": "off"}},
     "programs.ColumnPolytope": {"upper": V, "weights": V},

@@ -16,13 +16,12 @@ from gdaopt.linalg.gershgorin import align, left_ends
 from gdaopt.linalg.laplacian import (
     maximum_spanning_tree,
     n_components,
-    path_laplacian,
     self_loops,
 )
 from gdaopt.methods.alternating import CONNECTIVITY, tree_floor, zeta_floor
 from gdaopt.programs import ColumnPolytope
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, scaled
+from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, scaled
 
 EXAMPLE = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
 PRINTED = np.array([0.7511, 0.4886, 0.4440])  # the paper calls them scalars

@@ -74,14 +74,7 @@ class Atoms:
 
     @classmethod
     def of_few_entries(cls, vectors: Any) -> Atoms:
-        """Return the rows of an array or sparse array as two-sparse atoms, where none has more.
-
-        Examples
-        --------
-        >>> Atoms.of_few_entries(np.array([[0.0, 0.6, -0.8], [0.0, 1.0, 0.0]])).support
-        array([[1, 2],
-               [1, 0]])
-        """
+        """Return the rows of an array or sparse array as two-sparse atoms, where none has more."""
         if is_sparse(vectors):
             first, last = vectors.indptr[:-1], vectors.indptr[1:] - 1
             of_last = np.where(last > first, vectors.data[last], 0.0)
@@ -249,17 +242,9 @@ def best_pairs(
         Rows and columns of the only pairs to look at, in O(K + n) for n of them; all pairs when
         left out.
 
-    Returns
-    -------
-    rows, columns : ndarray of int, shape (n,)
-        The pairs.
-    prices : ndarray of shape (n,)
-        λ_ij.
-
     Examples
     --------
-    >>> rows, columns, prices = best_pairs(np.array([[-2.0, 1.0], [1.0, -2.0]]), count=5)
-    >>> rows, columns, prices
+    >>> best_pairs(np.array([[-2.0, 1.0], [1.0, -2.0]]), count=5)
     (array([0]), array([1]), array([-3.]))
     """
     size = len(gradient)
@@ -341,12 +326,6 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
 
     b has the other sign than ``G_ij``.
-
-    Examples
-    --------
-    >>> atoms = pair_atoms(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([0]), np.array([1]))
-    >>> atoms.values.round(4)
-    array([[ 0.7071, -0.7071]])
     """
     diagonal = gradient.diagonal()
     half = diagonal[rows] / 2 - diagonal[columns] / 2

@@ -66,6 +66,9 @@ def entries_of(
 ) -> FloatArray:
     """Return the entries of a metric as a vector: the diagonal, then the edge weights ``-M_ij``.
 
+    A linear function ⟨G, M⟩ costs ``G_ii`` for a unit of the diagonal, and ``-2 G_ij`` for a unit
+    of an edge weight, because an edge stands in M twice and with the opposite sign.
+
     Parameters
     ----------
     metric : ndarray of shape (K, K)
@@ -73,25 +76,13 @@ def entries_of(
     edges : tuple of two ndarrays of int, shape (n,), optional
         Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
     signs : ndarray of shape (n,), optional
-        ±1 for each edge: the sign that its entry of M has. A pair that may have an entry of either
-        sign is there twice. All are -1 when left out.
+        ±1 for each edge, of the part of its entry that is returned, as a number ≥ 0. A pair that
+        may have an entry of either sign is there twice. All are -1 when left out.
 
     Returns
     -------
     ndarray of shape (K + n,)
-        ``M_ii``, then ``-M_ij`` of the edges, in the order of the variables of
-        `gdaopt.programs.JointPolytope`; with signs the part of ``M_ij`` that has the sign, as a
-        number ≥ 0. `matrix_of` is the inverse.
-
-    Raises
-    ------
-    InvalidInputError
-        For a matrix that is not symmetric, and edges that are no pairs i < j of its rows.
-
-    Notes
-    -----
-    A linear function ⟨G, M⟩ costs ``G_ii`` for a unit of the diagonal, and ``-2 G_ij`` for a unit
-    of an edge weight, because an edge stands in M twice and with the opposite sign.
+        In the order of the variables of `gdaopt.programs.JointPolytope`.
 
     Examples
     --------
@@ -113,27 +104,9 @@ def matrix_of(
     edges: Edges | None = None,
     signs: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the symmetric matrix with the given diagonal and edge weights.
+    """Return the symmetric K×K matrix of a diagonal and edge weights: the inverse of `entries_of`.
 
-    Parameters
-    ----------
-    entries : ndarray of shape (K + n,)
-        See `entries_of`.
-    n_features : int
-        K.
-    edges, signs : optional
-        See `entries_of`.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        With ``-y_ij`` in rows i and j for the weight y_ij of an edge, and 0 where there is none;
-        with signs the sum of the weights of a pair times their signs.
-
-    Raises
-    ------
-    InvalidInputError
-        For entries of another number, and edges that are no pairs i < j of features.
+    Where there are `signs`, the weights of a pair times their signs are added up.
 
     Examples
     --------

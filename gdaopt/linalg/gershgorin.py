@@ -51,22 +51,8 @@ _ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are ro
 def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of the Gershgorin discs of ``diag(1/v) M diag(v)``.
 
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Any symmetric matrix.
-    v : ndarray of shape (K,), optional
-        Positive scaling vector; without it the discs of the matrix itself.
-
-    Returns
-    -------
-    centres, radii : ndarray of shape (K,)
-        ``M_ii`` and ``Σ_{j≠i} |M_ij| v_j / v_i``.
-
-    Raises
-    ------
-    InvalidInputError
-        For a matrix that is not symmetric, and a v that is not positive or of another length.
+    The centres are ``M_ii`` and the radii ``Σ_{j≠i} |M_ij| v_j / v_i``, for any symmetric M and
+    positive v; without v they are the discs of the matrix itself.
 
     Examples
     --------

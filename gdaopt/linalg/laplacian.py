@@ -12,17 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part
-from gdaopt.support.validation import (
-    FloatArray,
-    as_symmetric,
-    finite_array,
-    integer,
-    number,
-    symmetric_matrix,
-)
+from gdaopt.support.validation import FloatArray, as_symmetric, number
 
 EDGE_THRESHOLD = 1e-9
 """An edge counts as connecting above this multiple of C/K.
@@ -60,53 +52,10 @@ def self_loops(metric: Symmetric) -> FloatArray:
 
 
 def generalized_laplacian(weights: FloatArray, loops: FloatArray) -> FloatArray:
-    """Return the metric matrix of a graph: the inverse of `edge_weights` and `self_loops`.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (K, K)
-        Symmetric edge weights; the diagonal is ignored.
-    loops : ndarray of shape (K,)
-        Self-loop weights, of any sign.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
-        ``M_ij = -w_ij``, ``M_ii = loops_i + Σ_j w_ij``.
-
-    Raises
-    ------
-    InvalidInputError
-        When the weights are not symmetric, a value is not finite, or the sizes differ.
-
-    Examples
-    --------
-    >>> generalized_laplacian(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 2.0]))
-    array([[ 2., -1.],
-           [-1.,  3.]])
-    """
-    symmetric = symmetric_matrix("weights", weights)
-    loops = finite_array("loops", loops, ndim=1)
-    if len(loops) != len(symmetric):
-        raise InvalidInputError(f"{len(loops)} loops for {len(symmetric)} nodes")
-    metric = edge_weights(symmetric)
-    degrees = -metric.sum(axis=1)
-    np.fill_diagonal(metric, loops + degrees)
+    """Return the metric matrix of a graph: the inverse of `edge_weights` and `self_loops`."""
+    metric = edge_weights(weights)
+    np.fill_diagonal(metric, loops - metric.sum(axis=1))
     return metric
-
-
-def path_laplacian(size: int) -> FloatArray:
-    """Return the Laplacian of the path 0 – 1 – … – (K-1) with unit weights.
-
-    Examples
-    --------
-    >>> path_laplacian(3)
-    array([[ 1., -1.,  0.],
-           [-1.,  2., -1.],
-           [ 0., -1.,  1.]])
-    """
-    size = integer("size", size, at_least=1)
-    return unit_laplacian(size, path_edges(size))
 
 
 def path_edges(size: int) -> Edges:
@@ -125,27 +74,10 @@ def unit_laplacian(size: int, edges: Edges) -> FloatArray:
 
 
 def spanning_forest(size: int, edges: Edges) -> Edges:
-    """Return the edges of a spanning forest, found depth first from the first nodes on.
+    """Return the edges i < j of a spanning forest, found depth first from the first nodes on.
 
     Each node goes on to its first neighbour that has not been seen. So the forest of a graph that
     contains the path 0 – 1 – … – (K-1) is that path, and other forests have long branches, too.
-
-    Parameters
-    ----------
-    size : int
-        K, the number of nodes.
-    edges : tuple of two ndarrays of int
-        Rows and columns of the graph's edges i < j.
-
-    Returns
-    -------
-    rows, columns : ndarray of int
-        As many edges as there are nodes, less one for each component; i < j, row by row.
-
-    Examples
-    --------
-    >>> spanning_forest(4, (np.array([0, 0, 1]), np.array([2, 3, 2])))
-    (array([0, 0, 1]), array([2, 3, 2]))
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import depth_first_order  # on demand: few sets need it
@@ -213,27 +145,11 @@ def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the edges of a maximum spanning tree (a forest when the graph is disconnected).
+    """Return the edges of a maximum spanning tree, one a row; a forest where there is no tree.
 
     Its smallest edge is at least as large as the smallest edge of any other spanning tree. So a
     graph that is connected by edges of weight ≥ ε has a maximum spanning tree made of such edges
     ("Lemma: spanning tree floors").
-
-    Parameters
-    ----------
-    metric : ndarray of shape (K, K)
-        Metric matrix; edges are its negative off-diagonal entries.
-
-    Returns
-    -------
-    ndarray of shape (n_edges, 2)
-        Node indices of each edge, the smaller first.
-
-    Examples
-    --------
-    >>> M = np.array([[3.0, -2.0, -1.0], [-2.0, 3.0, -0.5], [-1.0, -0.5, 3.0]])
-    >>> maximum_spanning_tree(M).tolist()
-    [[0, 1], [0, 2]]
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree  # on demand: few methods need it

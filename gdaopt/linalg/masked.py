@@ -67,25 +67,9 @@ class ImplicitMatrix:  # no ABC, of which isinstance takes ten times as long
 
 @dataclass(frozen=True, eq=False)
 class MaskedMatrix(ImplicitMatrix):
-    """A symmetric K×K matrix that has only its diagonal and the entries of a mask of edges.
+    """A symmetric K×K matrix that has only its diagonal and the entries of a mask of edges i < j.
 
     Entries outside of the mask are read as NaN; sums, norms and arrays count them as 0.
-
-    Attributes
-    ----------
-    on_diagonal : ndarray of shape (K,)
-        The diagonal.
-    on_edges : ndarray of shape (n,)
-        The entries (i, j) of the edges.
-    edges : tuple of two ndarrays of int, shape (n,)
-        Rows i and columns j.
-
-    Examples
-    --------
-    >>> matrix = np.array([[1.0, 4.0, 5.0], [4.0, 2.0, 6.0], [5.0, 6.0, 3.0]])
-    >>> masked = MaskedMatrix.of(matrix, (np.array([0, 1]), np.array([1, 2])))
-    >>> masked[np.array([2, 1, 1]), np.array([1, 0, 1])]
-    array([6., 4., 2.])
     """
 
     on_diagonal: FloatArray

@@ -31,22 +31,9 @@ _GATHERED = 2**18  # entries that are gathered at a time
 
 
 class ScatterMatrix(ImplicitMatrix):
-    """``G = X'SX`` for samples X and a symmetric N×N matrix S.
+    """``G = X'SX`` for samples X, of shape (N, K), and a symmetric N×N matrix S.
 
-    Parameters
-    ----------
-    samples : ndarray or csc_array of shape (N, K)
-        X.
-    laplacian : ndarray of shape (N, N)
-        S.
-    is_negative : bool, optional
-        Whether -S is known to be positive semidefinite.
-
-    Examples
-    --------
-    >>> G = ScatterMatrix(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[-1.0, 1.0], [1.0, -1.0]]))
-    >>> G.diagonal(), G[np.array([0]), np.array([1])], G.least_eigenvalues
-    (array([-4., -1.]), array([2.]), array([4., 1.]))
+    Where `is_negative`, -S is known to be positive semidefinite.
     """
 
     def __init__(self, samples: Samples, laplacian: FloatArray, is_negative: bool = False) -> None:

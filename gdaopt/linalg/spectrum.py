@@ -36,11 +36,6 @@ def smallest_eigenvalue(metric: Symmetric) -> float:
     """Return λ_min of a symmetric matrix, accurate to round-off of its norm.
 
     A large matrix is first split into the connected components of its graph, as the cost is cubic.
-
-    Examples
-    --------
-    >>> smallest_eigenvalue(np.diag([3.0, 1.0, 2.0]))
-    1.0
     """
     if not isinstance(metric, MaskedMatrix):
         metric = as_symmetric("metric", metric)
@@ -144,33 +139,11 @@ def _unit(matrix: FloatArray) -> float:
 def smallest_eigenpairs(
     matrix: FloatArray, count: int, guess: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest eigenvalues of a symmetric matrix, ascending, and their eigenvectors.
+    """Return the smallest eigenvalues of a symmetric matrix, ascending, and eigenvectors as rows.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (K, K)
-        Symmetric and finite.
-    count : int
-        How many to return at most.
-    guess : ndarray of shape (n, K), optional
-        Approximate eigenvectors, such as those of a matrix nearby. LOBPCG starts there when the
-        matrix is large. Its result is used only if a Cholesky factor proves that no eigenvalue is
-        below the first value; the other values may then be any eigenvalues. Otherwise a dense
-        solver takes over.
-
-    Returns
-    -------
-    values : ndarray of shape (n,)
-        The eigenvalues.
-    vectors : ndarray of shape (n, K)
-        One eigenvector in each row.
-
-    Examples
-    --------
-    >>> values, vectors = smallest_eigenpairs(np.diag([3.0, 1.0, 2.0]), count=2)
-    >>> values, abs(vectors)
-    (array([1., 2.]), array([[0., 1., 0.],
-           [0., 0., 1.]]))
+    The guess has approximate eigenvectors as rows, such as those of a matrix nearby. LOBPCG starts
+    there when the matrix is large. Its result is used only if a Cholesky factor proves that no
+    eigenvalue is below the first value; the other values may then be any eigenvalues.
     """
     matrix = as_symmetric("matrix", matrix)
     size = len(matrix)

@@ -142,8 +142,8 @@ class GMML(Objective):
     For differences of similar pairs of samples in the rows of A and of dissimilar pairs in the rows
     of B, ``S = A'A`` and ``D = B'B``: similar pairs should be near under M, dissimilar ones under
     the inverse. Over all positive definite matrices the minimiser is the geometric mean of ``S⁻¹``
-    and D (`gdaopt.linalg.geometric_mean_of_inverse`); choose a trace bound that does not bind. Over
-    other sets there is no closed form.
+    and D (`gdaopt.estimators.baselines.GeometricMeanMetric`); choose a trace bound that does not
+    bind. Over other sets there is no closed form.
 
     Parameters
     ----------

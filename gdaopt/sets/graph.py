@@ -33,7 +33,7 @@ class GraphMetrics(FeasibleSet):
         ε ≥ 0. When positive, every member is a graph metric plus the Laplacian of the path
         1 – 2 – … – K with edges of this weight, so that its graph is connected
         ("Proposition: graph metrics that contain a path"). Under a mask of edges without this path
-        it is a spanning tree of the mask, see `gdaopt.linalg.spanning_forest`.
+        it is a spanning tree of the mask, found depth first from the first nodes on.
     edges : EdgeMask, array-like, sparse array or networkx.Graph, optional
         The only pairs of features that may have an edge: a symmetric boolean K×K matrix, a sparse
         one, pairs of indices of shape (n, 2), or a graph on the nodes 0, …, K-1

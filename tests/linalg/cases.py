@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.linalg.laplacian import (
-    path_laplacian,
-)
 from gdaopt.support.validation import FloatArray
+from tests.helpers import path_laplacian
 
 
 def uniform_path(size: int, weight: float) -> FloatArray:

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, pair_atoms
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.laplacian import path_laplacian
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import (
+    PROPERTY,
+    generators,
+    path_laplacian,
+    random_metric,
+    random_symmetric,
+)
 
 SIZE = 5
 

@@ -13,10 +13,16 @@ from scipy.linalg import LinAlgError, eigh, eigvalsh
 
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import Alignment, align, discs, left_ends
-from gdaopt.linalg.laplacian import path_laplacian, self_loops
+from gdaopt.linalg.laplacian import self_loops
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import (
+    PROPERTY,
+    generators,
+    path_laplacian,
+    random_metric,
+    random_symmetric,
+)
 from tests.linalg.cases import raises, uniform_path
 
 sizes = st.integers(1, 12)

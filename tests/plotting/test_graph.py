@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.linalg import edge_weights
+from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.plotting import style
 from tests.plotting.cases import NAMES, render, solved
 
-METRIC = gda.linalg.generalized_laplacian(
+METRIC = generalized_laplacian(
     np.array([[0, 2, 1, 0], [2, 0, 1e-3, 0], [1, 1e-3, 0, 0], [0, 0, 0, 0]], dtype=float),
     np.array([1.0, -0.5, 0.0, 2.0]),
 )

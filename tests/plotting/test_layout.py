@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
+from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.plotting.legends import legend_above
 from gdaopt.plotting.ticks import name_rows, symmetric_log
 from tests.plotting.cases import METRIC, with_rows
@@ -54,7 +55,7 @@ def cancer_metric() -> np.ndarray:
     """Return a metric of 30 features with long names."""
     rng = np.random.default_rng(0)
     weights = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.1), 1)
-    return gda.linalg.generalized_laplacian(weights + weights.T, rng.standard_normal(30))
+    return generalized_laplacian(weights + weights.T, rng.standard_normal(30))
 
 
 ONE, PAIR = ((1, 1), 0.75), ((1, 2), 0.75)

@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
+from gdaopt.estimators.baselines.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.estimators.inputs import Codes, Interval, one_hot
-from gdaopt.linalg.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.support.validation import FloatArray, integer, number
 from gdaopt.support.warning_filters import ignoring
 
