@@ -223,12 +223,7 @@ class MetricProblem(ShownAsTable):
     def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
         """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced where there are constraints.
 
-        Parameters
-        ----------
-        gradient : ndarray of shape (K, K); without multipliers in any form
-            ∇Q.
-        multipliers : ndarray of shape (m,) or None
-            λ of the rows as the user wrote them; None where there are none.
+        λ, of shape (m,), belong to the rows as the user wrote them; None where there are none.
         """
         if self.rows is None or multipliers is None:
             return gradient
@@ -236,15 +231,7 @@ class MetricProblem(ShownAsTable):
         return cast(MatrixT, found)
 
     def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
-        """Return as much of the Lagrangian's gradient as the prices of the set's atoms need.
-
-        Parameters
-        ----------
-        point : Point
-            The objective at a member of the set.
-        multipliers : ndarray of shape (m,) or None
-            See `lagrangian_gradient`.
-        """
+        """Return as much of the Lagrangian's gradient as the prices of the set's atoms need."""
         if self.rows is None or multipliers is None:
             return self.feasible_set.gradient_at(point)
         return self.lagrangian_gradient(point.gradient(), multipliers)

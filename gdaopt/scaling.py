@@ -51,15 +51,7 @@ from gdaopt.support.validation import (
     number,
 )
 
-__all__ = [
-    "SCALES",
-    "TRACE_BOUNDS",
-    "auto_min_eigenvalue",
-    "auto_trace_bound",
-    "feature_scales",
-    "read_trace_bound",
-    "scale_features",
-]
+__all__ = ["auto_trace_bound", "scale_features"]
 
 SCALES = {
     "unit": "z-scored and divided by √(2K)",
@@ -132,29 +124,9 @@ def scale_features(
 
 
 def feature_scales(X: Any, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
-    """Return the numbers by which `scale_features` scales: ``(x - mean) / spread``.
+    """Return means and spreads by which `scale_features` scales: ``(x - mean) / spread``.
 
-    Parameters
-    ----------
-    X : array-like or sparse array of shape (N, K)
-        The samples whose means and deviations are used. Of sparse ones no copy is dense.
-    scale : {"unit", "zscore", "none"}
-        See `scale_features`.
-
-    Returns
-    -------
-    means, spreads : ndarray of shape (K,)
-        The spread of a constant column is infinite.
-
-    Raises
-    ------
-    InvalidInputError
-        See `scale_features`.
-
-    Examples
-    --------
-    >>> feature_scales([[0, 5], [2, 5]])
-    (array([1., 5.]), array([ 2., inf]))
+    Of sparse samples no copy is dense. The spread of a constant column is infinite.
     """
     check_name("scale", scale, SCALES)
     X = read_samples(X) if is_sparse(X) else finite_array("X", X, ndim=2, is_data=True)
@@ -192,21 +164,10 @@ def _sparse_moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
-    """Return C by the rule "auto", for an objective over a set.
+    """Return C by the rule "auto", for an objective over a set, of which only the atoms count.
 
-    Parameters
-    ----------
-    objective : Objective
-        An objective with a rule of its own, such as `gdaopt.MCML`, or with `log_convex`, such as
-        `gdaopt.GLR`.
-    feasible_set : FeasibleSet
-        A set of any trace bound: only its atoms count, for the second of the two bounds.
-
-    Raises
-    ------
-    InvalidInputError
-        For an objective without a rule, and when the samples of all pairs coincide, or nearly so,
-        or are too far apart for floating-point numbers.
+    An InvalidInputError says that the objective has no rule, or that the samples of all pairs
+    coincide, or nearly so, or are too far apart for floating-point numbers.
 
     Examples
     --------
@@ -248,29 +209,7 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
 def read_trace_bound(
     trace_bound: str | float, objective: Objective, feasible_set: FeasibleSet
 ) -> float:
-    """Return C for the option `trace_bound`: a number, or the name of a rule.
-
-    Parameters
-    ----------
-    trace_bound : {"K", "auto"} or float
-        One of `TRACE_BOUNDS`, or C itself.
-    objective : Objective
-        The objective of the problem.
-    feasible_set : FeasibleSet
-        A set of any trace bound, see `auto_trace_bound`.
-
-    Raises
-    ------
-    InvalidInputError
-        See `auto_trace_bound`.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> objective, feasible_set = gda.GLR([[0.0], [2.0]], [0, 1]), gda.GraphMetrics(1.0)
-    >>> [read_trace_bound(given, objective, feasible_set) for given in (3, "K", "auto")]
-    [3.0, 1.0, 1.0]
-    """
+    """Return C for the option `trace_bound`: a number, or the name of one of `TRACE_BOUNDS`."""
     check_interface(objective)
     if not isinstance(trace_bound, str):
         return number("trace_bound", trace_bound, above=0)
@@ -281,12 +220,6 @@ def read_trace_bound(
 
 
 def auto_min_eigenvalue(trace_bound: float, n_features: int) -> float:
-    """Return ρ, a tenth of C/K.
-
-    Examples
-    --------
-    >>> auto_min_eigenvalue(4.0, 4)
-    0.1
-    """
+    """Return ρ, a tenth of C/K."""
     trace_bound = number("trace_bound", trace_bound, above=0)
     return _LEAST_SHARE * trace_bound / integer("n_features", n_features, at_least=1)

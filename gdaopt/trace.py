@@ -19,7 +19,7 @@ from gdaopt.support.validation import FloatArray, check_name, read_only
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StepColumns", "Trace", "TraceRow", "relative_gap", "same_array"]
+__all__ = ["StepColumns", "Trace", "TraceRow"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,13 +136,7 @@ class TraceRow(StepColumns):
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Return ``(objective - lower_bound) / |objective|``; without a gap 0, even where Q is 0.
-
-    Examples
-    --------
-    >>> relative_gap(-4.0, -5.0)
-    0.25
-    """
+    """Return ``(objective - lower_bound) / |objective|``; without a gap 0, even where Q is 0."""
     gap = objective - lower_bound
     if lower_bound == -math.inf:
         return math.inf

@@ -50,7 +50,7 @@ EXEMPT: dict[str, str] = {
         "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
         "estimators.TransductiveMetricLearner",
         "what methods of one's own are made of: made in each run": "methods.Clock "
-        "methods.LowerBound methods.Patience methods.StallRule methods.make_method "
+        "methods.LowerBound methods.Patience methods.StallRule "
         "methods.solve_model",
         "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "

@@ -16,7 +16,8 @@ from gdaopt.cli.output import Output, last_words
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.tabular import remarks
 from gdaopt.errors import GdaoptError
-from gdaopt.methods import METHODS, Method, State, make_method
+from gdaopt.methods import METHODS, Method, State
+from gdaopt.methods.solve import make_method
 from gdaopt.problem import MetricProblem
 from gdaopt.result import FAILURES, Result
 from gdaopt.studies.learning import (

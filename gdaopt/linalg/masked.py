@@ -90,7 +90,6 @@ class MaskedMatrix(ImplicitMatrix):
         return len(self.on_diagonal)
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal."""
         return self.on_diagonal
 
     def __getitem__(self, index: Edges) -> FloatArray:

@@ -12,7 +12,7 @@ from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
-from gdaopt.methods.solve import METHODS, iterate, make_method, solve
+from gdaopt.methods.solve import METHODS, iterate, solve
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience, StallRule
 
@@ -38,7 +38,6 @@ __all__ = [
     "StallRule",
     "State",
     "iterate",
-    "make_method",
     "solve",
     "solve_model",
 ]

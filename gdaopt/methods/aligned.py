@@ -97,7 +97,6 @@ class AlignedMethod(ProgramMethod):
         """Yield the states after the start; end by raising `RunEnded`."""
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
         feasible_set = problem.feasible_set
         if type(feasible_set) not in _SETS:  # one of fewer members would be left
             raise InvalidInputError(
@@ -169,11 +168,6 @@ class AlignedMethod(ProgramMethod):
         """Return the path start, with edges of at least the floor.
 
         With linear constraints it is a metric inside of the set that keeps them.
-
-        Raises
-        ------
-        InvalidInputError
-            When the edge floor leaves no budget, or `initial_edge_weight` is below it or too large.
         """
         feasible_set, size = problem.feasible_set, problem.n_features
         floor, weight = self.edge_floor, self.initial_edge_weight

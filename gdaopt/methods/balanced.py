@@ -78,7 +78,6 @@ class Balanced(Method):
         store_checked(self, integer, "node_limit", at_least=1)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each round of a node."""
         if not isinstance(problem.feasible_set, SDDMetrics):
             raise InvalidInputError(
                 f"method {self.name!r} needs a set of SDDMetrics, got {problem.feasible_set!r}"

@@ -142,13 +142,7 @@ class Method(ABC):
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and made feasible; None when there is none.
-
-        Raises
-        ------
-        InvalidInputError
-            When it is of the wrong size, or not a member of the set.
-        """
+        """Return `initial`, made feasible; None without one. Refuse one that is no member."""
         if self.initial is None:
             return None
         metric = symmetric_matrix("initial", self.initial, problem.n_features)
@@ -160,12 +154,8 @@ class Method(ABC):
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.
 
-        Where there are linear constraints it is a metric inside of the set that keeps them.
-
-        Raises
-        ------
-        InvalidInputError
-            See `initial_metric`; also when the objective carries no information there.
+        Where there are linear constraints it is a metric inside of the set that keeps them. A start
+        at which the objective carries no information is refused.
         """
         metric = self.initial_metric(problem)
         if metric is None:
@@ -240,7 +230,6 @@ class ProgramMethod(Method):
 
     @property
     def solver_name(self) -> str:
-        """Canonical name of the solver."""
         return self.solver
 
 

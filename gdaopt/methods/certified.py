@@ -29,7 +29,8 @@ from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience, StallRule
-from gdaopt.objectives import Linear, SumObjective
+from gdaopt.objectives import Linear
+from gdaopt.objectives.base import SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ANALYTIC, ProgramOptions
@@ -150,7 +151,6 @@ class Certified(Method):
         return self.solver or ANALYTIC
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each round."""
         if self.pricing == "program" and type(problem.feasible_set) is not GraphMetrics:
             raise InvalidInputError(
                 f"pricing='program' needs a set of GraphMetrics, got {problem.feasible_set!r}"

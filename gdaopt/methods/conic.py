@@ -89,11 +89,9 @@ class ConicMethod(Method):
 
     @property
     def solver_name(self) -> str:
-        """Canonical name of the solver."""
         return self.solver
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start, and the state after the solve."""
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
         n_edges = len(feasible_set.edges_of(size)[0])

@@ -15,8 +15,8 @@ from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import solve
 from gdaopt.methods.state import State
-from gdaopt.objectives import Quadratic
 from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used

@@ -69,7 +69,6 @@ class FrankWolfe(Method):
         find_step(self.step)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
         yield from _Run(self, problem, clock).states()
 
 

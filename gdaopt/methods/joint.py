@@ -70,7 +70,6 @@ class Joint(AlignedMethod):
             )
 
     def _check_options(self, problem: MetricProblem) -> None:
-        """Refuse options that do not go with linear constraints."""
         super()._check_options(problem)
         if problem.rows is not None and self.align == "gradient":
             raise InvalidInputError(

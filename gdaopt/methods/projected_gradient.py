@@ -73,7 +73,6 @@ class ProjectedGradient(Method):
         check_name("projection", self.projection, _PROJECTIONS)
 
     def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
         yield from _Run(self, problem).states(self.start_point(problem))
 
 

@@ -98,7 +98,6 @@ class ProjectedNewton(Method):
             )
 
     def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
         yield from _Run(self, problem).states()
 
 
@@ -155,7 +154,6 @@ class _Run:
         self._cut = 0  # steps in turn that would have left the set
 
     def states(self) -> Iterator[State]:
-        """Yield the start, then the state after each step; end when none makes progress."""
         start = time.perf_counter()
         point = self._start()
         check_start(self._problem, point)

@@ -75,7 +75,6 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         store_checked(self, flag, "force")
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start and the state after each step."""
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.edges_of(size)
         pairs = pairs_of(size, edges)

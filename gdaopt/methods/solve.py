@@ -66,18 +66,7 @@ _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a
 
 
 def make_method(name: str, **options: Any) -> Method:
-    """Return a method by its name.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown method or option, naming the nearest.
-
-    Examples
-    --------
-    >>> make_method("alternating", solver="analytic").solver_name
-    'analytic'
-    """
+    """Return a method by its name; refuse an unknown name or option, naming the nearest."""
     check_name("method", name, METHODS)
     known = METHODS[name].__dataclass_fields__
     for option in options:

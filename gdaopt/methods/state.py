@@ -70,10 +70,7 @@ class State(StepColumns):
 class Clock:
     """Wall time since the start, with and without the pauses, and the time that is left.
 
-    Parameters
-    ----------
-    time_limit : float or None
-        Seconds, counted with the pauses. A deadline that is set around the clock holds, too.
+    The limit, in seconds, counts the pauses. A deadline that is set around the clock holds, too.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:

@@ -24,7 +24,6 @@ __all__ = [
     "Full",
     "Short",
     "Step",
-    "find_step",
 ]
 
 
@@ -56,13 +55,7 @@ class Step(ABC):
         """
 
     def checked_size(self, line: Line, iteration: int) -> float:
-        """Return γ by the rule, which may be a user's own.
-
-        Raises
-        ------
-        InvalidInputError
-            When the rule returns anything but a number in [0, 1].
-        """
+        """Return γ by the rule, which may be a user's own; refuse what is not in [0, 1]."""
         gamma = self.size(line, iteration)
         return number(f"the size of a step by {type(self).__name__}", gamma, at_least=0, at_most=1)
 
@@ -84,7 +77,6 @@ class Agnostic(Step):
     """
 
     def size(self, _line: Line, iteration: int) -> float:
-        """Return ``2 / (iteration + 2)``."""
         return 2 / (iteration + 2)
 
 
@@ -103,7 +95,6 @@ class Full(Step):
     """
 
     def size(self, *_: object) -> float:
-        """Return 1."""
         return 1.0
 
 
@@ -269,7 +260,6 @@ class Exact(Step):
         return self if problem.is_convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:
-        """Return the minimiser of φ over [0, 1]."""
         balance = getattr(line, "balance", None)
         function: Callable[[float], tuple[float, float]] = balance or line.derivatives
         first, rate = function(0.0)
@@ -322,18 +312,7 @@ STEPS: dict[str, type[Step]] = {
 
 
 def find_step(step: str | Step) -> Step:
-    """Return the step rule of a name, or the object itself.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown name, or an object that is not a step rule.
-
-    Examples
-    --------
-    >>> find_step("exact")
-    Exact(accuracy=1e-09)
-    """
+    """Return the step rule of a name, or the object itself; refuse anything else."""
     if isinstance(step, Step):
         return step
     check_name("step", step, STEPS)

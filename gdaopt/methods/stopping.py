@@ -32,21 +32,8 @@ class StallRule:
     would never end. For objectives with a convex logarithm ``|Q|`` is the only size, since they
     tend to 0 by decades until they underflow.
 
-    Parameters
-    ----------
-    problem : MetricProblem
-        The problem that is solved.
-    start : Point
-        Its objective at the start.
-    tolerance : float
-        As a share of the objective's size before those rounds.
-    rounds : int
-        How many rounds are looked at together. Single rounds of some methods gain more and less in
-        turns.
-    rises_count : bool
-        Whether a rise of the objective is a change, too: open-loop steps may raise it and go on.
-    what : str
-        What has happened then, as the message begins.
+    Single rounds of some methods gain more and less in turns: so many `rounds` are looked at
+    together. Open-loop steps may raise the objective and go on: for them `rises_count` as changes.
     """
 
     def __init__(
@@ -93,16 +80,9 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run when the certified gap has not become smaller for a number of steps.
+    """Ends a run when the certified gap has not become smaller for so many steps.
 
-    Parameters
-    ----------
-    gap : float
-        The certified gap at the start.
-    most : int
-        The number of steps.
-    steps : str
-        What the method calls them.
+    `steps` is what the method calls them.
     """
 
     def __init__(self, gap: float, most: int, steps: str) -> None:
@@ -114,14 +94,8 @@ class Patience:
     def check(self, gap: float, round_off: float, objective: float) -> None:
         """Take the certified gap after a step; raise `RunEnded` when the patience is over.
 
-        Parameters
-        ----------
-        gap : float
-            The gap.
-        round_off : float
-            How much of it can be round-off, such as `LowerBound.round_off`.
-        objective : float
-            Q after the step.
+        So much of the gap can be round-off (`LowerBound.round_off`); the objective is Q after the
+        step.
         """
         self._waited = 0 if gap < self._least else self._waited + 1
         self._least = min(self._least, gap)
@@ -147,18 +121,10 @@ class Patience:
 
 
 class LowerBound:
-    """The largest certified lower bound of a run so far.
+    """The largest certified lower bound of a run so far, -inf before the first certificate.
 
-    Attributes
-    ----------
-    value : float
-        -inf before the first certificate.
-    multipliers : ndarray of shape (m,) or None
-        Those of the last certificate, for a problem with linear constraints.
-    round_off : float
-        How much of the gap to it can be round-off.
-    frank_wolfe_gap : float or None
-        That of the last certificate, where the objective is not convex.
+    Of the gap to it `round_off` can be round-off. Multipliers and Frank–Wolfe gap are those of the
+    last certificate.
     """
 
     def __init__(self) -> None:
@@ -173,14 +139,7 @@ class LowerBound:
     def add(self, certificate: Certificate) -> float:
         """Take the certificate of a member of the set; return the largest bound so far.
 
-        Raises
-        ------
-        RunEnded
-            When no bound exists any more, since the objective underflows.
-
-        Notes
-        -----
-        All values and bounds of a run are compared (`gdaopt.methods.post_conditions`).
+        Where no bound exists any more, since the objective underflows, the run ends (`RunEnded`).
         """
         if certificate.reason and not math.isinf(certificate.round_off):
             raise RunEnded("stalled", certificate.reason)  # else other points may have a bound

@@ -24,8 +24,10 @@ from scipy.sparse import csr_array, eye_array
 
 from gdaopt.constraints.affine import AffineExpressions
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives import CvxpyObjective, Objective, Quadratic, SumObjective
+from gdaopt.objectives import CvxpyObjective, Objective
 from gdaopt.objectives.atom import ObjectiveAtom
+from gdaopt.objectives.base import SumObjective
+from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gdaopt.objectives.base import Objective, SumObjective
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.check import check_objective
 from gdaopt.objectives.comparisons import LSML, LogisticTriplets, TripletHinge
 from gdaopt.objectives.dense import DenseObjective, FunctionObjective
@@ -17,14 +17,13 @@ from gdaopt.objectives.pair_losses import (
     DEML,
     LogisticPairs,
     PairHinge,
-    ScalarFunction,
     SeparablePairs,
     Term,
 )
 from gdaopt.objectives.pair_objective import PairObjective, PairPoint
-from gdaopt.objectives.protocol import Derivatives, Line, Point
-from gdaopt.objectives.quadratic import Linear, NoLearning, Quadratic, Ridge
-from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.objectives.protocol import Line, Point
+from gdaopt.objectives.quadratic import Linear, NoLearning, Ridge
+from gdaopt.objectives.round_off import RoundOff
 from gdaopt.objectives.softmax import MCML, NCA
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {
@@ -54,7 +53,6 @@ __all__ = [
     "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
-    "Derivatives",
     "DistanceLoss",
     "FunctionObjective",
     "Line",
@@ -68,14 +66,10 @@ __all__ = [
     "PairObjective",
     "PairPoint",
     "Point",
-    "Quadratic",
     "Ridge",
     "RoundOff",
-    "ScalarFunction",
     "SeparablePairs",
-    "SumObjective",
     "Term",
     "TripletHinge",
-    "assumed_round_off",
     "check_objective",
 ]

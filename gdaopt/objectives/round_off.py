@@ -58,14 +58,6 @@ def assumed_round_off(point: Any) -> RoundOff:
     `assumed_roundings` is taken relative to the terms of the tangent for the value. For the
     gradient it is taken relative to its largest entry, plus the slope by which the value is
     uncertain across the distance to the zero matrix.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> objective = gda.FunctionObjective(lambda M: (np.trace(M), np.eye(2)), n_features=2)
-    >>> stated = assumed_round_off(objective.at(np.eye(2)))
-    >>> round(stated.value * 1e13, 3), (stated.gradient * 1e7).round(3)
-    (4.459, array([5.188, 5.188]))
     """
     metric, gradient, value = point.metric, point.gradient(), abs(point.value)
     relative = assumed_roundings(len(metric))

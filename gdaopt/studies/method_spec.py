@@ -8,7 +8,8 @@ from typing import Any
 
 from gdaopt.backends import find_backend
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
-from gdaopt.methods import Method, make_method
+from gdaopt.methods import Method
+from gdaopt.methods.solve import make_method
 
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
 _WORDS = {"none": None, "true": True, "false": False}

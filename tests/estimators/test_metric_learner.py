@@ -20,7 +20,7 @@ import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.methods import state
 from gdaopt.objectives import OBJECTIVES, Objective
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray

@@ -18,7 +18,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.pair_objective import PairPoint
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, properties, random_metric, scaled
 from tests.methods.certified_cases import (

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.methods.solve import make_method
 from tests.methods.certified_cases import HULLS, assert_same_optimum, certified, set_of, synthetic
 from tests.methods.run_cases import Invariants
 from tests.programs.cases import need
@@ -325,7 +326,7 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
 )
 def test_bad_options_are_refused(method: str, options: dict[str, Any], match: str) -> None:
     with pytest.raises(gda.errors.GdaoptError, match=match) as info:
-        gda.methods.make_method(method, **options)
+        make_method(method, **options)
     assert "mean 'analytic'" not in str(info.value)
 
 
@@ -350,7 +351,7 @@ def test_solvers_without_the_cone_are_refused_at_construction(
     need(solver)
     match = rf"{solver.upper()} has no {cone} cone\. Working here, with that cone: CLARABEL.*SCS"
     with pytest.raises(gda.errors.SolverNotFoundError, match=match):
-        gda.methods.make_method(method, solver=solver)
+        make_method(method, solver=solver)
 
 
 @of_every_way

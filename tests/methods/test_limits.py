@@ -21,7 +21,7 @@ from gdaopt.methods import aligned, blocks
 from gdaopt.methods import state as state_module
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.glr import ExponentialLine
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
 from gdaopt.support import deadline

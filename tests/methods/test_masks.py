@@ -12,7 +12,8 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.objectives.pairs import RectanglePairs, SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.programs.compiled import CompiledProblem
 from tests.methods.certified_cases import certified
 from tests.programs.cases import need

@@ -22,7 +22,7 @@ from gdaopt.linalg import projection, spectrum
 from gdaopt.methods import conic
 from gdaopt.methods import state as state_module
 from gdaopt.objectives.log_det import LogDetPoint
-from gdaopt.objectives.pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.sets import FeasibleSet
 from gdaopt.support import deadline
 from gdaopt.support.deadline import Deadline, until

@@ -11,7 +11,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.modelling.terms import ObjectiveReader
-from gdaopt.objectives import CvxpyObjective, Quadratic, SumObjective
+from gdaopt.objectives import CvxpyObjective
+from gdaopt.objectives.base import SumObjective
+from gdaopt.objectives.quadratic import Quadratic
 from tests.helpers import random_symmetric
 
 SIZE = 3

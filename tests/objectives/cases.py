@@ -21,8 +21,9 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives import Objective, PairObjective, Quadratic
+from gdaopt.objectives import Objective, PairObjective
 from gdaopt.objectives.pairs import blocks, listed_pairs, rectangles
+from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_symmetric

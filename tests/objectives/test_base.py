@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.objectives import SumObjective
+from gdaopt.objectives.base import SumObjective
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric

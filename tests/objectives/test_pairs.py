@@ -8,19 +8,15 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection
-from gdaopt.objectives.pairs import (
-    Block,
-    RectanglePairs,
-    blocks,
-    rectangles,
-    weighted_pairs,
-)
+from gdaopt.objectives.pairs import RectanglePairs, blocks, rectangles
+from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.expressions import (
     _BYTES_PER_COEFFICIENT,
     distinct_differences,
     expression_bytes,
     squared_distances,
 )
+from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.cases import make_blocks_small

@@ -21,8 +21,9 @@ from gdaopt.master import MasterPoint
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import _Thinning, loss_sums
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pairs import rectangles, weighted_pairs
+from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.pairs.passes import BufferPool, PairSums, PairValues, Total
+from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from tests.helpers import random_metric
 from tests.objectives.cases import make_blocks_small
 

@@ -16,7 +16,8 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.objectives import Point, RoundOff, assumed_round_off
+from gdaopt.objectives import Point, RoundOff
+from gdaopt.objectives.round_off import assumed_round_off
 from tests import digits
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric

@@ -18,7 +18,8 @@ from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.master import MasterPoint
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.objectives.pairs import ListedPairs, SignalPairs
+from gdaopt.objectives.pairs import ListedPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import (
     Deadline,

@@ -7,18 +7,13 @@ pairs and a loss together.
 """
 
 from gdaopt.objectives.pairs.base import Pairs
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.reading import read_labelled_pairs
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
 
 __all__ = [
-    "Block",
     "ListedPairs",
     "Pairs",
     "RectanglePairs",
-    "SignalPairs",
     "read_labelled_pairs",
-    "weighted_pairs",
 ]

@@ -50,19 +50,12 @@ class Pairs(ABC):
     whole. Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the
     shape that `products` yields for that block. The order of the pairs is always the same.
 
-    Parameters
-    ----------
-    features : ndarray or csr_array of shape (N, K)
-        Samples.
-    order : ndarray of int, shape (N,), optional
-        The order in which the samples are kept.
-
     Attributes
     ----------
     features : ndarray or csc_array of shape (N, K)
-        The samples X in that order, read-only and centred: differences stay, cancellation shrinks.
-        Sparse samples are kept by columns, and are not centred.
-        All arrays with one row a sample that the methods take are in this order.
+        The samples X, read-only and centred: differences stay, cancellation shrinks. Sparse samples
+        are kept by columns, and are not centred. Where an order of the samples is given, arrays
+        with one row a sample are in this order.
     n_pairs : int
         How many numbers all blocks have together.
     orders : int
@@ -131,11 +124,8 @@ class Pairs(ABC):
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
 
-        Parameters
-        ----------
-        left, right : ndarray of shape (N, F)
-            a and b, the factors of a direction on `features`: either F is 1, or ``left @ right.T``
-            is symmetric.
+        a and b, of shape (N, F), are the factors of a direction on `features`: either F is 1, or
+        ``left @ right.T`` is symmetric.
         """
 
     def transformed(self, metric: FloatArray) -> TransformedSamples:
@@ -171,12 +161,7 @@ class Pairs(ABC):
     ) -> FloatArray:
         """Return ``Σ_p c_p (a_r - a_c)²``, shape (n,), for p = (r, c).
 
-        Parameters
-        ----------
-        coefficients : iterable of ndarray
-            c, block by block.
-        coordinates : ndarray of shape (N, n), optional
-            a. When left out, it is `features`, and the result is the diagonal of `scatter`.
+        Without coordinates a, of shape (N, n), they are `features`: the diagonal of `scatter`.
         """
 
     def wide_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:

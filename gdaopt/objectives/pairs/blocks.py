@@ -16,13 +16,9 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the pairs of samples.
+    """A part of the pairs of samples: a rectangle ``rows × columns``.
 
-    Attributes
-    ----------
-    rows, columns : slice
-        The samples of a rectangle ``rows × columns``. Of a list of pairs, `rows` are entries of the
-        list, and `columns` is empty.
+    Of a list of pairs, `rows` are entries of the list, and `columns` is empty.
     """
 
     rows: slice

@@ -25,27 +25,9 @@ _MOMENT_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a ti
 class ListedPairs(Pairs):
     """Pairs of samples with a weight each; pairs of weight 0 drop out.
 
-    The blocks are runs of the list; the numbers of a block are an array of one dimension.
-
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    left, right : ndarray of int, shape (n,)
-        The two samples of each pair; a pair that is listed twice counts twice.
-    weights : ndarray of shape (n,), optional
-        Non-negative; all 1 when left out.
-    weight_roundings : int, optional
-        The error of a weight, in units of u.
-    group : int, optional
-        How many pairs of positive weight, one after the other, must be in one block.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> pairs = ListedPairs(X, np.array([0, 1]), np.array([1, 2]))
-    >>> [distances.tolist() for distances in pairs.products(X, X)]
-    [[1.0, 4.0]]
+    The arrays `left` and `right` have the samples of each pair, which may be listed twice. The
+    blocks are runs of the list, with arrays of one dimension; `group` pairs of positive weight, one
+    after the other, are in one block.
     """
 
     def __init__(

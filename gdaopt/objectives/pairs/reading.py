@@ -257,26 +257,14 @@ def read_labelled_pairs(
 ) -> LabelledPairs:
     """Return all pairs of samples with labels, or a list of pairs with or without labels.
 
-    Parameters
-    ----------
-    X, y, pairs, similar
-        As for `gdaopt.PairHinge`.
-    need_similar : bool, optional
-        Whether to refuse pairs without a similar one.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `gdaopt.PairHinge`.
+    Arguments and errors are those of `gdaopt.PairHinge`; with `need_similar` pairs without a
+    similar one are refused.
 
     Examples
     --------
-    >>> X = [[0.0], [1.0], [3.0]]
-    >>> by_class = read_labelled_pairs(X, ["a", "a", "b"], None)
+    >>> by_class = read_labelled_pairs([[0.0], [1.0], [3.0]], ["a", "a", "b"], None)
     >>> by_class.count(similar=True), by_class.count(similar=False)
     (1, 2)
-    >>> read_labelled_pairs(X, None, [[0, 1], [1, 2]], [True, False]).n_dissimilar
-    1
     """
     features = checked_samples(X)
     if (y is None) == (similar is None):

@@ -39,25 +39,9 @@ _MOST_CHUNKS = 64
 
 
 class RectanglePairs(Pairs):
-    """The pairs of samples of some rectangles.
+    """The pairs of samples of some rectangles, which fit into the processor's cache.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, K)
-        Samples.
-    rectangles : sequence of Block
-        Which rows and columns are paired, in blocks that fit into the processor's cache.
-    order : ndarray of int, shape (N,), optional
-        The order in which the samples are kept, and to which the rectangles refer.
-    orders : int, optional
-        In how many orders the rectangles have each pair: 1 or 2.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> pairs = RectanglePairs(X, [Block(slice(0, 1), slice(1, 3))])
-    >>> [distances.tolist() for distances in pairs.products(X, X)]
-    [[[1.0, 9.0]]]
+    The rectangles refer to the samples in the given order, and have each pair in one order or two.
     """
 
     def __init__(
