@@ -420,18 +420,10 @@ def test_the_best_multiple_for_given_atoms(seed: int) -> None:
 
 def far_from_binding(seed: int, trace_bound: float) -> tuple[gda.MetricProblem, gda.MetricProblem]:
     """Return a problem with a trace bound that does not bind, and one with a bound that is near."""
-    rng = np.random.default_rng(seed)
-    target = random_metric(rng, 4)
-    problems = [
-        gda.MetricProblem(
-            gda.FunctionObjective(
-                lambda M: (float(np.sum((M - target) ** 2)) / 2 + 1.0, M - target), 4
-            ),
-            gda.GraphMetrics(bound, 0.0),
-        )
-        for bound in (trace_bound, 2 * float(np.trace(target)))
-    ]
-    return problems[0], problems[1]
+    target = random_metric(np.random.default_rng(seed), 4)
+    bounds = trace_bound, 2 * float(np.trace(target))
+    loose, near = (gda.GraphMetrics(bound, 0.0) for bound in bounds)
+    return gda.MetricProblem(Nearest(target), loose), gda.MetricProblem(Nearest(target), near)
 
 
 @pytest.mark.parametrize("trace_bound", [1e6, 1e9, 1e12])

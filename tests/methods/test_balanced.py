@@ -284,13 +284,6 @@ def test_refuses_a_start_that_is_not_balanced() -> None:
     gda.solve(frustrated(), "balanced", initial=triangle(-1.0), max_iterations=0)
 
 
-@pytest.mark.parametrize("kind", [gda.GraphMetrics, gda.PositiveDefiniteMetrics])
-def test_refuses_other_sets(kind: type[Any]) -> None:
-    problem = replace(frustrated(), feasible_set=kind(21.0))
-    with pytest.raises(InvalidInputError, match="method 'balanced' needs a set of SDDMetrics, got"):
-        gda.solve(problem, "balanced")
-
-
 def test_refuses_linear_constraints_and_bad_limits() -> None:
     problem = replace(frustrated(), constraints=lambda M: [M[0, 0] <= 1.0])
     with pytest.raises(InvalidInputError, match="'balanced' cannot keep linear constraints"):

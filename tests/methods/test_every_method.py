@@ -330,6 +330,29 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], match: st
     assert "mean 'analytic'" not in str(info.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "kinds", "match"),
+    [
+        ("alternating", {}, ["diagonal", "definite"], "needs a set of GraphMetrics"),
+        ("joint", {}, ["diagonal", "definite"], "needs a set of GraphMetrics"),
+        (
+            "certified",
+            {"pricing": "program"},
+            ["diagonal", "definite", "signed"],
+            "needs a set of GraphMetrics, got",
+        ),
+        ("balanced", {}, ["graph", "definite"], "method 'balanced' needs a set of SDDMetrics, got"),
+        ("socp", {}, ["definite"], r"no form in second-order.*'sdp'"),
+    ],
+)
+def test_other_sets_are_refused(
+    method: str, options: dict[str, Any], kinds: list[str], match: str
+) -> None:
+    for kind in kinds:
+        with pytest.raises(gda.errors.InvalidInputError, match=match):
+            gda.solve(problem(kind), method, **options)
+
+
 def test_a_bad_answer_to_interrupts_is_refused() -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'return'"):
         gda.solve(problem(), on_interrupt="retrun")

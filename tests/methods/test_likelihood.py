@@ -98,14 +98,6 @@ def test_there_is_no_optimum() -> None:
         most_likely_metric(S)
 
 
-def test_the_result_has_a_file(tmp_path: object) -> None:
-    result = most_likely_metric(penalised(4, 8, 0.1), EdgeMask.of([(0, 1), (1, 2), (0, 2)])).result
-    path = f"{tmp_path}/result.npz"
-    result.save(path)
-    assert gda.Result.load(path) == result
-    assert "projected-newton" in str(result)
-
-
 def test_values_across_a_bridge_between_blocks_that_are_not_solved() -> None:
     half = np.corrcoef(
         np.random.default_rng(6).standard_normal((9, 5)) + np.arange(9)[:, None] / 2, rowvar=False

@@ -14,10 +14,8 @@ from gdaopt.sets import PricedAtoms
 from tests.methods.certified_cases import (
     assert_same_optimum,
     certified,
-    of_kind,
     samples,
 )
-from tests.methods.run_cases import Case
 from tests.programs.cases import need
 
 # --- Atoms from a program ------------------------------------------------------------------------
@@ -43,13 +41,6 @@ def test_highs_is_the_default_program_solver() -> None:
     assert gda.methods.Certified(pricing="program").solver_name == "HIGHS"
     assert gda.methods.Certified(pricing="program", solver="scs").solver_name == "SCS"
     assert gda.methods.Certified().solver_name == "analytic"
-
-
-@pytest.mark.parametrize("kind", ["diagonal", "definite", "signed"])
-def test_other_sets_have_no_program(kind: str) -> None:
-    problem = of_kind(Case(4, 0, 0.0, True, False).problem(), kind)
-    with pytest.raises(gda.errors.InvalidInputError, match="needs a set of GraphMetrics, got"):
-        gda.solve(problem, "certified", pricing="program")
 
 
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:

@@ -80,13 +80,6 @@ class TestOptima:
         expected = size + np.linalg.slogdet(S)[1]
         assert result.objective == pytest.approx(expected, abs=1e-12 * condition + 1e-10)
 
-    @pytest.mark.parametrize("size", [1, 3, 10, 40])
-    def test_of_diagonal_metrics(self, size: int, rng: np.random.Generator) -> None:
-        S = random_covariance(rng, size) * np.outer(*2 * [10 ** rng.uniform(-1, 1, size)])
-        result = optimum(S, gda.DiagonalMetrics(3 * float((1 / np.diagonal(S)).sum()), 1e-9))
-        assert result.status == "converged"
-        assert_near(result.metric, np.diag(1 / np.diagonal(S)))
-
     @pytest.mark.parametrize("set_name", SETS[:4])
     def test_without_samples_only_the_trace_counts(self, set_name: str) -> None:
         result = optimum(np.zeros((4, 4)), named_set(set_name, 4, 10.0))
