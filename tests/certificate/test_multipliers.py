@@ -11,8 +11,9 @@ from gdaopt.certificate.multipliers import TightMultipliers, smallest_multiplier
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
-from tests.constraints.cases import RandomCase, distance_to
+from tests.constraints.cases import RandomCase
 from tests.helpers import scaled
+from tests.methods.certified_cases import Nearest
 
 
 def wine() -> gda.MetricProblem:
@@ -106,7 +107,7 @@ def of_a_forbidden_edge(rows: list[str], edge: float) -> FloatArray:
         return [kinds[row] for row in rows]
 
     target = np.array([[2.0, -edge], [-edge, 2.0]])
-    problem = gda.MetricProblem(distance_to(target), gda.GraphMetrics(10.0), constraints=forbidden)
+    problem = gda.MetricProblem(Nearest(target), gda.GraphMetrics(10.0), constraints=forbidden)
     multipliers = gda.solve(problem, "certified").multipliers
     assert multipliers is not None
     return multipliers

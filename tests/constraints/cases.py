@@ -12,20 +12,11 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
-from tests.methods.certified_cases import KINDS, set_of
+from tests.methods.certified_cases import KINDS, Nearest, set_of
 
 __all__ = ["RandomCase"]
 
 _OBJECTIVES = ("glr", "log_det", "dense")
-
-
-def distance_to(target: FloatArray) -> gda.FunctionObjective:
-    """Return half of the squared distance to a matrix."""
-    return gda.FunctionObjective(
-        lambda metric: (float(np.sum((metric - target) ** 2)) / 2, metric - target),
-        len(target),
-        expression=lambda metric: cp.sum_squares(metric - target) / 2,
-    )
 
 
 @dataclass(frozen=True)
@@ -52,14 +43,14 @@ class RandomCase:
         feasible_set = set_of(self.kind, size, trace_bound, rho)
         X = rng.standard_normal((4 * size + 10, size))
         z = np.sign(X[:, 0] + 0.5 * rng.standard_normal(len(X)))
-        objective: gda.GLR | gda.LogDet | gda.FunctionObjective
+        objective: gda.GLR | gda.LogDet | Nearest
         match _OBJECTIVES[int(rng.integers(3))]:
             case "glr":
                 objective = gda.GLR(X / np.sqrt(2 * trace_bound), z)
             case "log_det":
                 objective = gda.LogDet(np.cov(X.T) / unit)
             case _:
-                objective = distance_to(2 * unit * (random_symmetric(rng, size) + np.eye(size)))
+                objective = Nearest(2 * unit * (random_symmetric(rng, size) + np.eye(size)))
         free = gda.MetricProblem(objective, feasible_set)
         optimum = gda.solve(free, "certified").metric
         middle = feasible_set.base(size) + feasible_set.budget(size) / size * 0.8 * np.eye(size)

@@ -21,18 +21,16 @@ from gdaopt.master.constrained import (
 from gdaopt.master.weights import Iterate
 from gdaopt.objectives.base import Objective
 from gdaopt.support.validation import FloatArray
+from tests.certificate_cases import covariance
 from tests.helpers import random_symmetric
 
 SIZE, BUDGET = 5, 4.0
 
 
-def start(
-    rng: np.random.Generator, weights: FloatArray, objective: Objective | None = None
-) -> MasterPoint:
-    """Return log det of a random matrix at weights of the unit vectors and of edges."""
+def start(weights: FloatArray, objective: Objective | None = None) -> MasterPoint:
+    """Return log det at weights of the unit vectors and of edges."""
     if objective is None:
-        root = rng.standard_normal((3 * SIZE, SIZE))
-        objective = gda.LogDet(root.T @ root / len(root))
+        objective = gda.LogDet(covariance(SIZE))
     i, j = np.triu_indices(SIZE, 1)
     edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
     atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
@@ -48,14 +46,14 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
     is_equality = np.array([False, True, False, False])
     room = np.array([0.0, 0.0, 0.05, 10.0])  # the last row does not bind
     rows = Rows(forms, forms @ weights + room, is_equality)
-    point = start(rng, weights)
+    point = start(weights)
     found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(4), 1e-9)
     assert found.multipliers is not None
 
     x = cp.Variable(n)
-    vectors = np.array([u.dense(SIZE)[0] for u in _each(point)])
+    vectors = point._atoms.dense(SIZE)
     metric = 0.1 * np.eye(SIZE) + vectors.T @ cp.diag(x) @ vectors
-    value = cp.trace(_matrix(point) @ metric) - cp.log_det(metric)
+    value = cp.trace(covariance(SIZE) @ metric) - cp.log_det(metric)
     kept = [forms[~is_equality] @ x <= rows.right[~is_equality], forms[1] @ x == rows.right[1]]
     program = cp.Problem(cp.Minimize(value), [x >= 0, cp.sum(x) <= BUDGET, *kept])
     program.solve("CLARABEL")
@@ -71,14 +69,13 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
 
 
 def test_weights_that_rows_forbid_are_exactly_zero() -> None:
-    rng = np.random.default_rng(0)
     n = SIZE * (SIZE + 1) // 2
     weights = np.zeros(n)
     weights[:SIZE] = 0.2
     forms = np.zeros((1, n))
     forms[0, SIZE] = -0.5  # only the first edge is in it, which has to have no weight
     rows = Rows(forms, np.zeros(1), np.array([True]))
-    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(1), 1e-9)
+    found = solve_constrained_master_problem(start(weights), BUDGET, rows, np.zeros(1), 1e-9)
     assert found.point.weights[SIZE] == 0
     # And its multiplier is such that the edge is no longer worth its price.
     assert found.multipliers is not None
@@ -92,7 +89,7 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     rng = np.random.default_rng(seed)
     n = SIZE * (SIZE + 1) // 2
     weights = rng.random(n) * BUDGET / n / 2
-    point = start(rng, weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
+    point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
     forms = rng.standard_normal((3, n)) / 10 - point.gradient()
     rows = Rows(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
     best = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(3), 1e-12)
@@ -143,7 +140,7 @@ def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: flo
     forms = np.zeros((2, n))
     forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, n - 3)
     rows = Rows(forms, 1.01 * forms @ weights, np.array([False, False]))
-    found = solve_constrained_master_problem(start(rng, weights), BUDGET, rows, np.zeros(2), 1e-10)
+    found = solve_constrained_master_problem(start(weights), BUDGET, rows, np.zeros(2), 1e-10)
     assert forms @ found.point.weights == pytest.approx(rows.right, rel=1e-9, abs=0)
 
 
@@ -190,15 +187,3 @@ def random_quadratic(rng: np.random.Generator) -> _Quadratic:
         binding = (multipliers[1:] > 1e-2).sum()
         if 2 <= (solution > 1e-2).sum() == (solution > 0).sum() < n and 1 <= binding < 3:
             return quadratic
-
-
-def _each(point: MasterPoint) -> list[Atoms]:
-    atoms = point._atoms
-    return [atoms[k : k + 1] for k in range(len(atoms))]
-
-
-def _matrix(point: MasterPoint) -> FloatArray:
-    """Return S: the gradient of the linear part."""
-    metric = point.point.metric
-    gradient: FloatArray = point.point.gradient() + np.linalg.inv(metric)
-    return gradient

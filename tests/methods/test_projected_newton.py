@@ -47,7 +47,11 @@ def random_problem(seed: int) -> gda.MetricProblem:
     return gda.MetricProblem(objective, kinds[int(rng.choice(5, p=[0.35, 0.2, 0.25, 0.1, 0.1]))])
 
 
-def assert_as_cvxpy(seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed",
+    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 112))],
+)
+def test_as_cvxpy(seed: int) -> None:
     problem = random_problem(seed)
     size = problem.n_features
     result = gda.solve(problem, "projected-newton", tolerance=1e-9)
@@ -58,17 +62,6 @@ def assert_as_cvxpy(seed: int) -> None:
     expected = program.solve("CLARABEL", max_iter=500, **exact)
     assert program.status == "optimal", seed
     assert result.objective == pytest.approx(expected, abs=1e-6 * max(1.0, abs(expected))), seed
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_as_cvxpy(seed: int) -> None:
-    assert_as_cvxpy(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12, 112))
-def test_as_cvxpy_at_all(seed: int) -> None:
-    assert_as_cvxpy(seed)
 
 
 @pytest.mark.parametrize("n_samples", [8, 20, 600])

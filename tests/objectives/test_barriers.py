@@ -157,6 +157,10 @@ def scatters(
     return similar.T @ similar / size, dissimilar.T @ dissimilar / size
 
 
+def test_one_feature_keeps_the_contract(rng: np.random.Generator) -> None:
+    gda.check_objective(gda.GMML(*scatters(rng, 1)))
+
+
 @pytest.mark.parametrize(("size", "condition"), [(1, 1.0), (3, 10.0), (6, 1e3), (12, 10.0)])
 def test_the_geometric_mean(size: int, condition: float, rng: np.random.Generator) -> None:
     S, D = scatters(rng, size, condition)

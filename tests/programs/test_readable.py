@@ -11,15 +11,15 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import matrix_of
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, ProgramSolution
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.helpers import random_symmetric
-from tests.programs.cases import need
+from tests.programs.cases import AnyPolytope, need
 
 K = 4
 SOLVERS = ("CLARABEL", "HIGHS", "SCIPY")
-each_solver = pytest.mark.parametrize("solver", SOLVERS)
-ACCURACY = 1e-6  # of the largest cost
+ACCURACY = 1e-6  # of the largest entry of the gradient
 
 
 def random_problem(rng: np.random.Generator) -> tuple[gda.MetricProblem, FloatArray]:
@@ -37,85 +37,58 @@ def solved(step: cp.Problem, solver: str) -> tuple[float, FloatArray, dict[str, 
     return value, metric_of(step), duals
 
 
+def closed_form(cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:
+    return gda.programs.Program("analytic").solve(cost, polytope)
+
+
 def metric_of(step: cp.Problem) -> FloatArray:
     found = step.variables()[0].value
     assert found is not None
     return np.asarray(found)
 
 
-@each_solver
-def test_the_joint_program(solver: str) -> None:
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", ["joint", "diagonal", "column"])
+def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -> None:
     need(solver)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(["joint", "diagonal", "column"].index(kind))
     for _ in range(50):
         problem, metric = random_problem(rng)
-        step = gda.programs.at(problem, metric)
+        column = int(rng.integers(K)) if kind == "column" else 0
+        which: Any = ("column", column) if kind == "column" else kind
+        step = gda.programs.at(problem, metric, which)
         assert step.is_dpp()
         value, found, duals = solved(step, solver)
         G, v = (step.param_dict[name].value for name in "Gv")
         rho, edges = problem.feasible_set.min_eigenvalue, problem.feasible_set.edges_of(K)
-        polytope = gda.programs.JointPolytope(v, rho, 4.0, edges, floor=np.zeros(6))
-        cost = np.concatenate([G.diagonal(), -2 * G[edges]])
-        exact = gda.programs.Program("analytic").solve(cost, polytope)
+        slack, others = metric @ v / v - rho, np.delete(np.arange(K), column)
+        polytope: AnyPolytope
+        expected = metric.copy()
+        if kind == "joint":
+            polytope = JointPolytope(v, rho, 4.0, edges, floor=np.zeros(6))
+            exact = closed_form(np.concatenate([G.diagonal(), -2 * G[edges]]), polytope)
+            expected = matrix_of(exact.point, K)
+        elif kind == "diagonal":
+            polytope = DiagonalPolytope.at(metric, slack, 4.0)
+            exact = closed_form(G.diagonal(), polytope)
+            np.fill_diagonal(expected, exact.point)
+        else:
+            polytope = ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
+            exact = closed_form(-2 * G[others, column], polytope)
+            expected[others, column] = expected[column, others] = -exact.point
         assert exact.duals is not None
-        accuracy = ACCURACY * np.abs(cost).max()
-        assert value == pytest.approx(exact.value, abs=accuracy)
-        np.testing.assert_allclose(found, matrix_of(exact.point, K), atol=accuracy)
-        assert duals["budget"] == pytest.approx(exact.duals["budget"], abs=accuracy)
-        np.testing.assert_allclose(duals["rows"] * v, exact.duals["rows"], atol=accuracy)
-        np.testing.assert_allclose(duals["signs"], exact.duals["floors"], atol=accuracy)
-
-
-@each_solver
-def test_the_diagonal_program(solver: str) -> None:
-    """Only one entry of the least cost has more than its left-end needs."""
-    need(solver)
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        problem, metric = random_problem(rng)
-        step = gda.programs.at(problem, metric, "diagonal")
-        value, found, duals = solved(step, solver)
-        G, v = (step.param_dict[name].value for name in "Gv")
-        diagonal = metric.diagonal()
-        lower = problem.feasible_set.min_eigenvalue + diagonal - metric @ v / v
-        best = int(G.diagonal().argmin())
-        gain = max(-G[best, best], 0.0)
-        expected = np.array(lower)
-        expected[best] += (4.0 - lower.sum()) * (gain > 0)
-        accuracy = ACCURACY * np.abs(G).max()
-        np.testing.assert_allclose(found, metric + np.diag(expected - diagonal), atol=accuracy)
-        assert value == pytest.approx(np.vdot(G, found), abs=accuracy)
-        assert duals["budget"] == pytest.approx(gain, abs=accuracy)
-        np.testing.assert_allclose(duals["rows"] * v, G.diagonal() + gain, atol=accuracy)
-
-
-@each_solver
-def test_the_column_program(solver: str) -> None:
-    need(solver)
-    rng = np.random.default_rng(2)
-    for _ in range(50):
-        problem, metric = random_problem(rng)
-        column = int(rng.integers(K))
-        step = gda.programs.at(problem, metric, ("column", column))
-        value, found, duals = solved(step, solver)
-        G, v = (step.param_dict[name].value for name in "Gv")
-        others = np.delete(np.arange(K), column)
-        slack = metric @ v / v - problem.feasible_set.min_eigenvalue
-        polytope = gda.programs.ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
-        exact = gda.programs.Program("analytic").solve(-2 * G[others, column], polytope)
-        assert exact.duals is not None
-        accuracy = ACCURACY * np.abs(G).max()
-        np.testing.assert_allclose(-found[others, column], exact.point, atol=accuracy)
-        rest = np.where(np.eye(K)[column][:, None] + np.eye(K)[column] > 0, 0, metric)
-        rest[column, column] = metric[column, column]
-        assert value == pytest.approx(exact.value + np.vdot(G, rest), abs=accuracy)
-        assert duals["rows"][column] * v[column] == pytest.approx(
-            exact.duals["budget"], abs=accuracy
-        )
-        np.testing.assert_allclose(  # an edge takes v_c / v_j of the left-end of its neighbour
-            duals["rows"][others] * v[column], exact.duals["rows"], atol=accuracy
-        )
-        np.testing.assert_allclose(duals["signs"], exact.duals["floors"], atol=accuracy)
+        near = {"atol": ACCURACY * np.abs(G).max()}
+        np.testing.assert_allclose(found, expected, **near)
+        np.testing.assert_allclose(value, np.vdot(G, expected), **near)
+        if kind == "column":  # an edge takes v_c / v_j of the left-end of its neighbour
+            rows = duals["rows"] * v[column]
+            np.testing.assert_allclose(rows[column], exact.duals["budget"], **near)
+            np.testing.assert_allclose(rows[others], exact.duals["rows"], **near)
+        else:
+            np.testing.assert_allclose(duals["budget"], exact.duals["budget"], **near)
+            np.testing.assert_allclose(duals["rows"] * v, exact.duals["rows"], **near)
+        if kind != "diagonal":
+            np.testing.assert_allclose(duals["signs"], exact.duals["floors"], **near)
 
 
 @pytest.mark.parametrize("kind", ["joint", "diagonal", ("column", 2)])
