@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import DocumentedEstimator
 from gdaopt.estimators.inputs import Interval, read_samples
+from gdaopt.estimators.likelihood import Likelihood, most_likely_metric
 from gdaopt.estimators.metric_graph import MetricGraph
-from gdaopt.methods.likelihood import Likelihood, most_likely_metric
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 

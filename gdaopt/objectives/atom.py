@@ -1,7 +1,4 @@
-"""Objectives in CVXPY's language: an objective of a variable is a convex atom.
-
-Its expression is made only where a conic solver asks for it.
-"""
+"""Objectives as convex atoms of CVXPY, whose expressions are made where conic solvers ask."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What all objectives have, and their sums and multiples: ``gda.GLR(X, z) + 0.1 * gda.Ridge(K)``.
-
-A sum asks its terms for every result, so that it is as fast as they are.
-"""
+"""What all objectives have, and their sums and multiples, which are as fast as their terms."""
 
 from __future__ import annotations
 
@@ -144,10 +141,7 @@ class Objective(ShownAsTable, ABC):
         return self.at(metric).gradient()
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
-        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if none is known.
-
-        In the Frobenius norm; the argument is ρ.
-        """
+        """Return a Lipschitz constant of the gradient over all ``M ⪰ ρI``, None if not known."""
         return None
 
     def to_cvxpy(self, _metric: Expression, /) -> Terms:

@@ -19,9 +19,9 @@ from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_losses import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.reading import (
     checked_pairs,
     checked_samples,
@@ -213,12 +213,7 @@ class LogisticTriplets(_TripletObjective):
     X, triplets, push_weight
         As for `TripletHinge`.
     margin : float, optional
-        m ≥ 0.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `TripletHinge`.
+        m ≥ 0. Errors are those of `TripletHinge`.
 
     Examples
     --------

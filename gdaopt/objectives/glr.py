@@ -13,9 +13,8 @@ from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
 from gdaopt.objectives.pair_objective import PairObjective, stratified
 from gdaopt.objectives.pairs.base import Changes
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
-from gdaopt.objectives.pairs.passes import PairValues
+from gdaopt.objectives.pairs.passes import Block, PairValues
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -190,10 +189,7 @@ class GLR(PairObjective[Exponentials]):
         return self.at(metric).logarithm().gradient()
 
     def lipschitz(self, min_eigenvalue: float) -> float:
-        """Return ``L = Σ_ij ‖z_i - z_j‖² exp(-ρ‖d_ij‖²) ‖d_ij‖⁴``.
-
-        See "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``.
-        """
+        """Return L by "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``."""
         assert self.log_weights is not None
         return sum(
             float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.comparisons import TripletLoss, Triplets
 from gdaopt.objectives.pair_losses import SmoothHinge
 from gdaopt.objectives.pair_objective import PairObjective
-from gdaopt.objectives.pairs.base import Changes
-from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
-from gdaopt.objectives.pairs.reading import Codes, checked_samples, class_codes, mean_squares
+from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.reading import checked_samples, class_codes, mean_squares
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -24,10 +23,8 @@ from gdaopt.support.validation import FloatArray, integer, number
 
 _BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
-Indices = npt.NDArray[np.intp]
 
-
-def target_neighbors(features: Samples, codes: Codes, n_neighbors: int) -> Indices:
+def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Indices:
     """Return the nearest samples of the same class by Euclidean distance, shape (N, n_neighbors).
 
     Of samples that are equally near, the first are taken.
@@ -64,7 +61,7 @@ class LMNNLoss(TripletLoss):
     classes.
     """
 
-    def __init__(self, codes: Codes, targets: Indices, *options: Any) -> None:
+    def __init__(self, codes: Indices, targets: Indices, *options: Any) -> None:
         super().__init__(*options)
         self.codes = codes
         self.targets = targets

@@ -12,10 +12,9 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, least_pair_price
-from gdaopt.linalg.bridges import with_bridges
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.laplacian import maximum_spanning_tree
+from gdaopt.linalg.laplacian import maximum_spanning_tree, with_bridges
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
@@ -173,16 +172,6 @@ class LogDet(Objective):
     >>> gda.solve(problem, "certified").metric.round(6)
     array([[0.5, 0. ],
            [0. , 2. ]])
-
-    A penalty of 0.3 on the edge between the first two features cuts it:
-
-    >>> S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.3], [0.4, 0.3, 1.0]])
-    >>> penalty = np.array([[0.0, 0.3, 0.0], [0.3, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> problem = gda.MetricProblem(LogDet(S - penalty), gda.GraphMetrics(trace_bound=100.0))
-    >>> gda.solve(problem, "certified").metric.round(3)
-    array([[ 1.19 ,  0.   , -0.476],
-           [ 0.   ,  1.099, -0.33 ],
-           [-0.476, -0.33 ,  1.289]])
     """
 
     barrier = True

@@ -18,8 +18,8 @@ import numpy as np
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pairs.base import Changes, Pairs
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.passes import (
+    Block,
     PairSums,
     PairValues,
     Total,

@@ -15,8 +15,8 @@ import numpy as np
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.expressions import squared_distances
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -138,9 +138,6 @@ class MinusRoot(ScalarFunction):
         return -root
 
 
-# --- losses of similar and dissimilar pairs -------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Term:
     """The term ``w ψ(s (δ - t))`` of similar pairs, or of dissimilar ones.
@@ -165,23 +162,18 @@ class _SeparableLoss(DistanceLoss):
         self.curved_everywhere = not any(term.function.is_flat_beyond for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
-        return _Pairs(
-            [
-                (term, chosen)
-                for term in self.terms
-                if (chosen := self.pairs.chosen(block, term.similar)) is not None
-            ],
-            distances,
-        )
+        return _Pairs(self, block, distances)
 
 
 class _Pairs(BlockLoss):
-    def __init__(self, parts: list[tuple[Term, Chosen]], distances: FloatArray) -> None:
+    def __init__(self, loss: _SeparableLoss, block: Block, distances: FloatArray) -> None:
         self._shape = distances.shape
         self._parts: list[tuple[Term, Chosen, FloatArray, Values]] = []
-        for term, chosen in parts:
-            z = term.sign * (distances[chosen] - term.threshold)
-            self._parts.append((term, chosen, z, term.function(z)))
+        for term in loss.terms:
+            chosen = loss.pairs.chosen(block, term.similar)
+            if chosen is not None:
+                z = term.sign * (distances[chosen] - term.threshold)
+                self._parts.append((term, chosen, z, term.function(z)))
 
     @cached_property
     def value(self) -> float:

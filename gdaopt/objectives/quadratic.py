@@ -100,11 +100,6 @@ class Ridge(Quadratic):
     n_features : int
         K, the size of the metric matrices.
 
-    Raises
-    ------
-    InvalidInputError
-        When the size is not a whole number above 0.
-
     Examples
     --------
     >>> Ridge(2).value(np.array([[2.0, -1.0], [-1.0, 2.0]]))

@@ -1,9 +1,8 @@
 """How exact an objective's value and gradient are in floating point.
 
-A lower bound of the optimum has to stay below it whatever was rounded on the way
-("Proposition: round-off of the certificate"). The objective states how large this round-off can be,
-since it depends on how its value and its gradient were computed. A result of k rounded operations,
-one after the other, is off by k u at most: k is called its *error-growth factor*.
+Lower bounds of the optimum are lowered by that much ("Proposition: round-off of the certificate").
+A result of k rounded operations, one after the other, is off by k u at most: k is called its
+*error-growth factor*.
 """
 
 from __future__ import annotations

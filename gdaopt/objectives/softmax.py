@@ -14,10 +14,10 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
-from gdaopt.objectives.pairs.base import Changes
-from gdaopt.objectives.pairs.blocks import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances
-from gdaopt.objectives.pairs.reading import Codes, checked_samples, checked_weights, class_codes
+from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.reading import checked_samples, checked_weights, class_codes
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -37,7 +37,7 @@ class SoftmaxLoss(DistanceLoss):
     value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
     coefficient_roundings = 80.0  # how well a softmax adds up to 1
 
-    def __init__(self, codes: Codes, weights: FloatArray) -> None:
+    def __init__(self, codes: Indices, weights: FloatArray) -> None:
         self.codes = codes
         self.weights = weights
         self.classes = classes_of(codes)
@@ -333,12 +333,7 @@ class NCA(SoftmaxObjective[_NCALoss]):
     Parameters
     ----------
     X, y, sample_weight
-        As for `MCML`.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `MCML`.
+        As for `MCML`, and so are the errors.
 
     Notes
     -----

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.linalg.bridges import bridges, with_bridges
 from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.laplacian import bridges, with_bridges
 from tests.helpers import PROPERTY, generators
 
 

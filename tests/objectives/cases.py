@@ -22,7 +22,7 @@ from gdaopt.linalg.directions import (
     Direction,
 )
 from gdaopt.objectives import Objective, PairObjective
-from gdaopt.objectives.pairs import blocks, listed_pairs, rectangles
+from gdaopt.objectives.pairs import listed_pairs, passes, rectangles
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import Nearest, covariance
@@ -52,8 +52,8 @@ def within(memory_limit: int, make: Callable[[], Any]) -> Any:
 
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Split pairs into blocks of about so many numbers."""
-    monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", entries)
-    monkeypatch.setattr(blocks, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(passes, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(passes, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", entries)
 
 

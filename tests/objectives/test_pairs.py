@@ -8,14 +8,14 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection
-from gdaopt.objectives.pairs import RectanglePairs, blocks, rectangles
-from gdaopt.objectives.pairs.blocks import Block
+from gdaopt.objectives.pairs import RectanglePairs, passes, rectangles
 from gdaopt.objectives.pairs.expressions import (
     _BYTES_PER_COEFFICIENT,
     distinct_differences,
     expression_bytes,
     squared_distances,
 )
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
@@ -157,7 +157,7 @@ def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
             assert same.all() or not same.any()
     assert (np.triu(met, 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
     if n_classes > rectangles.MOST_LEVELS:  # no small rectangles between them
-        assert len(list(pairs.blocks())) == len(list(blocks.triangle(slice(0, M))))
+        assert len(list(pairs.blocks())) == len(list(passes.triangle(slice(0, M))))
 
 
 def met(found: list[Block], shape: tuple[int, int]) -> np.ndarray:
@@ -170,18 +170,18 @@ def met(found: list[Block], shape: tuple[int, int]) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2500), (2500, 1), (300, 1001), (1300, 999)])
 def test_tiles_have_each_pair_once(shape: tuple[int, int]) -> None:
-    found = list(blocks.tiles(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
+    found = list(passes.tiles(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
     times = met(found, (2 + shape[0], 5 + shape[1]))
     assert (times[2:, 5:] == 1).all()
     assert times.sum() == shape[0] * shape[1]
     sizes = [times[block.rows, block.columns].size for block in found]
-    assert max(sizes) <= blocks._BLOCK_ENTRIES
-    assert len(sizes) <= 2 + 4 * times.sum() / blocks._BLOCK_ENTRIES
+    assert max(sizes) <= passes._BLOCK_ENTRIES
+    assert len(sizes) <= 2 + 4 * times.sum() / passes._BLOCK_ENTRIES
 
 
 @pytest.mark.parametrize("size", [1, 40, 1001, 2100])
 def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: int) -> None:
-    found = list(blocks.triangle(slice(3, 3 + size)))
+    found = list(passes.triangle(slice(3, 3 + size)))
     times = met(found, (3 + size, 3 + size))[3:, 3:]
     assert (np.triu(times) == np.triu(np.ones((size, size)))).all()
     below = np.zeros_like(times)
@@ -195,11 +195,11 @@ def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: 
 
 @pytest.mark.parametrize("shape", [(10, 10), (1000, 20_000), (5000, 3)])
 def test_runs_have_whole_rows(shape: tuple[int, int]) -> None:
-    found = list(blocks.runs(*shape))
+    found = list(passes.runs(*shape))
     assert (met(found, shape) == 1).all()
     assert all(block.columns == slice(0, shape[1]) for block in found)
     n_rows = [block.rows.stop - block.rows.start for block in found]
-    assert min(n_rows[:-1], default=blocks._FEWEST_ROWS) >= blocks._FEWEST_ROWS
+    assert min(n_rows[:-1], default=passes._FEWEST_ROWS) >= passes._FEWEST_ROWS
 
 
 def test_distances_of_any_list_of_pairs(rng: np.random.Generator) -> None:

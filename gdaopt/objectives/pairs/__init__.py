@@ -1,9 +1,6 @@
-"""Pairs of samples: what objectives that are losses of distances are made of.
+"""Pairs of samples, behind the interface `Pairs`: the sums that all losses of distances need.
 
-Such an objective is a function of the squared distances ``δ_p(M) = d_p' M d_p`` of pairs p of
-samples. Whatever the function is, its value, gradient and second derivatives need the same sums
-over the pairs, which are here, behind the interface `Pairs`. `gdaopt.objectives.PairObjective` puts
-pairs and a loss together.
+`gdaopt.objectives.PairObjective` puts pairs and a loss together.
 """
 
 from gdaopt.objectives.pairs.base import Pairs

@@ -16,8 +16,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import Samples, by_columns, is_sparse, squared_columns
 from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.objectives.pairs.blocks import Block
-from gdaopt.objectives.pairs.passes import TransformedSamples
+from gdaopt.objectives.pairs.passes import Block, TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
@@ -155,7 +154,6 @@ class Pairs(ABC):
     def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
 
-    @abstractmethod
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
     ) -> FloatArray:
@@ -163,10 +161,15 @@ class Pairs(ABC):
 
         Without coordinates a, of shape (N, n), they are `features`: the diagonal of `scatter`.
         """
+        if coordinates is None and self.is_wide:
+            return ScatterMatrix(self.features, self.laplacian(coefficients)).diagonal()
+        values = self.features if coordinates is None else coordinates
+        return self._squared_sums(coefficients, values)
 
-    def wide_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return the diagonal of `scatter` by way of `laplacian`."""
-        return ScatterMatrix(self.features, self.laplacian(coefficients)).diagonal()
+    @abstractmethod
+    def _squared_sums(
+        self, coefficients: Iterable[FloatArray], values: FloatArray
+    ) -> FloatArray: ...
 
     @abstractmethod
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:

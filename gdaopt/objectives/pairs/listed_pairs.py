@@ -13,8 +13,7 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
-from gdaopt.objectives.pairs.blocks import Block
-from gdaopt.objectives.pairs.passes import TransformedSamples
+from gdaopt.objectives.pairs.passes import Block, TransformedSamples
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -105,12 +104,7 @@ class ListedPairs(Pairs):
         weights.flat[:: n_samples + 1] += degrees
         return weights
 
-    def scatter_diagonal(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
-    ) -> FloatArray:
-        if coordinates is None and self.is_wide:
-            return self.wide_diagonal(coefficients)
-        values = self.features if coordinates is None else coordinates
+    def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])
         for differences, p in zip(self._differences(values), coefficients, strict=True):
             diagonal += p @ differences**2

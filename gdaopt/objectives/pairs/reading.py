@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.pairs.base import Indices, Pairs
-from gdaopt.objectives.pairs.blocks import Block
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
@@ -129,11 +129,7 @@ def check_spread(name: str, values: Samples, least: float) -> None:
         )
 
 
-Codes = Indices
-"""Class of each sample, as an index from 0 on."""
-
-
-def class_codes(y: Any, n_samples: int) -> Codes:
+def class_codes(y: Any, n_samples: int) -> Indices:
     """Return the class of each sample as an index from 0 on; refuse fewer than two classes."""
     refuse_masked("y", y)
     try:
@@ -183,7 +179,7 @@ class LabelledPairs:
     """
 
     pairs: Pairs
-    codes: Codes | None = None
+    codes: Indices | None = None
     flags: Mask | None = None
     places: Indices | None = None
 

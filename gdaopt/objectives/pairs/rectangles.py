@@ -23,8 +23,15 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
-from gdaopt.objectives.pairs.blocks import Block, classes_of, runs, slices, tiles, triangle
-from gdaopt.objectives.pairs.passes import TransformedSamples
+from gdaopt.objectives.pairs.passes import (
+    Block,
+    TransformedSamples,
+    classes_of,
+    runs,
+    slices,
+    tiles,
+    triangle,
+)
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -246,12 +253,7 @@ class RectanglePairs(Pairs):
     def scatter_roundings(self) -> int:
         return 2 * int(self.features.shape[0]) + 16  # two sums over the samples
 
-    def scatter_diagonal(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
-    ) -> FloatArray:
-        if coordinates is None and self.is_wide:
-            return self.wide_diagonal(coefficients)
-        values = self.features if coordinates is None else coordinates
+    def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]

@@ -15,8 +15,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pairs.base import Pairs
-from gdaopt.objectives.pairs.blocks import Block, tiles, triangle
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.passes import Block, tiles, triangle
 from gdaopt.objectives.pairs.reading import (
     LARGEST_SPREAD,
     check_spread,
@@ -109,8 +109,7 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
     """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
-    See `gdaopt.GLR` for the arguments and the errors. All pairs that differ in the signal are
-    `SignalPairs`, and the pairs of a list are `ListedPairs`.
+    See `gdaopt.GLR` for the arguments and the errors.
     """
     features = read_samples(X)
     signal = finite_array("z", z, ndim=(1, 2), is_data=True)

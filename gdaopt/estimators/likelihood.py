@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gdaopt.linalg.bridges import bridges, component_labels, with_bridges
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.laplacian import bridges, component_labels, n_components, with_bridges
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import solve
 from gdaopt.objectives import LogDet

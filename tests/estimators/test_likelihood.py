@@ -5,7 +5,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods.likelihood import most_likely_metric
+from gdaopt.estimators.likelihood import most_likely_metric
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray
 
