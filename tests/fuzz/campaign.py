@@ -31,24 +31,14 @@ _EVERY = 5  # problems of graphs that the other methods see, too
 
 @dataclass
 class Counts:
-    """What became of some problems.
+    """What became of some problems."""
 
-    Attributes
-    ----------
-    ends, failed, kinds, checked : Counter
-        By sort and end; by sort; by the kind of the fault; by what was compared.
-    failures : list of str
-        Each failure, with the ingredients that make it again.
-    seconds : list of float
-        Of the processor, for each problem.
-    """
-
-    ends: Counter[tuple[str, str]] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    checked: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    ends: Counter[tuple[str, str]] = field(default_factory=Counter)  # by sort and end
+    failed: Counter[str] = field(default_factory=Counter)  # by sort
+    kinds: Counter[str] = field(default_factory=Counter)  # of faults
+    checked: Counter[str] = field(default_factory=Counter)  # by what was compared
+    failures: list[str] = field(default_factory=list)  # with what makes each of them again
+    seconds: list[float] = field(default_factory=list)  # of the processor, for each problem
 
     def add(self, other: Counts) -> None:
         """Take the counts of other problems."""

@@ -154,16 +154,8 @@ class Row:
 class Constrained:
     """A random problem with linear constraints.
 
-    Attributes
-    ----------
-    scale : float
-        The trace of a typical metric: that of C, or less where C does not bind.
-    known : ndarray of shape (K, K)
-        The member of the set that the rows are written around.
-    rows : list of Row
-        All rows.
-    least_violation : float
-        By how much every member of the set breaks some row, where that was made so; else 0.
+    The rows are written around `known`, a member of the set, and `scale` is its trace. Every member
+    breaks some row by `least_violation` at least, where that was made so; else it is 0.
     """
 
     def __init__(self, ingredients: ConstrainedIngredients) -> None:

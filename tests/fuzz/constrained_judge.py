@@ -75,15 +75,8 @@ class Fault:
 class Judged:
     """A random problem, what became of it, and what is wrong with that.
 
-    Attributes
-    ----------
-    end : str
-        ``"refused"``, ``"nothing to learn from"``, the status of the run, or the error's name.
-    faults : list of Fault
-        All that is wrong.
-    checked : list of str
-        What has been compared: with members, with the conic optimum, by the states of which other
-        methods.
+    `end` is ``"refused"``, ``"nothing to learn from"``, the status of the run, or the error's name;
+    `checked` says what has been compared.
     """
 
     def __init__(self, ingredients: ConstrainedIngredients, *, others: bool = False) -> None:
@@ -418,14 +411,9 @@ class Judged:
 
 
 def stalls_early(result: gda.Result, size: float = 0.0) -> bool:
-    """Whether a gap is far above the round-off that the message names.
+    """Whether the gap of a run that has stalled is far above the round-off that its message names.
 
-    Parameters
-    ----------
-    result : Result
-        Of a run that has stalled.
-    size : float, optional
-        Of the objective elsewhere: one that is next to nothing of it has no share to speak of.
+    An objective that is next to nothing of its size elsewhere has no share to speak of.
     """
     named = re.search(r"of which ([-+.e\d]+) is the certificate's allowance", result.message)
     round_off = float(named[1]) if named else 0.0

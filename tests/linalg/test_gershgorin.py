@@ -128,22 +128,23 @@ def by_lobpcg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gershgorin, "LARGEST_DENSE", 4)
 
 
+@pytest.fixture(params=["dense", "by LOBPCG"])
+def either(request: pytest.FixtureRequest) -> None:
+    if request.param == "by LOBPCG":
+        request.getfixturevalue("by_lobpcg")
+
+
 class TestAlign:
+    @pytest.mark.usefixtures("either")
     @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-    @pytest.mark.parametrize("rho", RHOS.values(), ids=RHOS.keys())
-    def test_left_ends_reach_rho(self, metric: FloatArray, rho: Callable[[float], float]) -> None:
-        min_eigenvalue = rho(float(eigvalsh(metric)[0]))
-        assert_aligned(metric, min_eigenvalue, align(metric, min_eigenvalue))
-
-    @pytest.mark.usefixtures("by_lobpcg")
-    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-    @pytest.mark.parametrize("rho", RHOS.values(), ids=RHOS.keys())
-    def test_they_do_by_lobpcg(self, metric: FloatArray, rho: Callable[[float], float]) -> None:
-        self.test_left_ends_reach_rho(metric, rho)
-
-    @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-    def test_left_ends_reach_the_smallest_eigenvalue_by_default(self, metric: FloatArray) -> None:
-        assert_aligned(metric, float(eigvalsh(metric)[0]), align(metric))
+    @pytest.mark.parametrize("name", [*RHOS, "by default"])
+    def test_left_ends_reach_rho(self, metric: FloatArray, name: str) -> None:
+        smallest = float(eigvalsh(metric)[0])
+        if name == "by default":
+            assert_aligned(metric, smallest, align(metric))
+        else:
+            rho = RHOS[name](smallest)
+            assert_aligned(metric, rho, align(metric, rho))
 
     @PROPERTY
     @given(rng=generators, size=sizes, density=st.sampled_from([0.3, 1.0]), rho=st.floats(0, 1.5))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.laplacian import n_components
+from tests.helpers import scaled
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,8 @@ def cases(*, bounds_follow: bool, with_floor: bool | None = None) -> st.SearchSt
         bounds_follow=st.just(bounds_follow),
         with_floor=st.booleans() if with_floor is None else st.just(with_floor),
     )
+
+
+def wine(positive: str = "class_1") -> gda.MetricProblem:
+    """Return the regulariser of wine, over graph metrics."""
+    return gda.MetricProblem(gda.GLR(*scaled("wine", positive)), gda.GraphMetrics(13.0, 1e-6))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import gdaopt as gda
-from tests.methods.run_cases import Case, Invariants, cases
+from tests.methods.run_cases import Case, Invariants, cases, wine
 
 
 def check_invariants(case: Case, solver: str) -> None:
@@ -73,29 +73,23 @@ def test_the_run_does_not_depend_on_the_feature_scale(scale: float) -> None:
     assert scaled.metric * scale**2 == pytest.approx(plain.metric, abs=2e-2)
 
 
-def wine_problem(positive: str = "class_1") -> gda.MetricProblem:
-    wine = gda.datasets.load("wine")
-    X = gda.datasets.scale_features(wine.features)
-    return gda.MetricProblem(gda.GLR(X, wine.signal(positive)), gda.GraphMetrics(13.0, 1e-6))
-
-
 @pytest.mark.parametrize("block_iterations", [1, 3])
 def test_block_iterations_bound_the_steps_of_a_block(block_iterations: int) -> None:
     trace = gda.solve(
-        wine_problem(), "alternating", solver="analytic", block_iterations=block_iterations
+        wine(), "alternating", solver="analytic", block_iterations=block_iterations
     ).trace
     visits = [(row.round, row.phase, row.block) for row in trace]
     assert max(visits.count(visit) for visit in set(visits)) == block_iterations
 
 
 def test_blocks_come_in_order() -> None:
-    trace = gda.solve(wine_problem(), "alternating", solver="analytic").trace
+    trace = gda.solve(wine(), "alternating", solver="analytic").trace
     first_round = [row.block for row in trace if row.round == 1]
     assert list(dict.fromkeys(first_round)) == [None, *range(13)]
 
 
 def test_stops_when_a_round_gains_too_little() -> None:
-    result = gda.solve(wine_problem(), "alternating", solver="analytic", tolerance=1e-3)
+    result = gda.solve(wine(), "alternating", solver="analytic", tolerance=1e-3)
     rounds = result.trace.column("round")
     objective = result.trace.column("objective")
     ends = np.array([objective[rounds == r][-1] for r in range(rounds[-1] + 1)])
@@ -105,7 +99,7 @@ def test_stops_when_a_round_gains_too_little() -> None:
 
 
 def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
-    problem = wine_problem()
+    problem = wine()
     result = gda.solve(problem, "alternating", solver="analytic")
     assert result.objective > 1.1 * gda.solve(problem).objective
     assert result.message.startswith("no block improves on its own: the last round lowered")

@@ -14,7 +14,7 @@ from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import aligned
 from tests.helpers import scaled
-from tests.methods.run_cases import Case, Invariants, cases
+from tests.methods.run_cases import Case, Invariants, cases, wine
 
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
 
@@ -68,10 +68,6 @@ def test_invariants(method: str, with_floor: bool, step: str) -> None:
 
     check()
     assert min(seen) < 1
-
-
-def wine(positive: str = "class_1") -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(*scaled("wine", positive)), gda.GraphMetrics(13.0, 1e-6))
 
 
 def joint(problem: gda.MetricProblem, **options: Any) -> gda.Result:

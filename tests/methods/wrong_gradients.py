@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import expit
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
+from tests.fuzz.objectives import objective_of
 from tests.helpers import random_symmetric
 
 __all__ = ["FAULTS", "METHODS", "SETS", "Case", "run"]
@@ -28,7 +27,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "joint": {"solver": "analytic", "align": "gradient", "max_iterations": 100},
 }
 TOLERANCE = 1e-5
-KINDS = ("nearest", "distances", "log det", "collapse", "hinge", "lasso")
+KINDS = ("Quadratic", "PairHinge", "LogDet", "LogisticPairs", "LMNN", "lasso")
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
@@ -51,17 +50,10 @@ class Case:
         unit = 10.0 ** rng.uniform(-self.decades, self.decades)
         loud = 10.0 ** rng.uniform(-self.decades, self.decades)
         feasible_set = named_set(self.set_name, size, unit * size * 10 ** rng.uniform(-0.5, 0.5))
-        differences = rng.standard_normal((4 * size, size))
-        distances = rng.random(4 * size) * 2 * size
-        target = random_symmetric(rng, size) + np.eye(size)
-        function = {
-            "nearest": lambda: nearest(target),
-            "distances": lambda: regression(differences, distances),
-            "log det": lambda: log_det(differences.T @ differences / len(differences)),
-            "collapse": lambda: collapse(differences / np.sqrt(size), distances > size),
-            "hinge": lambda: hinge(differences, distances),
-            "lasso": lambda: lasso(target),
-        }[self.kind]()
+        if self.kind == "lasso":
+            function = lasso(random_symmetric(rng, size) + np.eye(size))
+        else:
+            function = of_the_package(self.kind, size, rng)
         return size, scaled(function, unit, loud), feasible_set
 
     def problem(self, fault: str = "honest") -> gda.MetricProblem:
@@ -93,51 +85,10 @@ def scaled(function: Function, unit: float, loud: float) -> Function:
     return found
 
 
-def nearest(target: FloatArray) -> Function:
-    return lambda M: (float(((M - target) ** 2).sum()), 2 * (M - target))
-
-
-def of_distances(D: FloatArray, loss: Callable[[FloatArray], tuple[float, FloatArray]]) -> Function:
-    def found(metric: FloatArray) -> tuple[float, FloatArray]:
-        value, slopes = loss(((D @ metric) * D).sum(axis=1))
-        return value, (D * slopes[:, None]).T @ D
-
-    return found
-
-
-def regression(D: FloatArray, distances: FloatArray) -> Function:
-    return of_distances(D, lambda d: (float(((d - distances) ** 2).sum()) / 2, d - distances))
-
-
-def collapse(D: FloatArray, similar: npt.NDArray[np.bool_]) -> Function:
-    """Return a logistic loss of distances."""
-    sign = np.where(similar, 1.0, -1.0)
-
-    def loss(d: FloatArray) -> tuple[float, FloatArray]:
-        margins = sign * (d - 1)
-        return float(np.logaddexp(0, margins).sum()), sign * expit(margins)
-
-    return of_distances(D, loss)
-
-
-def hinge(D: FloatArray, distances: FloatArray) -> Function:
-    """Return a smooth hinge: squares of what distances are short of."""
-
-    def loss(d: FloatArray) -> tuple[float, FloatArray]:
-        short = np.maximum(distances - d, 0.0)
-        return float((short**2).sum() / 2 + d.sum() / 10), 0.1 - short
-
-    return of_distances(D, loss)
-
-
-def log_det(S: FloatArray) -> Function:
-    def found(metric: FloatArray) -> tuple[float, FloatArray]:
-        L = np.linalg.cholesky(metric)  # which is an error outside of the domain
-        inverse = np.linalg.inv(metric)
-        log = 2 * float(np.log(np.diagonal(L)).sum())
-        return float(np.vdot(S, metric)) - log, S - (inverse + inverse.T) / 2
-
-    return found
+def of_the_package(kind: str, size: int, rng: np.random.Generator) -> Function:
+    """Return a function that the package knows, as one of a user's own."""
+    objective = objective_of(kind, size, 1.0, rng)
+    return lambda metric: (objective.value(metric), objective.gradient(metric))
 
 
 def lasso(target: FloatArray) -> Function:

@@ -20,19 +20,7 @@ _ROWS = ("trace", "diagonal entry", "diagonal", "budget")
 
 
 class RandomModel:
-    """A model made from a seed.
-
-    Attributes
-    ----------
-    metric : cvxpy.Variable
-        M.
-    problem : cvxpy.Problem
-        The model.
-    rows : list of cvxpy.Constraint
-        The constraints beside those of the set.
-    infeasible : bool
-        Whether two rows contradict each other.
-    """
+    """A model made from a seed; `rows` are the constraints beside those of the set."""
 
     def __init__(self, seed: int) -> None:
         self._rng = rng = np.random.default_rng(seed)
