@@ -25,7 +25,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.master import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.steps import find_step
 from gdaopt.objectives.pairs import base
 from gdaopt.scaling import auto_trace_bound

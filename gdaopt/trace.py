@@ -229,13 +229,7 @@ class Trace:
         return tuple(_TYPES)
 
     def column(self, name: str) -> np.ndarray:
-        """Return a column as an array of text, of whole numbers, or of float64 with NaN for None.
-
-        Raises
-        ------
-        InvalidInputError
-            When there is no column of that name.
-        """
+        """Return a column as an array of text, whole numbers, or float64 with NaN for None."""
         check_name("trace column", name, self.columns())
         values = [getattr(row, name) for row in self.rows]
         return np.array(
@@ -267,13 +261,7 @@ class Trace:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace whose arrays `to_arrays` returned.
-
-        Raises
-        ------
-        InvalidInputError
-            When the arrays do not make a trace.
-        """
+        """Return the trace whose arrays `to_arrays` returned; refuse what makes no trace."""
         _check_arrays(arrays)
         columns = {name: _values(name, arrays[name]) for name in cls.columns()}
         rows = tuple(

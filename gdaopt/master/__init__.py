@@ -5,10 +5,3 @@ A metric is kept as a base and weighted atoms (`ActiveSet`). Whenever atoms join
 Frank–Wolfe"); where every unit vector is an atom, `refined` also moves the atoms themselves
 ("Algorithm: Burer–Monteiro refinement").
 """
-
-from gdaopt.master.active_set import ActiveSet
-from gdaopt.master.burer_monteiro import refined
-from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import MasterSolution, solve_master_problem
-
-__all__ = ["ActiveSet", "MasterPoint", "MasterSolution", "refined", "solve_master_problem"]

@@ -5,13 +5,12 @@ from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.conic import SecondOrder, Semidefinite
+from gdaopt.methods.conic import SecondOrder, Semidefinite, SemidefiniteFrankWolfe
 from gdaopt.methods.cvxpy_method import solve_model
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.sdp_frank_wolfe import SemidefiniteFrankWolfe
 from gdaopt.methods.solve import METHODS, iterate, solve
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience, StallRule

@@ -65,11 +65,6 @@ class AlignedMethod(ProgramMethod):
         hold for the feasible set without the floor.
     **limits
         See `gdaopt.methods.Method`; the tolerance is 1e-5 here.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option.
     """
 
     tolerance: float = 1e-5

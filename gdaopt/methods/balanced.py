@@ -20,7 +20,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
-from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified, CertifiedRun
 from gdaopt.methods.state import Clock, RunEnded, State

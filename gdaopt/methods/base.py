@@ -196,11 +196,6 @@ class ProgramMethod(Method):
         semidefinite programs with a time limit are solved there.
     **limits
         See `gdaopt.methods.Method`.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option.
     """
 
     cone: ClassVar[str | None] = None  # the cone that the solver has to support

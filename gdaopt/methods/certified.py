@@ -18,10 +18,9 @@ from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
-from gdaopt.master.master_point import MasterPoint
+from gdaopt.master.master_point import ActiveSet, MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.blocks import PricingProgram

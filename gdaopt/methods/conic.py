@@ -1,4 +1,4 @@
-"""The exact baselines: the whole problem handed to a conic solver.
+"""Baselines of conic solvers: the whole problem, or the linear subproblem of Frank–Wolfe.
 
 Programs that would not fit into the memory are refused, large ones with a time limit are isolated.
 """
@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,17 +20,22 @@ from gdaopt.errors import (
     SolverFailedError,
     TimeLimitError,
 )
-from gdaopt.methods.base import Method
-from gdaopt.methods.blocks import program_columns
+from gdaopt.linalg.entries import entries_of, pairs_of
+from gdaopt.methods.base import Method, ProgramMethod
+from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.methods.stopping import LowerBound
+from gdaopt.methods.steps import Step, find_step
+from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
+from gdaopt.programs import ANALYTIC, Program, WholeSet
+from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _ADVICE = "take another solver, or other solver_opts"
+_ROUNDS = 2  # of K steps of Frank–Wolfe that have to change the objective together
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
 
 # Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
@@ -199,6 +205,84 @@ class SecondOrder(ConicMethod):
 
     name: ClassVar[str] = "socp"
     cone: ClassVar[str] = "second-order"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SemidefiniteFrankWolfe(ProgramMethod):
+    """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
+
+    The vertices are those of `gdaopt.methods.FrankWolfe`, which has them in closed form; here a
+    conic solver finds them, as it would have to without that closed form. A round is K steps. The
+    run has *converged* when the certificate says so, and has *stalled* when two rounds in a row
+    lower the objective by less than `tolerance` of its size together (`gdaopt.methods.StallRule`).
+
+    Parameters
+    ----------
+    solver : str, optional
+        Any solver that CVXPY knows with a semidefinite cone, in any case, or ``"analytic"``.
+    solver_opts, fallback, isolate
+        See `gdaopt.methods.ProgramMethod`.
+    step : str or Step, optional
+        A name from `gdaopt.methods.steps`, or an object.
+    force : bool, optional
+        Go on where the program is estimated to need more memory than is free.
+    **limits
+        See `gdaopt.methods.Method`.
+
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option, such as a solver without a semidefinite cone.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.PositiveDefiniteMetrics(trace_bound=4.0))
+    >>> result = gda.solve(problem, "sdp-frank-wolfe", max_iterations=20)
+    >>> result.relative_gap < 0.1
+    True
+    """
+
+    name: ClassVar[str] = "sdp-frank-wolfe"
+    keeps_constraints: ClassVar[bool] = True
+
+    cone: ClassVar[str] = "semidefinite"
+
+    solver: str = "CLARABEL"
+    step: str | Step = "exact"
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        find_step(self.step)
+        store_checked(self, flag, "force")
+
+    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+        feasible_set, size = problem.feasible_set, problem.n_features
+        edges = feasible_set.edges_of(size)
+        pairs = pairs_of(size, edges)
+        point = self.start_point(problem)
+        needed = cone_bytes(size, len(edges[0]), "semidefinite")
+        isolate = is_isolated(self.isolate, needed, clock)
+        program = Program(replace(self.program_options, isolate=isolate))
+        if self.solver != ANALYTIC and not self.force:
+            check_memory(needed, f"the {WholeSet.name}")
+        step, bound = find_step(self.step).prepared(problem), LowerBound()
+        state = bound.certified(problem, State(point=point, objective=point.value))
+        yield state
+        stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
+        for iteration in count(1):
+            whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
+            kept = keeping_rows(whole, problem.rows, state.metric, pairs)
+            block = MetricBlock(program, kept, size, edges)
+            round_ = 1 + (iteration - 1) // size
+            state = block.step(state, step, iteration - 1, round_, clock.left)
+            with unlimited():  # a step that has been taken is not lost
+                state = bound.certified(problem, state)
+            yield state
+            if iteration % size == 0:
+                stall.check(state.point)
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:

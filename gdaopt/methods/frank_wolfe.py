@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
-from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State

@@ -16,7 +16,7 @@ from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound

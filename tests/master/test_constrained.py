@@ -11,13 +11,13 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master import MasterPoint
 from gdaopt.master.constrained import (
     Rows,
     _duality_gap,
     _Quadratic,
     solve_constrained_master_problem,
 )
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate
 from gdaopt.objectives.base import Objective
 from gdaopt.support.validation import FloatArray

@@ -8,8 +8,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master import MasterPoint
-from gdaopt.master.master_point import _updated
+from gdaopt.master.master_point import MasterPoint, _updated
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.cases import (

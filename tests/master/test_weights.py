@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import MasterSolution, solve_master_problem
 from tests.helpers import generators, properties
 from tests.master.cases import random_atoms

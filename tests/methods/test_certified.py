@@ -17,7 +17,7 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.support.validation import FloatArray

@@ -7,7 +7,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods import Clock
 from gdaopt.methods.certified import CertifiedRun
 from gdaopt.sets import PricedAtoms

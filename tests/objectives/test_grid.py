@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.entries import all_edges
-from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives import pair_loss
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray

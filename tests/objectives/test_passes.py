@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
-from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import _Thinning, loss_sums
 from gdaopt.objectives.pair_objective import stratified

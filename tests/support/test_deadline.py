@@ -16,7 +16,7 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.objectives.pairs import ListedPairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs

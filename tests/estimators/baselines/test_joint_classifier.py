@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
 from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
 from gdaopt.estimators.inputs import one_hot
-from gdaopt.master import MasterPoint
+from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
 
