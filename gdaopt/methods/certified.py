@@ -233,11 +233,15 @@ class CertifiedRun(HullRun):
         self.multipliers = other.multipliers
         self.move_to(other.active_set, other.point)
         self._newton_steps += other._newton_steps
+        return self._round_state(last.round + 1, "surrogate")
+
+    def _round_state(self, round_: int, phase: str, **columns: Any) -> State:
         return self.certified_state(
-            iteration=last.iteration + 1,
-            round=last.round + 1,
-            phase="surrogate",
+            iteration=round_,
+            round=round_,
+            phase=phase,
             newton_steps=self._newton_steps,
+            **columns,
         )
 
     def begin_at(self, start: ActiveSet) -> None:
@@ -289,14 +293,9 @@ class CertifiedRun(HullRun):
         priced = time.perf_counter()
         with suppress(TimeLimitError):  # the round ends with the weights found by then
             self._improve(new, is_first=round_ == 1 and not self._is_warm)
-        return self.certified_state(
-            iteration=round_,
-            round=round_,
-            phase="weights",
-            newton_steps=self._newton_steps,
-            objective_seconds=time.perf_counter() - priced,
-            **{"solve_seconds": priced - start, **columns},
-        )
+        columns = {"solve_seconds": priced - start, **columns}
+        seconds = time.perf_counter() - priced
+        return self._round_state(round_, "weights", objective_seconds=seconds, **columns)
 
     def _joining(self) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms that join, which lower the objective, and columns of the trace."""
@@ -322,13 +321,8 @@ class CertifiedRun(HullRun):
                 self.multipliers = run.multipliers
                 if not self.point.value <= before[1].value:
                     self.active_set, self.point, self.multipliers = before
-        return self.certified_state(
-            iteration=round_,
-            round=round_,
-            phase="sample",
-            newton_steps=self._newton_steps,
-            objective_seconds=time.perf_counter() - start,
-        )
+        seconds = time.perf_counter() - start
+        return self._round_state(round_, "sample", objective_seconds=seconds)
 
     def _corrected(self, sample: MetricProblem) -> MetricProblem:
         """Return the problem of a subsample, its gradient corrected to the gradient of all samples.

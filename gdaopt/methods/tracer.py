@@ -28,16 +28,8 @@ _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenv
 class Tracer:
     """Collects a trace: a row for the start, for every n-th step, and for the end.
 
-    Attributes
-    ----------
-    lower_bound : float
-        The largest lower bound up to the last row, at most its objective; -inf where there is none.
-    claimed : tuple
-        The largest lower bound that was found, whatever the row may show, and its multipliers.
-    frank_wolfe_gap : float or None
-        That of the last row, for an objective that is not convex.
-    multipliers : ndarray of shape (m,) or None
-        Those of the last row's certificate, for a problem with linear constraints.
+    Lower bound (at most the objective, -inf where there is none), Frank–Wolfe gap and multipliers
+    are those of the last row; the largest bound that was found is `claimed`, with its multipliers.
     """
 
     def __init__(

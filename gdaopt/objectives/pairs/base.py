@@ -131,12 +131,12 @@ class Pairs(ABC):
         """Return the samples transformed by a metric, which all chunks share."""
         return TransformedSamples.of(self.features @ metric, self.features)
 
-    @abstractmethod
     def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
         """Yield ``δ_p - log w_p`` for the pairs of each block.
 
         Each array may be overwritten, also by the next.
         """
+        return less(self.products(samples.left, samples.right), self.log_weights())
 
     def log_weights(self) -> Iterator[FloatArray] | None:
         """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
@@ -202,7 +202,6 @@ class Pairs(ABC):
         sizes: FloatArray = degrees @ self._squares
         return sizes
 
-    @abstractmethod
     def moments(
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
@@ -210,6 +209,14 @@ class Pairs(ABC):
 
         With `are_magnitudes` all coefficients are known to be at least 0.
         """
+        degrees = np.zeros(self.features.shape[0])
+
+        def counted() -> Iterator[FloatArray]:
+            for block, p in zip(self.blocks(), coefficients(), strict=True):
+                self.add_degrees(degrees, block, p if are_magnitudes else np.abs(p))
+                yield p
+
+        return self.scatter(counted()), degrees @ self._squares
 
     def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
         """Return ``φ_k = (a_r - a_c)_k²``, less optional means, for the pairs of a block.

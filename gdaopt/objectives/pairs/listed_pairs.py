@@ -12,8 +12,8 @@ import numpy as np
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
-from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
-from gdaopt.objectives.pairs.passes import Block, TransformedSamples
+from gdaopt.objectives.pairs.base import Indices, Pairs
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -83,9 +83,6 @@ class ListedPairs(Pairs):
         weights = self._weights
         return None if weights is None else (np.log(weights[b.rows]) for b in self.blocks())
 
-    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        return less(self.products(samples.left, samples.right), self.log_weights())
-
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         size = self.features.shape[1]
         total = np.zeros((size, size))
@@ -129,18 +126,6 @@ class ListedPairs(Pairs):
         # Sums over blocks, and of blocks.
         sizes = [int(block.rows.stop - block.rows.start) for block in self.blocks()]
         return max(sizes) + len(sizes) + 16
-
-    def moments(
-        self, coefficients: Coefficients, are_magnitudes: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        degrees = np.zeros(self.features.shape[0])
-
-        def counted() -> Iterator[FloatArray]:
-            for block, p in zip(self.blocks(), coefficients(), strict=True):
-                self.add_degrees(degrees, block, p if are_magnitudes else np.abs(p))
-                yield p
-
-        return self.scatter(counted()), degrees @ self._squares
 
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         for samples in self.samples(block):
