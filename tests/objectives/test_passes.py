@@ -1,4 +1,4 @@
-"""Numbers of pairs, in memory that is lent and given back; one pass; and subsamples."""
+"""Numbers of pairs, in memory that is lent and given back; sums of chunks; and subsamples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import pickle
 import weakref
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,53 +15,15 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
+from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import _Thinning, loss_sums
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pairs import rectangles
-from gdaopt.objectives.pairs.passes import BufferPool, PairSums, PairValues, Total
+from gdaopt.objectives.pairs.passes import BufferPool, PairSums, Total
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from tests.helpers import random_metric
 from tests.objectives.cases import make_blocks_small
-
-rng = np.random.default_rng(11)
-X = rng.standard_normal((120, 4))
-NEAR = np.vstack([np.full((1, 4), 1e5), 1 + 1e-3 * rng.standard_normal((119, 4))])
-LABELS = rng.integers(0, 3, 120)
-M = np.diag([1.0, 0.5, 2.0, 0.1])
-CASES: dict[str, dict[str, Any]] = {
-    "labels": {"X": X, "z": LABELS},
-    "real": {"X": X, "z": X[:, 0]},
-    "weights": {"X": X, "z": LABELS, "sample_weight": rng.random(120) + 0.1},
-    "listed": {"X": X, "z": LABELS, "pairs": rng.integers(0, 120, (500, 2))},
-    "cancelling": {"X": NEAR, "z": np.where(np.arange(120) % 2, 1.0, -1.0)},
-    "large": {"X": 1e4 * X, "z": LABELS},
-    "one level": {"X": X, "z": np.repeat([0.0, 1.0], [119, 1])},
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_one_pass_has_the_sums_of_several(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rectangles, "_CHUNK", 1000)
-    make_blocks_small(monkeypatch, 500)
-    pairs = weighted_pairs(**CASES[case])
-    transformed, chunks = pairs.transformed(M), pairs.chunks()
-    loss = Exponentials(pairs.n_pairs)
-    sums = PairSums.added([loss_sums(loss, chunk, transformed) for chunk in chunks])
-
-    distances = pairs.products(*DenseDirection(M).factors(pairs.features))
-    log_weights = pairs.log_weights()
-    assert log_weights is not None
-    exponents = [w - d for w, d in zip(log_weights, distances, strict=True)]
-    terms = [np.exp(block - sums.total.shift) for block in exponents]
-    total = sum(float(block.sum()) for block in terms)
-    assert sums.total.scaled == pytest.approx(total, rel=1e-12)
-    scatter = pairs.scatter(terms)
-    np.testing.assert_allclose(sums.scatter, scatter, rtol=0, atol=1e-10 * np.abs(scatter).max())
-    np.testing.assert_allclose(sums.sizes, pairs.squared_sizes(terms), rtol=1e-12)
-    assert sum(chunk.n_pairs for chunk in chunks) == pairs.n_pairs
 
 
 def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,26 +68,6 @@ def test_no_array_is_lent_twice_at_a_time() -> None:
             lent.append(memory.lend()[rng.integers(4) :])  # a view keeps the whole
         addresses = [int(array.base.ctypes.data) for array in lent if array.base is not None]
         assert len(set(addresses)) == len(lent)
-
-
-def test_blocks_are_computed_once_and_let_go_of_what_computes_them() -> None:
-    class Computation:
-        calls = 0
-
-        def __call__(self) -> Iterator[np.ndarray]:
-            self.calls += 1
-            return iter([np.arange(6.0).reshape(2, 3), np.array(7.0)])
-
-    compute = Computation()
-    gone = weakref.ref(compute)
-    blocks = PairValues(compute, BufferPool(size=7, most=1))
-    for _ in range(2):
-        first, second = blocks
-        np.testing.assert_array_equal(first, [[0, 1, 2], [3, 4, 5]])
-        assert second == 7
-    assert compute.calls == 1
-    del compute
-    assert gone() is None
 
 
 def test_points_are_gone_at_once(glr: gda.GLR, no_garbage_collector: None) -> None:
