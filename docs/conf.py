@@ -56,7 +56,7 @@ _OF_USERS = {
 }
 _APART = [  # what methods are made of, and what a method of one's own inherits
     *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),
-    *("RunEnded", "StallRule", "make_method", "solve_model"),
+    *("RunEnded", "StallRule", "solve_model"),
 ]
 
 

@@ -109,7 +109,7 @@ class TraceRow(StepColumns):
     Attributes
     ----------
     relative_gap : float or None
-        How far the objective is above the lower bound (see `gdaopt.trace.relative_gap`).
+        ``(objective - lower_bound) / |objective|``.
     lambda_min : float or None
         Smallest eigenvalue of the metric after the step. It and the left-ends are None where they
         take longer than what was left of the time limit, for components of over 1000 features.

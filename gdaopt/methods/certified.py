@@ -265,7 +265,7 @@ class CertifiedRun(HullRun):
         Where the objective is not convex, the gap may grow on the way; the run ends when the
         objective no longer falls.
         """
-        patience = Patience(self.gap, _PATIENCE, "rounds")
+        patience = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
         stall = None  # a rule would keep the first points
         if not self.problem.is_convex:
             stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
@@ -282,7 +282,7 @@ class CertifiedRun(HullRun):
                 yield self._sample_round(round_, self._corrected(sample))
                 gained = self.gap <= _SAMPLE_GAIN * before
             if stall is None:
-                patience.check(self.gap, self.lower_bound.round_off, self.point.value)
+                patience.check(self.point.value)
             else:
                 stall.check(self.point)
 

@@ -101,7 +101,7 @@ class _Run:
             raise RunEnded("stalled", "the gradient is 0")
         curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
         inertia = 1.0
-        patience = Patience(self._gap(x), _PATIENCE, "steps")
+        patience = Patience(self._lower_bound, x.value, _PATIENCE, "steps")
         for iteration in count(1):
             began = time.perf_counter()
             y = x if ahead is None else self._problem.objective.at(ahead)
@@ -131,7 +131,7 @@ class _Run:
                 solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
-            patience.check(self._gap(x), self._lower_bound.round_off, x.value)
+            patience.check(x.value)
 
     def _is_inside(self, y: Point, curvature: float) -> bool:
         """Say whether the squares of a step from y, which a projection adds up, stay in float64."""
@@ -193,9 +193,6 @@ class _Run:
         feasible = self._feasible_set.made_feasible(found.point)
         self._repair_distance = float(np.abs(feasible - found.point).max())
         return feasible
-
-    def _gap(self, point: Point) -> float:
-        return self._lower_bound.gap(point.value)
 
     @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:

@@ -158,7 +158,7 @@ class _Run:
         point = self._start()
         check_start(self._problem, point)
         state = self._state(point, objective_seconds=time.perf_counter() - start)
-        patience = Patience(self._lower_bound.gap(point.value), _PATIENCE, "steps")
+        patience = Patience(self._lower_bound, point.value, _PATIENCE, "steps")
         yield state
         for number in count(1):
             begin = time.perf_counter()
@@ -178,8 +178,7 @@ class _Run:
             )
             yield state
             if value - point.value <= _ROUND_OFF * abs(value):
-                gap = self._lower_bound.gap(point.value)
-                patience.check(gap, self._lower_bound.round_off, point.value)
+                patience.check(point.value)
 
     def _start(self) -> Point:
         """Return the objective at `initial`, or else at the start of the objective's own."""

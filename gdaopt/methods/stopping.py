@@ -82,21 +82,20 @@ class StallRule:
 class Patience:
     """Ends a run when the certified gap has not become smaller for so many steps.
 
-    `steps` is what the method calls them.
+    The gap is that of an objective, at the start and after each step, to the bound. `steps` is what
+    the method calls them.
     """
 
-    def __init__(self, gap: float, most: int, steps: str) -> None:
-        self._least = gap
+    def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
+        self._bound = bound
+        self._least = bound.gap(objective)
         self._most = most
         self._steps = steps
         self._waited = 0
 
-    def check(self, gap: float, round_off: float, objective: float) -> None:
-        """Take the certified gap after a step; raise `RunEnded` when the patience is over.
-
-        So much of the gap can be round-off (`LowerBound.round_off`); the objective is Q after the
-        step.
-        """
+    def check(self, objective: float) -> None:
+        """Take the objective after a step; raise `RunEnded` when the patience is over."""
+        gap, round_off = self._bound.gap(objective), self._bound.round_off
         self._waited = 0 if gap < self._least else self._waited + 1
         self._least = min(self._least, gap)
         if self._waited >= self._most:
