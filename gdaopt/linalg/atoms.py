@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -174,11 +174,13 @@ class Atoms:
 
         To a `MaskedMatrix` two-sparse atoms are added as such a one.
         """
-        if isinstance(matrix, MaskedMatrix) and self._is_sparse:
-            return cast(MatrixT, self._added_to_masked(matrix, weights))
-        return cast(MatrixT, self._added_to_array(dense(matrix), weights))
+        is_masked = isinstance(matrix, MaskedMatrix) and self._is_sparse
+        added_to: Any = self._added_to_masked if is_masked else self._added_to_array
+        found: MatrixT = added_to(matrix, weights)
+        return found
 
-    def _added_to_array(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
+    def _added_to_array(self, given: Symmetric, weights: FloatArray) -> FloatArray:
+        matrix = dense(given)
         if not self._is_sparse:
             root = self.values.T * np.sqrt(np.abs(weights))
             total: FloatArray = matrix + (root * np.sign(weights)) @ root.T

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dlange
@@ -262,23 +262,22 @@ def largest_entry(matrix: Symmetric) -> float:
     return max(float(matrix.max()), -float(matrix.min()))
 
 
-def magnitude_inner(first: Symmetric, second: Symmetric) -> float:
+def magnitude_inner(first: Any, second: Any) -> float:
     """Return ``⟨|G|, |H|⟩``, of two arrays or of two matrices under the same mask."""
-    if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
+    if isinstance(first, MaskedMatrix):
         return inner(abs(first), abs(second))
-    first, second = cast(FloatArray, first), cast(FloatArray, second)
     blocks = _row_blocks(first)
     return sum(float(np.vdot(np.abs(first[rows]), np.abs(second[rows]))) for rows in blocks)
 
 
-def magnitude_form(matrix: Symmetric, vector: FloatArray) -> float:
+def magnitude_form(matrix: Any, vector: FloatArray) -> float:
     """Return ``v'|G|v``; entries outside of a mask count as 0."""
     if isinstance(matrix, MaskedMatrix):
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
-    array = cast(FloatArray, matrix)
-    return sum(float(vector[rows] @ (np.abs(array[rows]) @ vector)) for rows in _row_blocks(array))
+    blocks = _row_blocks(matrix)
+    return sum(float(vector[rows] @ (np.abs(matrix[rows]) @ vector)) for rows in blocks)
 
 
 def _row_blocks(matrix: FloatArray) -> Iterator[slice]:

@@ -51,9 +51,9 @@ class Tracer:
 
     def record(self, state: State, seconds: float) -> None:
         """Take note of a state; measure it and add its row when it is its turn."""
+        columns = vars(state)
         for name in _TIMES:
-            value = getattr(state, name)
-            if value is not None:
+            if (value := columns[name]) is not None:
                 self._times[name] = self._times.get(name, 0.0) + value
         if self.is_due(state):
             self._add(state, seconds)
@@ -125,7 +125,8 @@ class Tracer:
         ends, smallest, scaling = spectrum or (np.full(size, np.nan), None, "")
         self._certify(state)
         known = self.lower_bound > -math.inf
-        said = {name: getattr(state, name) for name in _SAID}
+        columns = vars(state)
+        said = {name: columns[name] for name in _SAID}
         bound = self.lower_bound if known else None
         row = TraceRow(
             **said | self._times | {"scaling": scaling, "lower_bound": bound},
