@@ -146,13 +146,16 @@ def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
 def descended(iterate: Iterate, target: FloatArray) -> Iterate:
     """Return the iterate on the way to a target where the slope of F has become flat.
 
-    The search goes by slopes, because differences of values would end in round-off.
+    The search goes by slopes, because differences of values would end in round-off. Trial steps are
+    those of the Illinois method (Dowell, Jarratt 1971): where two in a row end on the same side of
+    the minimum, the slope at the other end of the bracket counts half, so that both ends move.
     """
     step = target - iterate.x
     first = float(iterate.slope @ step)
     if not first < 0:
         return iterate
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
+    was_short = None
     most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
     length, reached = 1.0, iterate.moved(target)
     for _ in range(_LINE_STEPS):
@@ -165,10 +168,14 @@ def descended(iterate: Iterate, target: FloatArray) -> Iterate:
             good = slope <= -_FLAT * first and reached.point.value <= most
         if good:
             break
-        if slope < 0:
+        is_short = slope < 0
+        if is_short:
             low, low_slope = length, slope
+            high_slope *= 0.5 if was_short is is_short else 1.0
         else:  # also NaN, outside of the objective's domain
             high, high_slope = length, slope
+            low_slope *= 0.5 if was_short is is_short else 1.0
+        was_short = is_short
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
         reached = iterate.moved(iterate.x + length * step)
