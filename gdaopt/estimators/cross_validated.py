@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
@@ -264,7 +265,9 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         folds = self._folds(X, y)
         classifier = self.classifier
         if classifier is None:
-            classifier = KNeighborsClassifier(min(_NEIGHBORS, *(len(train) for train, _ in folds)))
+            classifier = KNeighborsClassifier(
+                min(_NEIGHBORS, *(len(train) for train, _ in folds)), algorithm="brute"
+            )
         scoring = self.scoring
         if scoring is None and hasattr(classifier, "predict_proba"):
             scoring = _probability_of_the_class
@@ -384,7 +387,8 @@ def _fold_scores(
         for result in path_results(learner, X[train], codes, trace_bounds, weights):
             taken.append(time.perf_counter() - start)
             components = learner._components(learner._in_units(result.known_metric))
-            with until(None):
+            # What scikit-learn would look at again and again is known to be finite.
+            with until(None), config_context(assume_finite=True):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
                 score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
                 scores.append(number("what scoring returns", score))
