@@ -290,7 +290,7 @@ def _n_entries(block: Block) -> int:
 
 
 def _places(p: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return rows and columns of the entries that are not 0, in a third of the time of `nonzero`."""
+    """Return rows and columns of the entries that are not 0, faster than `numpy.nonzero`."""
     row, column = np.divmod(np.flatnonzero(p != 0), p.shape[1])
     return row, column
 
