@@ -38,6 +38,7 @@ _ROUND_OFF = 1e-14  # of the value
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
+_UNDERFLOW = 1e-154  # of the slack: squares of smaller weights underflow
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
 
 
@@ -126,6 +127,10 @@ def _newton(iterate: Iterate) -> Iterator[Iterate]:
         if (target == iterate.x).all() or not np.isfinite(target).all():
             return
         iterate = descended(iterate, target)
+        if iterate.x[:-1].sum() < _UNDERFLOW * iterate.x[-1]:
+            # F falls in proportion to the weights down to their smallest numbers; its slope at 0
+            # may be another one.
+            iterate = iterate.moved(np.append(np.zeros(len(iterate.x) - 1), iterate.x.sum()))
 
 
 def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:

@@ -46,7 +46,6 @@ def test_few() -> None:
 
 OPEN = {
     1562: "stalls: derivatives of terms that differ by 14 decades",
-    1886: "stalls: linear near the optimum, under a trace bound of a million times the trace",
     2010: "a conic solver keeps rows to 2e-12 of a trace bound that is far from binding",
     2138: "stalls: linear near the optimum, under a trace bound of 1e8 times the trace",
 }
