@@ -48,7 +48,7 @@ _MANY_ACCURACY = 0.4
 _FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
 _SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of fewer samples
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
-_GROWTH = 2.0  # of the weights in a round, where a longer step may end at a worse point
+_GROWTH = 1.25  # of the weights in a round, where a longer step may end at a worse point
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
 _FEW_FEATURES = 4096  # of many, whose optimum is a start
 _FEW_TIMES = 2  # as many features have one
@@ -343,7 +343,9 @@ class CertifiedRun(HullRun):
         active_set, point = self.active_set, self.point
         if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
-            self._optimise(ActiveSet(new, np.full(len(new), self.budget / len(new))))
+            # Where the objective is not convex, a jump to the full budget may end on a plateau.
+            total = self.budget if self.problem.is_convex else active_set.total
+            self._optimise(ActiveSet(new, np.full(len(new), total / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
             # Of many features the middle of the set has too many atoms for a Hessian.
