@@ -60,7 +60,7 @@ class ActiveSet:
         return ActiveSet(joined.atoms, weights)
 
     def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
-        """Return for each given atom the nearest own one, up to the sign, and the distance to it."""
+        """Return for each given atom the nearest own one, up to its sign, and its distance."""
         cosines = np.abs(atoms.products(self.atoms))
         nearest = cosines.argmax(axis=1)
         cosine = np.minimum(cosines[np.arange(len(atoms)), nearest], 1.0)
