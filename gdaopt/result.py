@@ -59,11 +59,8 @@ class Result(ShownAsTable):
     ----------
     metric : ndarray of shape (K, K)
         A member of the feasible set, read-only. Of many features it is made when it is asked for,
-        if there is memory for it.
-    sparse_metric : scipy.sparse.csr_array of shape (K, K)
-        The same.
-    known_metric : ndarray or MaskedMatrix
-        The same, as it was found.
+        if there is memory for it; `known_metric` is then a `MaskedMatrix`, and `sparse_metric`, a
+        `scipy.sparse.csr_array`, is cheap.
     feasible_set : FeasibleSet
         The set of the problem.
     objective : float
@@ -77,8 +74,7 @@ class Result(ShownAsTable):
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
         domain, and the metric is the last one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
-        ``infeasible``: the edge floors left a program without a feasible point. In each case the
-        metric is a member of the set.
+        ``infeasible``: the edge floors left a program without a feasible point.
     message : str
         The reason for the status.
     lower_bound, gap, relative_gap : float or None
@@ -87,25 +83,22 @@ class Result(ShownAsTable):
         certificate.
     frank_wolfe_gap : float or None
         For an objective that is not convex, which has no certificate: by how much a tangent at the
-        metric falls over the feasible set at most, 0 at a stationary point. None for a convex one.
+        metric falls over the feasible set at most, 0 at a stationary point.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
-        Number of steps; of calls of the linear minimisation oracle, each a program solved or a
-        search for atoms; and of full eigen-decompositions for projections.
+        Number of steps; of programs solved or searches for atoms; and of full eigen-decompositions
+        for projections.
     repair_distance : float or None
-        How far the solver's last point was moved into the set, as the largest change of an entry;
-        None when no solver was called.
+        How far the solver's last point was moved into the set, as the largest change of an entry.
     seconds, tracing_seconds : float
         Wall time of the run; and the wall time of the trace, callbacks and printing, which is not
         part of it.
     method, solver : str
-        Names of the method and of the solver; ``"analytic"`` where no solver was called: the
-        linear minimisation has a closed form.
+        Their names; ``"analytic"`` where the linear minimisation has a closed form.
     solved_by : dict of str to int
         How many programs each solver has solved, ``"analytic"`` among them: a program whose costs
-        are 0 needs no solver, and a fall-back may have taken over. Empty where a method has no
-        programs.
+        are 0 needs no solver, and a fall-back may have taken over.
     trace : Trace
         The history of the run.
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
@@ -122,9 +115,9 @@ class Result(ShownAsTable):
         Their multipliers λ: Q* falls by about ``λ_k`` for each unit by which the bound of row k
         rises. Where other λ prove the same bound, these are the smallest, by the least
         ``Σ_k (λ_k ‖A_k‖)²``, and the rate may hold to one side only, as of ``M[0, 1] == 0`` over
-        graph metrics. None without constraints or certificate.
+        graph metrics.
     constraint_violation : float or None
-        The largest distance of the metric to a constraint that it breaks; None without constraints.
+        The largest distance of the metric to a constraint that it breaks.
 
     Examples
     --------
@@ -164,13 +157,7 @@ class Result(ShownAsTable):
 
     @property
     def metric(self) -> FloatArray:
-        """Return the metric as an array, read-only.
-
-        Raises
-        ------
-        InvalidInputError
-            Where there are so many features that there is no memory for it.
-        """
+        """Return the metric as an array; InvalidInputError where there is no memory for it."""
         return read_only(dense(self.known_metric))
 
     @property
@@ -193,12 +180,15 @@ class Result(ShownAsTable):
         return relative_gap(self.objective, self.lower_bound)
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return False
+        ours, theirs = self._arrays(), other._arrays()
         return (
-            isinstance(other, Result)
-            and self.feasible_set == other.feasible_set
+            self.feasible_set == other.feasible_set
             and self._record() == other._record()
             and self.trace == other.trace
-            and _same_arrays(self._arrays(), other._arrays())
+            and ours.keys() == theirs.keys()
+            and all(same_array(array, theirs[name]) for name, array in ours.items())
         )
 
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
@@ -282,11 +272,10 @@ class Result(ShownAsTable):
         Returns
         -------
         pathlib.Path
-            The file that was written. Its arrays are ``metric`` and ``left_ends``; ``atoms`` and
-            ``weights``, and ``colors``, where the result has them; the columns and any iterates of
-            the trace, as ``trace/...``; and ``result``, which is JSON text of everything else. Of
-            many features ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and
-            ``atoms``, ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
+            The file that was written. Its arrays are named like the attributes, and those of the
+            trace ``trace/...``; ``result`` is JSON text of everything else. Of many features
+            ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and ``atoms``,
+            ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
         path = Path(path)
         if path.suffix != ".npz":
@@ -346,12 +335,6 @@ class Result(ShownAsTable):
             raise InvalidInputError(
                 f"{path} is not a saved gdaopt result: {reason(error)}"
             ) from error
-
-
-def _same_arrays(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> bool:
-    """Say whether both have the same arrays."""
-    names = ours.keys() == theirs.keys()
-    return names and all(same_array(array, theirs[name]) for name, array in ours.items())
 
 
 def _is_number(value: Any) -> bool:

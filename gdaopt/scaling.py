@@ -1,28 +1,16 @@
 """The scale of features and of metrics: each rule once, by the name that options give it.
 
-Features: ``"unit"`` is z-scores divided by √(2K), so that the mean squared distance of two samples
-is 1; ``"zscore"`` is z-scores; ``"none"`` leaves the features as they are (`scale_features`).
-
-The trace bound C: ``"K"`` is the number of features, which goes with the scales ``"unit"`` and
-``"zscore"``; ``"auto"`` follows the scale of the features by the rule below; any other value is a
-number (`read_trace_bound`). For a metric learner ρ can follow from C (`auto_min_eigenvalue`).
-
-**The rule "auto".** Let D be the mean of ``d d'`` over the differences d of the pairs of samples
-that the objective sums over, by their weights, so that ``⟨D, M⟩`` is their mean squared distance
-under M. The bounds are
+The trace bound C by the rule ``"auto"`` follows the scale of the features. Let D be the mean of
+``d d'`` over the differences d of the pairs of samples that the objective sums over, by their
+weights, so that ``⟨D, M⟩`` is their mean squared distance under M. Then
 
     C = min(4 / max_k D_kk, 200 / max_u u'Du),        ρ = C / (10 K),
 
 where u are the atoms of the feasible set: with all of the trace on one feature the mean squared
-distance is at most 4, and no metric of the set gives one above 200. The slope of log Q at M = 0 is
--D, and this slope stands for D where an objective of convex logarithm sums over no pairs. The set's
-exact oracle finds the largest u'Du, which is seldom above 50 times the largest D_kk. Why these
-numbers: "Remark: the rule for the trace bound".
-
-**Other objectives.** `gdaopt.MCML`, `gdaopt.LMNN` and the losses of single pairs pull samples of
-one class together, so that their optimum has a finite trace even without a bound. Their rule is the
-trace of the isotropic metric beyond which that pull outweighs all other terms ("Proposition: trace
-bounds of isotropic metrics" in ``docs/theory``; the method `auto_trace_bound` of each).
+distance is at most 4, and no metric of the set gives one above 200 ("Remark: the rule for the trace
+bound"). The slope of log Q at M = 0 is -D, and this slope stands for D where an objective of convex
+logarithm sums over no pairs. Other objectives have a rule of their own, by the trace beyond which
+an isotropic metric costs more than it can gain ("Proposition: trace bounds of isotropic metrics").
 """
 
 from __future__ import annotations

@@ -26,54 +26,10 @@ __all__ = ["StepColumns", "Trace", "TraceRow"]
 class StepColumns(ShownAsTable):
     """What a method says of one of its steps; None where a column does not apply.
 
-    Attributes
-    ----------
-    iteration : int
-        Number of the step; 0 for the start.
-    round : int
-        Number of the pass over all blocks, from 1; 0 for the start.
-    phase : str
-        What the step moved: ``"start"``, ``"diagonal"``, ``"column"``, ``"joint"``, ``"weights"``,
-        or the variant of a Frank–Wolfe step.
-    block : int or None
-        Index of the column that the step moved.
-    objective : float
-        Q at the metric after the step.
-    block_gap : float or None
-        Frank–Wolfe gap of the block's program before the step. It bounds how much the objective can
-        decrease by moving this block alone.
-    lower_bound : float or None
-        The largest certified lower bound so far.
-    step : float or None
-        Step size γ.
-    aligned_spread : float or None
-        Largest minus smallest left-end right after the last alignment, before the steps that
-        follow it.
-    repair_distance : float or None
-        How far the solver's point was moved to bring it back into its polytope or set, as the
-        largest change of an entry; None when no solver was called.
-    oracle_calls, eig_iterations, eigen_decompositions : int
-        How many times, from the start of the run, the linear minimisation oracle was called (each
-        call solves a program or searches for atoms); LOBPCG iterations; and full
-        eigen-decompositions for projections.
-    build_seconds, solve_seconds : float or None
-        Time for all that comes before and after a solver, such as the polytope of a block, and for
-        the solver with its interface; the same for all solvers, whether or not one reports a time
-        of its own. These times and those below are of the step; in a trace they are of all steps
-        since the row before.
-    write_seconds, canonicalize_seconds, unpack_seconds : float or None
-        The parts of build_seconds (see `gdaopt.backends.StageSeconds`); a conic method builds its
-        program as well.
-    reported_seconds : float or None
-        The part of solve_seconds that the solver reports as its own; None when it reports none.
-    eig_seconds, objective_seconds : float
-        Time for alignments; and for the objective: its values, its gradients and the search for the
-        step size.
-    solver, solver_status : str
-        The solver of the program, and the status with which it ended.
-    scaling : str
-        How the scalars were found (see `gdaopt.linalg.Alignment`); in a trace ``"components"`` for
-        a step without scalars.
+    ``docs/traces.md`` says what the columns are. Counts are from the start of the run. Times are of
+    the step, and in a trace of all steps since the row before. `build_seconds` is for all that
+    comes before and after a solver, such as the polytope of a block, and `solve_seconds` for the
+    solver with its interface, whether or not one reports a time of its own.
     """
 
     iteration: int = 0
@@ -104,26 +60,10 @@ class StepColumns(ShownAsTable):
 
 @dataclass(frozen=True, kw_only=True)
 class TraceRow(StepColumns):
-    """A run after one of its steps: what the method said, and what was measured.
+    """A run after one of its steps: what the method said, and what was measured after it.
 
-    Attributes
-    ----------
-    relative_gap : float or None
-        ``(objective - lower_bound) / |objective|``.
-    lambda_min : float or None
-        Smallest eigenvalue of the metric after the step. It and the left-ends are None where they
-        take longer than what was left of the time limit, for components of over 1000 features.
-    left_end_min, left_end_max : float or None
-        Smallest and largest left-end of the metric after the step, under the scalars used for the
-        step; for a step without scalars, under the first eigenvectors of the components of the
-        graph, so that all features of a component have one left-end, its smallest eigenvalue.
-    matrix_trace : float
-        tr M of the metric after the step.
-    constraint_violation : float or None
-        The largest distance of the metric after the step to a linear constraint of the problem that
-        it breaks; None where the problem has none.
-    seconds : float
-        Wall time since the start of the run, without the time of the tracer.
+    `lambda_min` and the left-ends are None where they take longer than what was left of the time
+    limit, for components of over 1000 features.
     """
 
     relative_gap: float | None
@@ -164,8 +104,9 @@ class Trace:
         The rows. Iterating over a trace, and indexing it, gives its rows as well.
     left_ends : ndarray of shape (n_rows, K)
         Left-ends of the metric after each row's step, under the scalars used for that step; for a
-        step without scalars, as in the columns `TraceRow.left_end_min` and ``left_end_max``, NaN
-        where these columns are None.
+        step without scalars under the first eigenvectors of the components of the graph, so that
+        all features of a component have one left-end, its smallest eigenvalue. NaN where the
+        columns `left_end_min` and ``left_end_max`` are None.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None
@@ -253,7 +194,7 @@ class Trace:
         return write_atomically(path, lambda file: self.to_pandas().to_parquet(file, index=False))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return columns, left-ends, any iterates and multipliers as arrays for `from_arrays`."""
+        """Return all of the trace as arrays for `from_arrays`."""
         arrays = {name: self.column(name) for name in self.columns()}
         arrays["left_ends"] = self.left_ends
         kept = {"iterates": self.iterates, "multipliers": self.multipliers}

@@ -54,7 +54,7 @@ EXEMPT: dict[str, str] = {
         "methods.solve_model",
         "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
-        "linalg.DiagonalDirection linalg.best_pairs linalg.pair_atoms "
+        "linalg.DiagonalDirection "
         "programs.ConstrainedPolytope",
         "made by bench.Sequence, of arrays that LinearArrays.of checked": "programs.LinearPolytope",
         "made by its class methods": "bench.Sequence",

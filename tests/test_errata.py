@@ -18,7 +18,7 @@ from gdaopt.linalg.laplacian import (
     n_components,
     self_loops,
 )
-from gdaopt.methods.alternating import CONNECTIVITY, tree_floor, zeta_floor
+from gdaopt.methods.alternating import column_floor
 from gdaopt.programs import ColumnPolytope
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, scaled
@@ -74,7 +74,7 @@ class TestErratum2:
             others = np.delete(np.arange(4), column)
             rho, epsilon = self.feasible_set.min_eigenvalue, self.method.edge_floor
             aligned = align(metric, rho, edge_threshold=epsilon * (1 - 1e-9))
-            floor = CONNECTIVITY[rule](metric, column, others, epsilon)
+            floor = column_floor(metric, column, others, epsilon, rule)
             slack = np.maximum(aligned.left_ends - rho, 0)
             polytope = ColumnPolytope.at(metric, aligned.v, slack, column, others, floor)
             edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
@@ -127,8 +127,8 @@ class TestErratum2:
         others = np.array([0, 1])
         arguments = (metric, aligned.v, np.zeros(3), 2, others)
         with pytest.raises(InfeasibleProblemError, match=r"floor 0\.01 of entry 1 exceeds its"):
-            ColumnPolytope.at(*arguments, zeta_floor(metric, 2, others, 0.01))
-        kept = ColumnPolytope.at(*arguments, tree_floor(metric, 2, others, 0.01))
+            ColumnPolytope.at(*arguments, column_floor(metric, 2, others, 0.01, "zeta"))
+        kept = ColumnPolytope.at(*arguments, column_floor(metric, 2, others, 0.01, "tree"))
         np.testing.assert_array_equal(kept.floor, [0, 0.005])
 
     def test_a_run_says_that_zeta_is_infeasible(self) -> None:
@@ -154,7 +154,7 @@ class TestErratum2:
         column = int(rng.integers(size))
         aligned = align(metric, 0.0)
         others = np.delete(np.arange(size), column)
-        floor = tree_floor(metric, column, others, epsilon)
+        floor = column_floor(metric, column, others, epsilon, "tree")
         polytope = ColumnPolytope.at(metric, aligned.v, np.zeros(size), column, others, floor)
         least = metric.copy()
         least[others, column] = least[column, others] = -polytope.floor

@@ -1,6 +1,6 @@
 """Linear algebra of metric matrices: graphs, Gershgorin discs, atoms, directions."""
 
-from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, dual_alignment, pair_atoms
+from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import (
     AtomsDirection,
     ColumnDirection,
@@ -21,7 +21,6 @@ __all__ = [
     "DiagonalDirection",
     "Direction",
     "align",
-    "best_pairs",
     "decomposition",
     "discs",
     "dual_alignment",
@@ -30,6 +29,5 @@ __all__ = [
     "left_ends",
     "matrix_of",
     "n_components",
-    "pair_atoms",
     "self_loops",
 ]

@@ -1,13 +1,8 @@
 """Atoms: the unit vectors u of the rank-one matrices ``uu'`` that metric matrices are made of.
 
-The extreme points of the sets of metrics are ``B + τ uu'`` with a base B, and most of the vectors
-``u = a e_i - b e_j`` have two entries at most, with ``a, b ≥ 0`` and ``a² + b² = 1`` ("Lemma:
-two-sparse extreme points"). Whatever is computed for many atoms at once is here, so that dense
-K-vectors appear only where the atoms are dense; and so are the best two-sparse atoms for a
-symmetric matrix, and matrices as sums of them.
-
-For a symmetric matrix G the least value of ``u'Gu`` over the vectors u of a pair (i, j) is its
-*price*: the smaller eigenvalue of G's 2×2 block if ``G_ij > 0``,
+Most have two entries at most, ``u = a e_i - b e_j`` ("Lemma: two-sparse extreme points"). For a
+symmetric matrix G the least value of ``u'Gu`` over the vectors u of a pair (i, j) is its *price*:
+the smaller eigenvalue of G's 2×2 block if ``G_ij > 0``,
 
     λ_ij = (G_ii + G_jj)/2 - √( ((G_ii - G_jj)/2)² + G_ij² ),
 
@@ -102,7 +97,7 @@ class Atoms:
         return Atoms(self.support[index], self.values[index])
 
     def joined(self, others: Atoms) -> Atoms:
-        """Return these atoms and then the others; sparse atoms become dense beside dense ones."""
+        """Return these atoms and then the others, dense where one kind is."""
         width, other_width = self.values.shape[1], others.values.shape[1]
         if width != other_width:
             size = max(width, other_width)
@@ -203,11 +198,7 @@ class Atoms:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedAtoms(Atoms):
-    """Atoms that keep the coordinates along them of the samples that they have met.
-
-    They are for as long as the same atoms meet the same samples again and again, as in a master
-    problem.
-    """
+    """Atoms that keep the coordinates along them of the samples that they have met."""
 
     _kept: dict[int, tuple[Samples, FloatArray]] = field(default_factory=dict, repr=False)
 
@@ -231,23 +222,10 @@ class ProjectedAtoms(Atoms):
 def best_pairs(
     gradient: Symmetric, count: int, edges: Edges | None = None
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return the pairs i < j with ``G_ij > 0`` that have the least prices λ_ij, best first.
+    """Return the pairs i < j with ``G_ij > 0`` of the least prices λ_ij, best first, and prices.
 
-    Parameters
-    ----------
-    gradient : ndarray of shape (K, K)
-        G, symmetric and finite; only its diagonal and upper triangle are read. With `edges` it may
-        be a `MaskedMatrix` of these edges.
-    count : int
-        How many to return at most.
-    edges : tuple of two ndarrays of int, optional
-        Rows and columns of the only pairs to look at, in O(K + n) for n of them; all pairs when
-        left out.
-
-    Examples
-    --------
-    >>> best_pairs(np.array([[-2.0, 1.0], [1.0, -2.0]]), count=5)
-    (array([0]), array([1]), array([-3.]))
+    Of an array only the diagonal and the upper triangle are read, and with `edges` only their
+    entries, in O(K + n).
     """
     size = len(gradient)
     if edges is not None and len(edges[0]) < size * (size - 1) // 2:
@@ -290,8 +268,7 @@ def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
     """Return a number that no price λ_ij of an edge with ``G_ij > 0`` is below, tight to round-off.
 
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
-    with the root r, so that the round-off is relative to the terms of the numerator. The
-    round-off of ``m - r``, which `best_pairs` computes, is relative to the block's largest entry.
+    with the root r has a smaller round-off than ``m - r``.
     """
     diagonal, entries, least = gradient.diagonal(), gradient[edges], math.inf
     useful = np.flatnonzero(entries > 0)
@@ -325,10 +302,7 @@ def _best_listed(
 
 
 def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> Atoms:
-    """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
-
-    b has the other sign than ``G_ij``.
-    """
+    """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``."""
     diagonal = gradient.diagonal()
     half = diagonal[rows] / 2 - diagonal[columns] / 2
     entries = gradient[rows, columns]
@@ -363,9 +337,9 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
 
     Notes
     -----
-    Dual feasibility of y says ``(y + G_ii)(y + G_jj) ≥ G_ij²`` wherever ``G_ij > 0``: with the
-    multiplier y of the trace bound, no edge has a negative reduced cost under this v. v is 0 where
-    a diagonal vertex is best; such entries are replaced by a small positive number.
+    With the multiplier y of the trace bound no edge has a negative reduced cost under this v
+    ("Proposition: dual alignment"). It is 0 where a diagonal vertex is best; such entries are
+    replaced by a small positive number.
 
     Examples
     --------
@@ -406,8 +380,8 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
 
     Notes
     -----
-    See "Theorem: factor width two" in ``docs/theory``. That a symmetric H-matrix is such a sum
-    is due to Boman, Chen, Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005.
+    "Theorem: factor width two", due to Boman, Chen, Parekh, Toledo, *On factor width and symmetric
+    H-matrices*, 2005.
 
     Examples
     --------

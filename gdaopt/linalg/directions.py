@@ -1,14 +1,8 @@
 """Directions: the structured changes of a metric matrix that methods step along.
 
-A method never hands a K×K matrix to an objective when it changes a diagonal or a column. It hands
-over a `Direction`, which computes three things from its symmetric matrix D: the inner product with
-a gradient, the sum ``M + γ D``, and a factorisation that turns the quadratic forms of all pairs of
-samples into products of two small matrices:
+Objectives of distances see a direction D by factors of the quadratic forms of all pairs of samples:
 
     (x_i - x_j)' D (x_i - x_j) = Σ_f (a_if - a_jf)(b_if - b_jf),   A = factor(X), B = factor(X)
-
-Everything that an objective of distances needs follows from the factors, for every kind of
-direction alike; a new kind costs one class here and nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -193,10 +187,7 @@ def direction_of(matrix: Symmetric) -> SparseDirection | DenseDirection:
 
 
 class DeferredMatrix:
-    """A K×K matrix that is made when it is first asked for, such as a metric after a step.
-
-    It is an array, or of many features a `MaskedMatrix` of all entries that are not 0.
-    """
+    """A K×K matrix that is made when it is first asked for, such as a metric after a step."""
 
     def __init__(self, make: Callable[[], Symmetric]) -> None:
         self._make: Callable[[], Symmetric] | None = make

@@ -66,8 +66,7 @@ def entries_of(
 ) -> FloatArray:
     """Return the entries of a metric as a vector: the diagonal, then the edge weights ``-M_ij``.
 
-    A linear function ⟨G, M⟩ costs ``G_ii`` for a unit of the diagonal, and ``-2 G_ij`` for a unit
-    of an edge weight, because an edge stands in M twice and with the opposite sign.
+    A linear function ⟨G, M⟩ costs ``G_ii`` and ``-2 G_ij``: an edge stands in M twice.
 
     Parameters
     ----------

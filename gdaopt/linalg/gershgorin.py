@@ -1,19 +1,13 @@
 """Gershgorin discs of a metric matrix, and the positive vector v that aligns their left-ends.
 
-The similarity transform ``diag(s) M diag(s)^-1`` has M's eigenvalues, but other discs. The package
-passes ``v = 1/s`` everywhere: when v is the first eigenvector of a connected M, all left-ends align
-at its smallest eigenvalue ("Theorem: eigenvector alignment", Theorem 1 of the paper). For a
-disconnected M the eigenvectors of the components leave their relative scales open, and a resolvent
-fixes them ("Proposition: alignment of disconnected graphs").
+The similarity transform ``diag(1/v) M diag(v)`` has M's eigenvalues, but other discs. When v is the
+first eigenvector of a connected M, all left-ends align at its smallest eigenvalue ("Theorem:
+eigenvector alignment"); the numbers that the paper prints as scalars are v, not 1/v.
 
-What counts is the accuracy of every *entry*, because left-ends are made of ratios ``v_j / v_i``. A
-dense eigen-solver is accurate in norm only, and returns zeros or wrong signs in small entries
-("Remark: accuracy of the first eigenvector entry by entry"). So every candidate is judged by its
-left-ends, and polished by solves with the Cholesky factor of the M-matrix ``M - σI``. That factor
-has non-positive off-diagonals, so that its two triangular solves only ever add positive numbers,
-and small entries keep their sign and their digits.
-
-The numbers that the paper prints as scalars are v, not 1/v ("Erratum 1: scalars are reciprocals").
+Left-ends are made of ratios ``v_j / v_i``, so that every *entry* must be accurate. A dense
+eigen-solver is accurate in norm only ("Remark: accuracy of the first eigenvector entry by entry").
+So every candidate is judged by its left-ends, and polished by solves with the Cholesky factor of
+the M-matrix ``M - σI``: these only ever add positive numbers, and small entries keep their digits.
 """
 
 from __future__ import annotations
@@ -258,9 +252,8 @@ def _is_accurate(metric: FloatArray, found: Alignment, min_eigenvalue: float, un
 def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
     """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min.
 
-    Where v is near a later eigenvector, the estimate is too large and ``M - σI`` is indefinite.
-    Then σ is the smallest left-end, which is below λ_min for every ``v > 0``. That is Noda's
-    iteration (1971), which converges from every start, in the end quadratically.
+    Where v is near a later eigenvector, ``M - σI`` is indefinite; then σ is the smallest left-end
+    (Noda's iteration, 1971, which converges from every start).
     """
     for _ in range(_POLISH_ROUNDS):
         check_time()

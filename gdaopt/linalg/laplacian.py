@@ -1,8 +1,7 @@
 """A metric matrix as the generalised Laplacian of a graph: weights, self-loops, connectivity.
 
 An edge (i, j) has weight ``w_ij = -M_ij``; node i has a self-loop of weight ``Σ_j M_ij``, which may
-be negative ("Definition: graph metric"). Functions of a graph's connectivity take the weight above
-which an edge counts, because Frank–Wolfe steps shrink edges geometrically and never to zero.
+be negative ("Definition: graph metric").
 """
 
 from __future__ import annotations
@@ -18,11 +17,7 @@ from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part
 from gdaopt.support.validation import FloatArray, as_symmetric, number
 
 EDGE_THRESHOLD = 1e-9
-"""An edge counts as connecting above this multiple of C/K.
-
-K is the number of features and C the trace bound, or the trace of the metric where no bound is
-known. Where there is an edge floor, the floor takes its place.
-"""
+"""Of C/K: heavier edges connect. Frank–Wolfe steps shrink edges geometrically, never to zero."""
 
 
 def edge_weights(metric: FloatArray) -> FloatArray:
@@ -77,8 +72,7 @@ def unit_laplacian(size: int, edges: Edges) -> FloatArray:
 def spanning_forest(size: int, edges: Edges) -> Edges:
     """Return the edges i < j of a spanning forest, found depth first from the first nodes on.
 
-    Each node goes on to its first neighbour that has not been seen. So the forest of a graph that
-    contains the path 0 – 1 – … – (K-1) is that path, and other forests have long branches, too.
+    So the forest of a graph that contains the path 0 – 1 – … – (K-1) is that path.
     """
     from scipy.sparse.csgraph import depth_first_order  # on demand: few sets need it
 
@@ -115,8 +109,7 @@ def n_components(metric: Symmetric, threshold: float) -> int:
 def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the vertices of each connected component, ascending; the diagonal does not matter.
 
-    Sets of vertices are whole numbers, with a bit for each vertex: of small graphs the arrays of
-    NumPy take longer, and of large ones sparse matrices do.
+    Sets of vertices are whole numbers, with a bit for each: arrays and sparse matrices take longer.
     """
     packed = np.packbits(adjacent, axis=1, bitorder="little")
     neighbours = [int.from_bytes(row, "little") for row in packed]
@@ -145,12 +138,7 @@ def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the edges of a maximum spanning tree, one a row; a forest where there is no tree.
-
-    Its smallest edge is at least as large as the smallest edge of any other spanning tree. So a
-    graph that is connected by edges of weight ≥ ε has a maximum spanning tree made of such edges
-    ("Lemma: spanning tree floors").
-    """
+    """Return the edges of a maximum spanning tree, one a row; a forest where there is no tree."""
     from scipy.sparse.csgraph import minimum_spanning_tree  # on demand: few methods need it
 
     metric = as_symmetric("metric", metric)
@@ -158,12 +146,6 @@ def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
     tree = minimum_spanning_tree(csr_array(np.triu(metric, 1))).tocoo()
     edges = np.column_stack([np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col)])
     return edges[np.lexsort(edges.T[::-1])].astype(np.intp)
-
-
-# --- graphs in pieces -----------------------------------------------------------------------------
-
-# A *bridge* is an edge without which its component falls apart. Where M_ij is a bridge of the graph
-# of M, the inverse of M follows from those of the two parts ("Proposition: bridges").
 
 
 def component_labels(size: int, edges: Edges) -> IndexArray:
@@ -177,9 +159,7 @@ def component_labels(size: int, edges: Edges) -> IndexArray:
 def bridges(size: int, edges: Edges) -> Edges:
     """Return the edges without which the graph has more components; each edge is given once.
 
-    An edge of a spanning forest is a bridge where no other edge leaves the subtree below it. After
-    a search in depth all other edges lead from a node to one that it descends from: they are
-    counted where they begin, and counted off where they end.
+    An edge of a spanning forest is a bridge where no other edge leaves the subtree below it.
     """
     from scipy.sparse.csgraph import depth_first_order  # on demand: few methods need it
 
@@ -208,8 +188,8 @@ def with_bridges(
 ) -> FloatArray:
     """Change a metric in place so that its inverse has the entries ``S_ij`` at bridges (i, j).
 
-    The bridges close no cycle with the graph of the metric. `variances` is the diagonal of the
-    inverse, which stays, and ``S_ij`` is below ``√(v_i v_j)``.
+    They close no cycle with its graph ("Proposition: bridges"), and the diagonal of the inverse,
+    the `variances`, stays.
     """
     rows, columns = edges
     entries, of_rows, of_columns = covariance[edges], variances[rows], variances[columns]

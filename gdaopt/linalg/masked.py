@@ -1,9 +1,7 @@
 """Symmetric matrices that are no arrays, and the functions that take them and arrays alike.
 
-The oracle, the certificate and the programs of a set read the diagonal of a gradient and its
-entries at the edges of the set ("Proposition: masks of edges"). Where the mask has few edges, only
-these entries are computed, and a `MaskedMatrix` holds them. Of many features a metric is one, too:
-all of its entries that are not 0 ("Proposition: screened prices").
+They are gradients of which only the diagonal and the entries at the edges of a mask are computed
+("Proposition: masks of edges"), and metrics of many features ("Proposition: screened prices").
 """
 
 from __future__ import annotations
@@ -29,10 +27,7 @@ _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
 class ImplicitMatrix:  # no ABC, of which isinstance takes ten times as long
-    """A symmetric K×K matrix that is not an array.
-
-    It is read like an array: by `len`, `diagonal`, and a pair of arrays of indices.
-    """
+    """A symmetric K×K matrix that is read like an array, and is none."""
 
     __array_ufunc__ = None  # NumPy's numbers leave products with it to it
 
@@ -133,10 +128,7 @@ class MaskedMatrix(ImplicitMatrix):
     def plus(
         self, rows: IndexArray, columns: IndexArray, entries: FloatArray, diagonal: FloatArray
     ) -> MaskedMatrix:
-        """Return the sum with entries at pairs i < j, in any order and also twice, on a diagonal.
-
-        The edges of the sum are all pairs of both.
-        """
+        """Return the sum with a diagonal and entries at pairs i < j, in any order, also twice."""
         added = rows * len(self) + columns
         keys, places = np.unique(np.concatenate([self._keys, added]), return_inverse=True)
         values = np.concatenate([self.on_edges, entries])

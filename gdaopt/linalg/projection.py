@@ -1,10 +1,4 @@
-"""Projections: the nearest point of a simplex, of a cone, and of an intersection with a polyhedron.
-
-The projection on the intersection of the semidefinite cone with a polyhedron is found by Dykstra's
-method ("Remark: projections by Dykstra's method"): a proximal gradient method of step 1 on the dual
-problem, so that Nesterov's extrapolation with restarts applies. It needs tens or hundreds of
-eigen-decompositions in place of thousands.
-"""
+"""Nearest points of a simplex, of a cone, and of its intersection with a polyhedron."""
 
 from __future__ import annotations
 
@@ -25,9 +19,8 @@ _MOST_ITERATIONS = 20_000
 class Projection:
     """The nearest point of a set of matrices, and the cost of finding it.
 
-    `apart` is the distance of the last iterates in the cone and in the polyhedron, 0 for a closed
-    form. `correction` is the last one of the cone, from which the projection of a point nearby can
-    start.
+    `apart` is the distance of the last iterates in the cone and in the polyhedron. From the last
+    `correction` of the cone the projection of a point nearby can start.
     """
 
     point: FloatArray
@@ -53,18 +46,12 @@ def project_on_bounded_sum(point: FloatArray, most: float) -> FloatArray:
 
 
 def positive_part(values: FloatArray) -> FloatArray:
-    """Return the values with 0 in place of negative ones.
-
-    As a projection of eigenvalues (see `project_spectrum`) it is that on the semidefinite cone.
-    """
+    """Return the values with 0 in place of negative ones."""
     return np.asarray(np.maximum(values, 0.0))
 
 
 def project_spectrum(matrix: FloatArray, project: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return a symmetric matrix with its eigenvalues projected, by one eigen-decomposition.
-
-    For a set of matrices that their eigenvalues define, it is the nearest member.
-    """
+    """Return a symmetric matrix with its eigenvalues projected, by one eigen-decomposition."""
     values, vectors = eigh(matrix, check_finite=False)
     half = vectors * project(values)
     projected = half @ vectors.T
@@ -77,13 +64,10 @@ def project_on_intersection(
     accuracy: float,
     correction: FloatArray | None = None,
 ) -> Projection:
-    """Return the nearest matrix in a polyhedron that is also positive semidefinite.
+    """Return the nearest matrix that is in a polyhedron, and up to the accuracy in the cone.
 
-    It is in the polyhedron exactly, and in the cone up to the accuracy. The polyhedron must meet
-    the interior of the cone, and is given by the function that projects on it.
-
-    Source: Boyle, Dykstra, 1986; Beck, Tetruashvili (SIAM J. Optim. 2013) for the dual view;
-    O'Donoghue, Candès, *Adaptive restart for accelerated gradient schemes*, 2015.
+    Dykstra's method is a proximal gradient method of step 1 on the dual problem, so that
+    extrapolation with restarts applies ("Remark: projections by Dykstra's method").
     """
     last = np.zeros_like(matrix) if correction is None else correction
     extrapolated, inertia, count = last, 1.0, 0

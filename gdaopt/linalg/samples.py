@@ -1,8 +1,4 @@
-"""Samples as dense arrays of shape (N, K), or as sparse ones in columns, of which no copy is dense.
-
-With many features nothing of shape K×K is computed, and little of shape N×K: sums over the features
-go through runs of columns.
-"""
+"""Samples as dense arrays of shape (N, K), or as sparse ones of which no copy is dense."""
 
 from __future__ import annotations
 

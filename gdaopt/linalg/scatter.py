@@ -1,9 +1,7 @@
 """The gradient of an objective of pairs of samples, without its K×K entries.
 
 It is ``G = X'SX``: S is minus or plus the Laplacian of a graph on the N samples, whose edges are
-the pairs, weighted by the derivatives of the objective by their distances. Single entries and
-blocks of entries are cheap, and the diagonal bounds the prices of all pairs of features
-("Proposition: screened prices").
+the pairs, weighted by the derivatives by their distances ("Proposition: screened prices").
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """The best pairs of features for a gradient of many features: exact prices of a few of them.
 
-A pair's price is the smaller eigenvalue of a 2×2 block of G, and that is at least ``-n_i - n_j``
-(`ScatterMatrix.least_eigenvalues`). Where some pair is known to have the price p, only pairs with
-``n_i + n_j ≥ -p`` can be as good: sorted by n, the first features of each. Of these a pair is
-better than p where ``G_ij > r_i r_j`` with ``r_i = √(G_ii - p)``. Products of matrices of single
-precision find out where that may be so, and the entries of these pairs are computed in double
-precision. All pairs that are nearly as good are kept: at the next gradient, only those and pairs
-for which the change of the gradient is large are looked at ("Proposition: screened prices").
+No price is below ``-n_i - n_j`` (`ScatterMatrix.least_eigenvalues`). Where some pair has the price
+p, only pairs with ``n_i + n_j ≥ -p`` can be as good, and of these a pair is better where
+``G_ij > r_i r_j`` with ``r_i = √(G_ii - p)``. Products of matrices of single precision find out
+where that may be so ("Proposition: screened prices").
 """
 
 from __future__ import annotations
@@ -55,10 +52,8 @@ def best_screened(
 ) -> tuple[tuple[IndexArray, IndexArray, FloatArray], Screened]:
     """Return the pairs i < j with ``G_ij > 0`` of the least prices, best first, and their prices.
 
-    Of pairs whose prices are the same up to round-off any may be left out, and pairs above the
-    ceiling are, unless no pair is below it. `of_graph` changes the signs of entries of G, and the
-    guess has pairs that may be good. With the pairs comes what makes the search at a gradient
-    nearby shorter, where it is `known`.
+    Pairs above the ceiling are left out, unless no pair is below it. With the pairs comes what
+    makes the search at a gradient nearby shorter, where it is `known`.
     """
     search = _Search(gradient, count, of_graph, ceiling)
     search.add_pairs(*guess)

@@ -45,11 +45,7 @@ def smallest_eigenvalue(metric: Symmetric) -> float:
 
 
 def component_eigenvalues(metric: Symmetric) -> FloatArray:
-    """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0.
-
-    In a graph metric these are the left-ends under the components' first eigenvectors ("Theorem:
-    eigenvector alignment"), without the vectors.
-    """
+    """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0."""
     if isinstance(metric, MaskedMatrix):
         values, (index, block) = metric.diagonal().copy(), connected_part(metric)
         if len(index):
@@ -63,11 +59,7 @@ def component_eigenvalues(metric: Symmetric) -> FloatArray:
 
 
 def is_at_least(metric: Any, bound: float) -> bool:
-    """Say whether Cholesky factors prove, up to round-off, that no eigenvalue is below a bound.
-
-    That takes a tenth of the time that eigenvalues take. A matrix whose smallest eigenvalue is the
-    bound itself may have no factor.
-    """
+    """Say whether Cholesky factors prove, up to round-off, that no eigenvalue is below a bound."""
     if isinstance(metric, MaskedMatrix):
         index, block = connected_part(metric)
         above = bool(metric.diagonal().min() >= bound)
@@ -128,10 +120,7 @@ def _seconds() -> float:
 
 
 def _unit(matrix: FloatArray) -> float:
-    """Return a power of two near the largest entry: a division by it is exact.
-
-    LAPACK's solver for a part of the spectrum loses four digits where all entries are near 1e-190.
-    """
+    """Return a power of two near the largest entry: of tiny ones LAPACK loses digits."""
     return math.ldexp(1.0, math.frexp(largest_entry(matrix))[1] - 1)
 
 
@@ -140,9 +129,8 @@ def smallest_eigenpairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the smallest eigenvalues of a symmetric matrix, ascending, and eigenvectors as rows.
 
-    The guess has approximate eigenvectors as rows, such as those of a matrix nearby. LOBPCG starts
-    there when the matrix is large. Its result is used only if a Cholesky factor proves that no
-    eigenvalue is below the first value; the other values may then be any eigenvalues.
+    LOBPCG starts at the guess, rows of approximate eigenvectors, when the matrix is large. A
+    Cholesky factor then proves the first value; the others may be any eigenvalues.
     """
     matrix = as_symmetric("matrix", matrix)
     size = len(matrix)
@@ -202,9 +190,7 @@ def eigenpairs_by_lobpcg(
     """Return approximate smallest eigenvalues, eigenvectors (columns), and iterations made.
 
     They may be inexact, or belong to other eigenvalues: the caller has to check them. None where
-    LOBPCG breaks down. The matrix and the preconditioner may be given as functions that return the
-    product with a K×n matrix; the start is such a matrix of approximate eigenvectors, and the
-    tolerance is that of residuals.
+    LOBPCG breaks down.
     """
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 

@@ -1,15 +1,11 @@
 """Burer–Monteiro refinement: Newton's method on the atoms and their weights together.
 
-Where every unit vector is an atom, there is often a better metric nearby with the same number of
-atoms, each in a slightly different direction. New atoms and new weights approach it bit by bit.
-With the atoms as columns of a matrix V, scaled by the roots of their weights, finding it is one
-smooth problem on a sphere ("Algorithm: Burer–Monteiro refinement"):
+With the atoms as columns of a matrix V, scaled by the roots of their weights, the best metric of
+the same number of atoms is one smooth problem on a sphere, which is not convex in V:
 
     min Q(B + V V')   s.t.   ‖V‖² = τ
 
-The factorisation is that of Burer, Monteiro (2003). The problem is not convex in V. That does no
-harm here: the exact oracle bounds the optimum whatever V is, and a result is only used when it
-lowers the objective.
+A result is only used when it lowers the objective ("Algorithm: Burer–Monteiro refinement").
 """
 
 from __future__ import annotations
@@ -41,8 +37,7 @@ def refined(
 ) -> tuple[ActiveSet, int]:
     """Return an active set of other atoms where the objective is lower, and the Newton steps.
 
-    The atoms are orthogonal, and their weights add up to τ, as those of the given active set do,
-    which is returned where no step was taken.
+    The weights add up to τ, as those of the given active set do.
     """
     start = _Factorization(objective, base, total_weight, _orthogonal(active_set, len(base)))
     current, taken = start, 0
@@ -80,7 +75,6 @@ class _Factorization:
         self.point = objective.at(base + self.factor @ self.factor.T)
 
     def moved(self, step: FloatArray) -> _Factorization:
-        """Return the matrix on the sphere that is nearest to V + U, for a step U."""
         return _Factorization(self.objective, self.base, self.total_weight, self.factor + step)
 
     @cached_property
@@ -117,8 +111,7 @@ class _Factorization:
     def curvature(self, step: FloatArray) -> FloatArray:
         """Return half of the second derivative along the sphere: ``∇²Q[D] V + (G + yI) U``.
 
-        U is the step, and ``D = UV' + VU'`` the change of the metric; ``∇²Q[D]`` is a difference
-        of gradients. It is not finite where one of them leaves Q's domain or float64.
+        U is the step, ``D = UV' + VU'``, and ``∇²Q[D]`` a difference of gradients.
         """
         product = step @ self.factor.T
         direction = product + product.T
@@ -158,10 +151,7 @@ def _newton_step(current: _Factorization) -> FloatArray:
 
 
 def _line_search(current: _Factorization, step: FloatArray) -> _Factorization | None:
-    """Return a better matrix along a step, or None.
-
-    It is better when the objective is lower there, or as low and flatter.
-    """
+    """Return a matrix along a step where the objective is lower, or as low and flatter."""
     value = current.point.value
     slack = _ROUND_OFF * abs(value)
     length = 1.0

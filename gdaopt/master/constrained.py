@@ -2,10 +2,8 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ,  R w ≤ r  or  = r,     R_kj = u_j'A_k u_j
 
-Newton's method, as without constraints, with a quadratic program in each step. Clarabel, an
-interior-point solver, solves it; its answer tells which weights are 0 and which rows bind, and a
-linear system then gives the weights and the multipliers to the last digits
-("Algorithm: fully corrective Frank–Wolfe with linear constraints").
+The quadratic program of each Newton step is solved by Clarabel; a linear system then gives the last
+digits ("Algorithm: fully corrective Frank–Wolfe with linear constraints").
 """
 
 from __future__ import annotations
@@ -53,11 +51,7 @@ def solve_constrained_master_problem(
     reduction: float,
     enough: float = 0.0,
 ) -> MasterSolution:
-    """Minimise F over the weights of given atoms that keep rows, from weights that keep them.
-
-    The gap of `solve_master_problem` is here the duality gap, from a guess of the multipliers in
-    the Lagrangian of F.
-    """
+    """Minimise F over the weights that keep rows, from weights that keep them, to a duality gap."""
     weights = point.weights
     iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
     target = max(reduction * _duality_gap(iterate, rows, multipliers), enough)
@@ -114,10 +108,8 @@ def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float
 class _Quadratic:
     """min g'd + ½ d'Hd  s.t.  x + d ≥ 0 and ``left·(x + d) ≤ right``, first `n_equal` equalities.
 
-    The unknown is the step d, because digits would cancel in ``g - Hx``. Each variable is in units
-    of the largest value that the rows and the trace allow, each row in units of its largest
-    coefficient, and values in units of the steepest slope. So rows that bound a weight by a
-    billionth of other weights are kept as accurately as all other rows.
+    The unknown is the step d, because digits would cancel in ``g - Hx``. Variables, rows and values
+    are in units in which rows that bound a weight by a billionth of other weights are kept, too.
     """
 
     x: FloatArray
@@ -134,13 +126,10 @@ class _Quadratic:
     def solution(self) -> tuple[FloatArray, FloatArray]:
         """Return x + d and the multipliers of the rows, to the last digits where that is possible.
 
-        Clarabel's answer shows up to a few errors which variables are 0 and which rows bind. The
-        linear system of the free variables and the binding rows gives the last digits, and shows
-        the errors: a variable that becomes negative is fixed at 0, a variable at 0 of negative
-        slope becomes free, a broken row binds, and a row of negative multiplier does not (the
-        primal-dual active-set method of Hintermüller, Ito and Kunisch, 2002). A small distance to
-        Clarabel's answer is added to the objective, so that the system is regular where the Hessian
-        is not. Where the changes do not end, Clarabel's own answer is returned.
+        Clarabel's answer shows up to a few errors which variables are 0 and which rows bind; the
+        linear system of the others gives the last digits, and shows the errors (the primal-dual
+        active-set method of Hintermüller, Ito and Kunisch, 2002). A small distance to Clarabel's
+        answer is added to the objective, so that the system is regular.
         """
         found, free, prices, binds = self._interior_solution()
         own = np.maximum(self.x + found, 0.0), prices

@@ -60,10 +60,7 @@ class ActiveSet:
         return ActiveSet(joined.atoms, weights)
 
     def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
-        """Return for each given atom the index of the nearest own atom, and the distance to it.
-
-        u and -u are the same atom.
-        """
+        """Return for each given atom the nearest own one, up to its sign, and its distance."""
         cosines = np.abs(atoms.products(self.atoms))
         nearest = cosines.argmax(axis=1)
         cosine = np.minimum(cosines[np.arange(len(atoms)), nearest], 1.0)
@@ -73,8 +70,6 @@ class ActiveSet:
 class MasterPoint:
     """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
 
-    The objective is known at the base B, and at the metric where it has been evaluated already. The
-    second derivatives of other weights of the same atoms are a `model` where they are estimated.
     Where F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
     derivatives, and goes down where it would go to a saddle point.
     """
@@ -118,10 +113,7 @@ class MasterPoint:
         return self._gradient
 
     def hessian(self) -> FloatArray:
-        """Return the second derivatives of F, shape (n, n), or a positive semidefinite model.
-
-        A model stands in for them where there are many samples, or where F is not convex.
-        """
+        """Return the second derivatives of F, or a positive semidefinite model of them."""
         if not self.point.estimates_curvature:
             return self._curvature()
         return self._model.at(self.weights, self.gradient(), self._curvature)
@@ -148,10 +140,9 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
 
 
 class UpdatedHessian:
-    """The second derivatives of a subsample, as Newton's method goes on.
+    """The second derivatives of a subsample, which gradients at the ends of short steps update.
 
-    Where a step was short, the subsample has nothing new to tell, but the gradients at its ends
-    have: they update the matrix (Broyden, Fletcher, Goldfarb, Shanno).
+    The update is that of Broyden, Fletcher, Goldfarb and Shanno.
     """
 
     def __init__(self) -> None:

@@ -2,11 +2,8 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ
 
-F is Q, or log Q where that is convex, too. The slack ``τ - Σw`` is one more variable, so
-that the variables lie on a simplex. Newton's method with a quadratic program in each step
-(`minimize_on_simplex`) solves the problem to the last digits; where the n×n Hessian does not fit
-in memory, the spectral projected gradient takes its place ("Algorithm: fully corrective
-Frank–Wolfe").
+F is Q, or log Q where that is convex, too. With the slack ``τ - Σw`` the variables lie on a simplex
+("Algorithm: fully corrective Frank–Wolfe").
 """
 
 from __future__ import annotations
@@ -44,10 +41,7 @@ _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does 
 
 @dataclass(frozen=True, eq=False)
 class MasterSolution:
-    """The best weights, how they were found, and the multipliers of linear constraints, if any.
-
-    Weights of 0 are exactly 0. One of the two numbers of steps is 0.
-    """
+    """The best weights, how they were found, and the multipliers of linear constraints, if any."""
 
     point: MasterPoint
     newton_steps: int
@@ -65,8 +59,8 @@ def solve_master_problem(
     """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
 
     It ends when the Frank–Wolfe gap over these atoms has fallen to a share `reduction` of that at
-    the start, or to `enough`. Where the time is up first, the best weights found by then are
-    returned. The Hessian and its copies may take `memory_limit` bytes.
+    the start, or to `enough`. Where the Hessian does not fit into `memory_limit` bytes, the
+    spectral projected gradient takes the place of Newton's method.
     """
     fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
     weights = point.weights
@@ -151,9 +145,8 @@ def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
 def descended(iterate: Iterate, target: FloatArray) -> Iterate:
     """Return the iterate on the way to a target where the slope of F has become flat.
 
-    The search goes by slopes, because differences of values would end in round-off. Trial steps are
-    those of the Illinois method (Dowell, Jarratt 1971): where two in a row end on the same side of
-    the minimum, the slope at the other end of the bracket counts half, so that both ends move.
+    The search goes by slopes, because differences of values would end in round-off: by the Illinois
+    method, by which the slope at an end of the bracket that stays counts half.
     """
     step = target - iterate.x
     first = float(iterate.slope @ step)
@@ -202,15 +195,9 @@ def descended(iterate: Iterate, target: FloatArray) -> Iterate:
 def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatArray) -> FloatArray:
     """Minimise ``g'(x - x0) + ½ (x - x0)'H(x - x0)`` over x ≥ 0 with ``Σx = Σx0``, from x0 ≥ 0.
 
-    H ⪰ 0 may be singular. The largest variable is eliminated: with it the common part of the
-    gradient drops out, which would otherwise hide the digits of the differences. Each variable is
-    taken in units of its own curvature, since these differ by decades for features of different
-    spread.
-
-    Its zeros are exact, and its value is never above the value at the start. Source: Nocedal,
-    Wright, *Numerical Optimization*, algorithm 16.3, with two short cuts. All variables that gain
-    become free at once; and a step that would leave the simplex is also tried clipped, so that
-    several variables can become 0 at once.
+    Algorithm 16.3 of Nocedal, Wright, *Numerical Optimization*, with two short cuts: all variables
+    that gain become free at once, and a step that would leave the simplex is also tried clipped.
+    Zeros are exact, and H ⪰ 0 may be singular.
     """
     x, slope = start, gradient
     gained = 0.0
@@ -243,10 +230,7 @@ def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:
 def _minimized_on_face(
     slope: FloatArray, hessian: FloatArray, x: FloatArray, free: npt.NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the minimiser over a face of the simplex: some variables are free, the others 0.
-
-    Free variables that would become negative are fixed at 0, so that each pass has fewer of them.
-    """
+    """Return the minimiser over a face of the simplex; free variables below 0 are fixed at 0."""
     total = x.sum()
     while True:
         check_time()
@@ -274,7 +258,11 @@ def _minimized_on_face(
 def _free_step(
     slope: FloatArray, hessian: FloatArray, free: npt.NDArray[np.bool_], x: FloatArray
 ) -> FloatArray:
-    """Return the step of sum 0 to the minimiser over the free variables."""
+    """Return the step of sum 0 to the minimiser over the free variables.
+
+    The largest variable is eliminated, and with it the common part of the gradient, which would
+    hide the digits of the differences.
+    """
     largest, total = int(x.argmax()), float(x.sum())
     others = np.flatnonzero(free)
     others = others[others != largest]

@@ -1,9 +1,4 @@
-"""The common part of the two methods that align the Gershgorin left-ends.
-
-With an edge floor ε the edges of weight ≥ ε connect all features ("Definition: edge floor").
-Keeping ``min(ε, weight)`` on the edges of a maximum spanning tree is always feasible and never
-disconnects ("Lemma: spanning tree floors").
-"""
+"""The common part of the two methods that align the Gershgorin left-ends."""
 
 from __future__ import annotations
 
@@ -35,7 +30,10 @@ _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this m
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
-    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K."""
+    """Return ``min(ε, weight)`` on the edges of a maximum spanning tree, 0 elsewhere, K×K.
+
+    Keeping them is always feasible, and never disconnects ("Lemma: spanning tree floors").
+    """
     floors = np.zeros_like(metric)
     if edge_floor > 0:
         rows, columns = laplacian.maximum_spanning_tree(metric).T
@@ -47,14 +45,11 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 class AlignedMethod(ProgramMethod):
     """A method over graphs, also signed ones, of linear programs under aligned left-ends.
 
-    The scaling of the programs follows the metric's first eigenvector, or, where some off-diagonals
-    are positive, the first eigenvector of its comparison matrix ("Proposition: discs of scaled
-    diagonally dominant metrics").
+    The scaling follows the first eigenvector of the metric, or, where some off-diagonals are
+    positive, that of its comparison matrix.
 
     Parameters
     ----------
-    solver, solver_opts, fallback, isolate
-        Who solves the linear programs, and how: see `gdaopt.methods.ProgramMethod`.
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
     initial_edge_weight : float or "auto", optional
@@ -63,8 +58,8 @@ class AlignedMethod(ProgramMethod):
         ε ≥ 0. When positive, the edges of weight ≥ ε connect all features at every step
         ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds
         hold for the feasible set without the floor.
-    **limits
-        See `gdaopt.methods.Method`; the tolerance is 1e-5 here.
+    **options
+        See `ProgramMethod` and `Method`; the tolerance is 1e-5 here.
     """
 
     tolerance: float = 1e-5
@@ -141,7 +136,6 @@ class AlignedMethod(ProgramMethod):
             )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, checked and made feasible; refuse one below the edge floor."""
         metric = super().initial_metric(problem)
         if metric is not None and (n_components := self.n_components(metric)) > 1:
             raise InvalidInputError(
@@ -160,10 +154,7 @@ class AlignedMethod(ProgramMethod):
         return self.edge_floor * (1 - _FLOOR_SLACK)
 
     def start(self, problem: MetricProblem) -> FloatArray:
-        """Return the path start, with edges of at least the floor.
-
-        With linear constraints it is a metric inside of the set that keeps them.
-        """
+        """Return the path start, with edges of at least the floor; with constraints the centre."""
         feasible_set, size = problem.feasible_set, problem.n_features
         floor, weight = self.edge_floor, self.initial_edge_weight
         if problem.rows is not None:
@@ -264,10 +255,7 @@ class AlignedRun:
         return np.maximum(slack, 0.0)
 
     def advance(self, block: Block, iteration: int, round_: int) -> State:
-        """Go on to the state after a step of a block, and return it.
-
-        A step that would disconnect the graph ends the run at the metric before.
-        """
+        """Go on to the state after a step of a block, unless that would disconnect the graph."""
         left, seconds = self._clock.left, self._eig_seconds
         self._eig_seconds = 0.0
         state = block.step(self.state, self._step, iteration, round_, left, seconds)

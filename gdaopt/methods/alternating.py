@@ -22,34 +22,27 @@ from gdaopt.programs.constrained import keeping_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
 
+_CONNECTIVITY = ("tree", "zeta")
 _NO_BLOCK = "no block improves on its own"
 _TIED = (
     ", as where linear constraints tie blocks together (method 'certified' is not stopped by them)"
 )
 
 
-def tree_floor(
-    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
+def column_floor(
+    metric: FloatArray, column: int, others: IndexArray, edge_floor: float, rule: str
 ) -> FloatArray:
-    """Return the entries of a column of `tree_floors`, for the neighbours of its feature."""
-    return np.asarray(tree_floors(metric, edge_floor)[others, column])
+    """Return the least weights of the edges of a column: of `tree_floors`, or by the paper's rule.
 
-
-def zeta_floor(
-    metric: FloatArray, column: int, others: IndexArray, edge_floor: float
-) -> FloatArray:
-    """Return the paper's floors: ε on the entry of the column that was largest before, index ζ.
-
-    They do not keep the graph connected ("Erratum 2: one kept edge does not keep the graph
-    connected"), and are infeasible where an earlier column has left less than ε for that entry.
+    That is ε on the entry that was largest before, index ζ, which does not keep the graph connected
+    ("Erratum 2: one kept edge does not keep the graph connected").
     """
+    if edge_floor > 0 and rule == "tree":
+        return np.asarray(tree_floors(metric, edge_floor)[others, column])
     floor = np.zeros(len(others))
-    floor[(-metric[others, column]).argmax()] = edge_floor
+    if edge_floor > 0:
+        floor[(-metric[others, column]).argmax()] = edge_floor
     return floor
-
-
-CONNECTIVITY = {"tree": tree_floor, "zeta": zeta_floor}
-"""The rules for the floors of a column, by name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,8 +51,8 @@ class Alternating(AlignedMethod):
 
     Before each block the metric's first eigenvector v aligns its Gershgorin left-ends; with v fixed
     the semidefinite constraint becomes ``M v ≥ ρ v``, linear in the block. A round in which the
-    objective decreases by less than `tolerance` of its size (`gdaopt.methods.StallRule`) ends the
-    run as *stalled*: no block improves on its own.
+    objective decreases by less than `tolerance` of its size (`StallRule`) ends the run as
+    *stalled*: no block improves on its own.
 
     The end depends on the start and on the block's iterations (by up to 27 % on wine); it need not
     be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink
@@ -81,8 +74,7 @@ class Alternating(AlignedMethod):
         these colours (`Result.colors`). The lower bound is that of all colours; method
         ``"balanced"`` finds the best of them.
     **options
-        ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
-        limits: see `gdaopt.methods.Method`.
+        ``solver``, ``step``, ``edge_floor`` and more: see `AlignedMethod`.
 
     Notes
     -----
@@ -110,7 +102,7 @@ class Alternating(AlignedMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         store_checked(self, integer, "block_iterations", at_least=1)
-        check_name("connectivity", self.connectivity, CONNECTIVITY)
+        check_name("connectivity", self.connectivity, _CONNECTIVITY)
         store_checked(self, flag, "greedy_colors")
         if self.greedy_colors and self.initial is not None:
             raise InvalidInputError(
@@ -118,7 +110,6 @@ class Alternating(AlignedMethod):
             )
 
     def _check_options(self, problem: MetricProblem) -> None:
-        """Refuse greedy colours where there are none to choose, and beside linear constraints."""
         super()._check_options(problem)
         if not self.greedy_colors:
             return
@@ -133,7 +124,6 @@ class Alternating(AlignedMethod):
             )
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
-        """Yield the states of each round: the diagonal, then the columns in order."""
         size, rows, options = run.problem.n_features, run.problem.rows, self.program_options
         neighbors_of = neighbors(size, run.feasible_set.edges_of(size))
         if self.greedy_colors:
@@ -215,10 +205,8 @@ class Alternating(AlignedMethod):
         others: IndexArray,
         signs: FloatArray,
     ) -> ColumnBlock:
-        """Return a column, of edges to other features, with its polytope."""
-        metric, floor = run.state.metric, np.zeros(len(others))
-        if self.edge_floor > 0:
-            floor = CONNECTIVITY[self.connectivity](metric, column, others, self.edge_floor)
+        metric = run.state.metric
+        floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
         try:
             edges = ColumnPolytope.at(
                 metric, run.alignment.v, run.slack(), column, others, floor, signs

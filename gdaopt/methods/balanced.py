@@ -1,9 +1,4 @@
-"""The best balanced signed graph of all colourings, with a proof: branch and bound over colours.
-
-An entry ``M_ij < 0`` is a positive edge, which nodes of the same colour may have; ``M_ij > 0`` is a
-negative edge, between nodes of different colours. A graph for which there are such colours is
-*balanced* (Harary, 1953).
-"""
+"""The best balanced signed graph of all colourings, with a proof: branch and bound over colours."""
 
 from __future__ import annotations
 
@@ -38,25 +33,20 @@ _STARTS = 8  # at random, of the local search
 class Balanced(Method):
     """The best metric of a balanced signed graph, over all colours of the features, with a proof.
 
-    The problem's set is `gdaopt.SDDMetrics`; the colours that it gives are kept. Where the optimum
-    over the set is balanced, it is the answer; else branch and bound over the other colours finds
-    it ("Algorithm: branch and bound over colourings"). The metric after each step is balanced, with
-    the colours in `Result.colors`, and the lower bound holds for the balanced metrics of all
-    colours. The run has *converged* when the two are within the tolerance. A round is a node, a
-    step is a round of `Certified` in it.
+    Entries ``M_ij < 0`` are positive edges, between nodes of one colour, and ``M_ij > 0`` negative
+    ones, between nodes of two. The problem's set is `gdaopt.SDDMetrics`; the colours that it gives
+    are kept. Where the optimum over the set is balanced, it is the answer; else branch and
+    bound over the other colours finds it ("Algorithm: branch and bound over colourings"). The
+    metric after each step is balanced, with the colours in `Result.colors`, and the lower bound
+    holds for the balanced metrics of all colours. A round is a node, a step is a round of
+    `Certified` in it.
 
     Parameters
     ----------
     node_limit : int, optional
         Most nodes of the search; a run that reaches it ends with the status ``iteration_limit``.
     **limits
-        See `gdaopt.methods.Method`; `initial` is a balanced metric.
-
-    Raises
-    ------
-    InvalidInputError
-        For a bad option, a set of another kind, an `initial` that is not balanced, and linear
-        constraints: no balanced metric that keeps them may be known to begin with.
+        See `Method`; `initial` is a balanced metric.
 
     Examples
     --------
@@ -125,7 +115,6 @@ class _Run:
         return self._method.allowed_gap(self.point.value)
 
     def states(self) -> Iterator[State]:
-        """Yield the start, then the states of all nodes, the node of the least bound first."""
         start = self._initial()
         root = _Node(-math.inf, next(self._numbers), self._known, start)
         heapq.heappush(self._open, root)
@@ -303,9 +292,8 @@ def rounded_colors(
 ) -> FloatArray:
     """Return colours for which little weight of the edges is in conflict, by a local search.
 
-    Known colours are kept (0 for a feature without one), so that a balanced graph has no conflict
-    where they allow it. The search starts from the guesses, a maximum spanning forest, and random
-    colours.
+    Known colours are kept (0 for a feature without one). The search starts from the guesses, a
+    maximum spanning forest, so that a balanced graph has no conflict, and random colours.
     """
     rows, columns = np.nonzero(np.triu(metric, 1))
     nodes, ends = np.unique(np.concatenate([rows, columns]), return_inverse=True)

@@ -45,10 +45,7 @@ class Method(ABC):
         Most steps; no limit by default.
     time_limit : float, optional
         Seconds; no limit by default. The run ends at its last complete step, and is late by a
-        tenth of the limit or an evaluation of the objective at most; the first evaluation is
-        completed whatever the limit is. Long computations that can be left out, such as
-        eigenvalues of thousands of features, are not begun then. Solvers that take a time limit get
-        the remaining time.
+        tenth of the limit or an evaluation of the objective at most.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
@@ -58,8 +55,7 @@ class Method(ABC):
     on_interrupt : {"raise", "return"}, optional
         What to do on KeyboardInterrupt: let it pass, or return the current metric.
     trace_every : int, optional
-        Steps between rows of the trace; 0 keeps the start and the end only. The times of a
-        row are summed over all steps since the row before.
+        Steps between rows of the trace; 0 keeps the start and the end only.
     keep_iterates : bool, optional
         Keep the metric of each row in the trace.
 
@@ -67,13 +63,10 @@ class Method(ABC):
     ----------
     name : str
         What `gdaopt.solve` calls the method.
-    keeps_constraints : bool
-        Whether every metric that it yields keeps the problem's linear constraints. Problems that
-        have some are refused where it does not.
-    needs_convexity : bool
-        Whether the method refuses objectives that are not convex.
-    takes_many_features : bool
-        Whether the method makes no K×K array where a problem needs none (`MetricProblem.is_wide`).
+    keeps_constraints, needs_convexity, takes_many_features : bool
+        Whether every metric that it yields keeps the problem's linear constraints; whether it
+        refuses objectives that are not convex; and whether it makes no K×K array where a problem
+        needs none (`MetricProblem.is_wide`).
     """
 
     name: ClassVar[str]
@@ -137,8 +130,7 @@ class Method(ABC):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         """Yield the start, then the state after each step; end by raising `RunEnded`.
 
-        The metric of every state is a member of the feasible set that keeps the linear constraints;
-        the driver ends the run where it is not (`gdaopt.methods.post_conditions`).
+        The metric of every state is a member of the set that keeps the linear constraints.
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
@@ -152,11 +144,7 @@ class Method(ABC):
         return problem.made_feasible(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
-        """Return the objective at `initial`, or in the middle of the set: ``B + (τ/K) I``.
-
-        Where there are linear constraints it is a metric inside of the set that keeps them. A start
-        at which the objective carries no information is refused.
-        """
+        """Return the objective at `initial`, or in the middle of the set; check that it learns."""
         metric = self.initial_metric(problem)
         if metric is None:
             metric = problem.central_metric()
@@ -192,10 +180,10 @@ class ProgramMethod(Method):
         Who takes over a program that the solver fails on, in order; the trace says who solved it.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two of that limit. Each thread has a worker of its own. By default, large
-        semidefinite programs with a time limit are solved there.
+        second or two of that limit. By default, large semidefinite programs with a time limit are
+        solved there.
     **limits
-        See `gdaopt.methods.Method`.
+        See `Method`.
     """
 
     cone: ClassVar[str | None] = None  # the cone that the solver has to support
@@ -242,20 +230,16 @@ def _no_arrays(problem: MetricProblem) -> str:
     )
 
 
-def _methods_below(kind: type[Any]) -> Iterator[type[Method]]:
-    """Yield the classes of methods that can be used, the user's own among them."""
-    for subclass in kind.__subclasses__():
-        if hasattr(subclass, "name"):
-            yield subclass
-        yield from _methods_below(subclass)
-
-
 def _names_of(able: Callable[[type[Method]], bool]) -> str:
-    return ", ".join(sorted(kind.name for kind in _methods_below(Method) if able(kind)))
+    """Return the names of methods that are able, the user's own among them."""
+    kinds: list[type[Any]] = [Method]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return ", ".join(sorted(kind.name for kind in kinds if hasattr(kind, "name") and able(kind)))
 
 
 def check_start(problem: MetricProblem, point: Point) -> None:
-    """Raise InvalidInputError for a start at which the objective carries no information."""
+    """Refuse a start at which the objective carries no information."""
     problem.feasible_set.gradient_at(point)  # which the point keeps, also for `vanished`
     vanished = point.vanished()
     if vanished is not None:

@@ -1,8 +1,4 @@
-"""Blocks of the metric matrix: Frank–Wolfe moves the entries of one and keeps all other entries.
-
-A block knows which part of the gradient is its cost, which program finds its vertex over which
-polytope, and which direction of the metric a change of its entries means.
-"""
+"""Blocks of the metric matrix: Frank–Wolfe moves the entries of one and keeps all other entries."""
 
 from __future__ import annotations
 
@@ -76,8 +72,8 @@ class Block(ABC):
     ) -> State:
         """Solve the program, step towards its vertex, and return the state there.
 
-        `iteration` counts the steps taken before with the same polytope, `time_limit` is what is
-        left for the program, and `eig_seconds` the time that the alignment before this step took.
+        `iteration` counts the steps taken before with the same polytope, and `eig_seconds` is the
+        time that the alignment before this step took.
         """
         start = time.perf_counter()
         point = state.point
@@ -128,10 +124,7 @@ class DiagonalBlock(Block):
 
 @dataclass(eq=False)
 class ColumnBlock(Block):
-    """The off-diagonals of column c, ``M_jc = Σ s x_j`` for signs s = ±1 of its edges.
-
-    A neighbour j of c has an edge of each sign that the entry may have.
-    """
+    """The off-diagonals ``M_jc = Σ s x_j`` of column c, with an edge for each possible sign s."""
 
     phase = "column"
 
@@ -145,11 +138,10 @@ class ColumnBlock(Block):
         return self.column
 
     def cost(self, point: Point) -> FloatArray:
-        """Return ``h_j = 2 s G_jc``: entry (j, c) stands in the metric twice."""
+        """Return ``2 s G_jc``: entry (j, c) stands in the metric twice."""
         return np.asarray(2 * self.signs * point.gradient_column(self.column)[self.others])
 
     def direction(self, change: FloatArray) -> ColumnDirection:
-        """Return the direction that adds the change, with its signs, to column and row c."""
         whole = np.zeros(self.n_features)
         np.add.at(whole, self.others, self.signs * change)
         return ColumnDirection(self.column, whole)

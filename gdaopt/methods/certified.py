@@ -65,16 +65,13 @@ class Certified(Method):
     solves the master problem, which is to find the best weights of all these atoms, and atoms of
     weight 0 leave ("Algorithm: fully corrective Frank–Wolfe"). Over positive definite metrics the
     atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). Where the objective
-    has a barrier, the run starts where projected Newton steps end (`ProjectedNewton`). It has
-    *converged* when the certificate says that the objective is within the tolerance of the optimum,
-    and has *stalled* when 8 rounds did not lower the certified gap: the remaining gap
-    is round-off.
+    has a barrier, the run starts where `ProjectedNewton` ends. It has *stalled* when 8 rounds did
+    not lower the certified gap: the remaining gap is round-off.
 
     For an objective that is not convex there is no lower bound, and the run ends at a stationary
-    point, as its Frank–Wolfe gap proves. Newton's method then takes the magnitudes of the
-    eigenvalues of the Hessian. An objective with a convex surrogate, such as `gdaopt.NCA`, is
-    minimised from two starts, the middle of the set and the optimum of the surrogate, and the
-    better end is kept; with `initial` or `warm_start` from that start alone.
+    point, as its Frank–Wolfe gap proves. An objective with a convex surrogate, such as
+    `gdaopt.NCA`, is minimised from two starts, the middle of the set and the optimum of the
+    surrogate, and the better end is kept; with `initial` or `warm_start` from that start alone.
 
     Parameters
     ----------
@@ -83,19 +80,14 @@ class Certified(Method):
         a first-order method solves the master problem, which is slower and less accurate.
     warm_start : Result, optional
         Of a problem nearby over the same set, but for its trace bound: the run begins with the best
-        weights of its atoms. Where the problems are alike that saves most rounds.
+        weights of its atoms.
     pricing : {"oracle", "program"}, optional
         Where the atoms come from: the set's closed form, or, over graph metrics, the joint linear
         program under the alignment that the gradient asks for, solved by CVXPY. Same optimum.
     solver, solver_opts : str and mapping, optional
         Who solves that program; ``"HIGHS"`` when left out.
     **limits
-        See `gdaopt.methods.Method`.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option, such as a solver without programs to solve.
+        See `Method`.
 
     Examples
     --------
@@ -146,7 +138,6 @@ class Certified(Method):
 
     @property
     def solver_name(self) -> str:
-        """Who finds the atoms."""
         return self.solver or ANALYTIC
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
@@ -245,7 +236,6 @@ class CertifiedRun(HullRun):
         )
 
     def begin_at(self, start: ActiveSet) -> None:
-        """Move to the start; of a warm run to the best weights of its atoms, before any pricing."""
         if not self._is_warm:
             super().begin_at(start)
             return
@@ -260,11 +250,7 @@ class CertifiedRun(HullRun):
         check_start(self.problem, self.point)
 
     def rounds(self) -> Iterator[State]:
-        """Yield the state after each round; end when the certified gap no longer shrinks.
-
-        Where the objective is not convex, the gap may grow on the way; the run ends when the
-        objective no longer falls.
-        """
+        # Where the objective is not convex, the gap may grow on the way.
         patience = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
         stall = None  # a rule would keep the first points
         if not self.problem.is_convex:
@@ -325,10 +311,9 @@ class CertifiedRun(HullRun):
         return self._round_state(round_, "sample", objective_seconds=seconds)
 
     def _corrected(self, sample: MetricProblem) -> MetricProblem:
-        """Return the problem of a subsample, its gradient corrected to the gradient of all samples.
+        """Return the problem of a subsample, of which the objective has the gradient of all here.
 
-        At the current metric its objective has the gradient of all samples, and around it the
-        curvature of the sample ("Algorithm: nested samples").
+        Around the current metric it has the curvature of the sample ("Algorithm: nested samples").
         """
         at = sample.objective.at(self.point.metric)
         here, there = minimised(self.point, self._log), minimised(at, self._log)
@@ -339,7 +324,6 @@ class CertifiedRun(HullRun):
         )
 
     def _improve(self, new: Atoms, is_first: bool) -> None:
-        """Let atoms join the active set, solve the master problem, and drop atoms of weight 0."""
         active_set, point = self.active_set, self.point
         if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
@@ -453,7 +437,7 @@ def _finished(
 def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
     """Return the optimum over the features that the gradient in the middle of the set favours.
 
-    None where all features are few, or the set has few pairs ("Algorithm: nested features").
+    None where there are few features or pairs ("Algorithm: nested features").
     """
     feasible_set, size = problem.feasible_set, problem.n_features
     metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
@@ -475,11 +459,7 @@ def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> 
 
 
 def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
-    """Return the atoms of a result, with weights that keep the budget and the rows of a problem.
-
-    Where the trace bound was binding, the weights grow and shrink with the budget. On the way to
-    the centre they come to keep the rows.
-    """
+    """Return the atoms of a result, with weights that keep the budget and the rows of a problem."""
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = result.feasible_set  # a dataclass
     alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set

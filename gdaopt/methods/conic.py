@@ -1,7 +1,4 @@
-"""Baselines of conic solvers: the whole problem, or the linear subproblem of Frank–Wolfe.
-
-Programs that would not fit into the memory are refused, large ones with a time limit are isolated.
-"""
+"""Baselines of conic solvers: the whole problem, or the linear subproblem of Frank–Wolfe."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ from gdaopt.support.deadline import unlimited
 from gdaopt.support.memory import check_fits
 from gdaopt.support.validation import flag, options_mapping, store_checked
 
+_REMEDY = "take method 'certified', fewer samples or features, or force=True"
 _ADVICE = "take another solver, or other solver_opts"
 _ROUNDS = 2  # of K steps of Frank–Wolfe that have to change the objective together
 _FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
@@ -49,11 +47,9 @@ _LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such
 class ConicMethod(Method):
     """The problem as one conic program.
 
-    The solver's point is moved into the set, then certified; the result says how far it was moved
-    (`Result.repair_distance`). The run has *converged* when the certificate is within the
-    tolerance, and has *stalled* when it is not: the solver was not accurate enough. Interior-point
-    solvers leave weights of about 1e-9 on edges that the optimum does not have, and these count as
-    edges.
+    The solver's point is moved into the set (`Result.repair_distance`), then certified. The run has
+    *stalled* when the solver was not accurate enough. Interior-point solvers leave weights of about
+    1e-9 on edges that the optimum does not have, and these count as edges.
 
     Parameters
     ----------
@@ -63,17 +59,11 @@ class ConicMethod(Method):
         Options of that solver. CLARABEL, ECOS and SCS are asked for an accuracy that suits
         `tolerance` unless they say otherwise; other solvers keep their defaults.
     isolate : bool, optional
-        Solve in a worker process that is killed when the time limit is over. Its start takes a
-        second or two. By default, large programs with a time limit are solved there.
+        See `ProgramMethod`.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
     **limits
-        See `gdaopt.methods.Method`. `initial` is where the run stays when the solver fails.
-
-    Raises
-    ------
-    SolverNotFoundError
-        When the solver does not work here, or lacks the cone.
+        See `Method`. `initial` is where the run stays when the solver fails.
     """
 
     cone: ClassVar[str]
@@ -103,7 +93,7 @@ class ConicMethod(Method):
         n_edges = len(feasible_set.edges_of(size)[0])
         needed = cone_bytes(size, n_edges, self.cone) + problem.objective.conic_bytes()
         if not self.force:
-            check_memory(needed, f"the {self.cone} program")
+            check_fits(needed, f"the {self.cone} program", _REMEDY)
         began = time.perf_counter()
         with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
             program, variable = self._program(problem, abs(start.value))
@@ -170,11 +160,6 @@ class Semidefinite(ConicMethod):
 
     See `ConicMethod` for the options.
 
-    Notes
-    -----
-    The cone of semidefinite matrices, and for `gdaopt.GLR` an exponential cone for each pair of
-    samples.
-
     Examples
     --------
     >>> import gdaopt as gda
@@ -211,28 +196,18 @@ class SecondOrder(ConicMethod):
 class SemidefiniteFrankWolfe(ProgramMethod):
     """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
 
-    The vertices are those of `gdaopt.methods.FrankWolfe`, which has them in closed form; here a
-    conic solver finds them, as it would have to without that closed form. A round is K steps. The
-    run has *converged* when the certificate says so, and has *stalled* when two rounds in a row
-    lower the objective by less than `tolerance` of its size together (`gdaopt.methods.StallRule`).
+    The vertices are those of `FrankWolfe`; here a conic solver finds them, as it would have to
+    without their closed form. A round is K steps. The run has *stalled* when two rounds in a row
+    lower the objective by less than `tolerance` of its size together (`StallRule`).
 
     Parameters
     ----------
-    solver : str, optional
-        Any solver that CVXPY knows with a semidefinite cone, in any case, or ``"analytic"``.
-    solver_opts, fallback, isolate
-        See `gdaopt.methods.ProgramMethod`.
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
     force : bool, optional
         Go on where the program is estimated to need more memory than is free.
-    **limits
-        See `gdaopt.methods.Method`.
-
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option, such as a solver without a semidefinite cone.
+    **options
+        See `ProgramMethod` and `Method`.
 
     Examples
     --------
@@ -267,7 +242,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         isolate = is_isolated(self.isolate, needed, clock)
         program = Program(replace(self.program_options, isolate=isolate))
         if self.solver != ANALYTIC and not self.force:
-            check_memory(needed, f"the {WholeSet.name}")
+            check_fits(needed, f"the {WholeSet.name}", _REMEDY)
         step, bound = find_step(self.step).prepared(problem), LowerBound()
         state = bound.certified(problem, State(point=point, objective=point.value))
         yield state
@@ -286,23 +261,15 @@ class SemidefiniteFrankWolfe(ProgramMethod):
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
-    """Return an estimate of the memory, in bytes, that ``M ⪰ ρI`` takes inside of a solver."""
+    """Return an estimate of the bytes that ``M ⪰ ρI`` takes inside of a solver."""
     is_matrix = cone == "semidefinite"
     entries = n_features * (n_features + 1) / 2 if is_matrix else n_features + n_edges
     return _BYTES[cone] * entries**2
 
 
-def check_memory(needed: float, what: str) -> None:
-    """Raise InvalidInputError for a program that needs more bytes of memory than are free."""
-    remedy = "take method 'certified', fewer samples or features, or force=True"
-    check_fits(needed, what, remedy)
-
-
 def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
     """Say whether a conic program is solved in a worker process, which can be killed.
 
-    Large ones with a time limit are, unless the user asks for one or the other. Solvers look at the
-    clock once an iteration, and CVXPY never does; for a large program the first iteration can take
-    minutes.
+    Solvers look at the clock once an iteration, and CVXPY never does.
     """
     return clock.left is not None and needed > _LARGE if asked is None else asked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
@@ -14,8 +13,6 @@ from gdaopt.certificate import certify
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import solve
-from gdaopt.methods.state import State
-from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -70,10 +67,8 @@ def solve_model(
 
     Raises
     ------
-    InvalidInputError
+    InvalidInputError, NoInteriorError
         See `MetricProblem.from_cvxpy` and `gdaopt.solve`.
-    NoInteriorError
-        When only members on the boundary of the set keep all constraints.
     cvxpy.SolverError
         When a solver of the method's linear or conic programs fails.
     """
@@ -94,15 +89,16 @@ def solve_model(
         return float(problem.value)
     if by == Certified.name and "initial" not in options:
         options |= _start(model, posed, kept.result, warm_start)
-    seen: list[State] = []
-    callback = _remembering(seen, options.pop("callback", None))
-    result = solve(posed, by, **options, callback=callback)
+    result = solve(posed, by, **options)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
     kept.result = result
     of_trace = 0.0
     if model.trace_row is not None:
-        of_trace = _multiplier_of_trace(posed, result, seen[-1].point)
+        # What the best atom would lower the objective by.
+        point = posed.objective.at(result.metric)
+        gradient = posed.gradient_at(point, result.multipliers)
+        of_trace = max(-float(posed.feasible_set.best_atoms(gradient).prices[0]), 0.0)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
     for variable in problem.variables():
         variable.save_value(result.metric if variable is model.metric else None)
@@ -152,23 +148,11 @@ class _Kept:
 _kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
 
 
-def _remembering(
-    seen: list[State], callback: Callable[[State], bool | None] | None
-) -> Callable[[State], bool | None]:
-    """Return a callback that keeps the last state, and then calls the user's."""
-
-    def remember(state: State) -> bool | None:
-        seen[:] = [state]
-        return None if callback is None else callback(state)
-
-    return remember
-
-
 def _status(posed: MetricProblem, result: Result) -> str:
     """Return CVXPY's word for how a run ended.
 
-    A run that stalled is at the optimum where the certified gap is nothing but the certificate's
-    allowance for round-off: so it is where the least value is 0, to which no tolerance is relative.
+    A run that stalled is at the optimum where the certified gap is nothing but round-off, as where
+    the least value is 0, to which no tolerance is relative.
     """
     if result.status == "stalled" and result.gap is not None:
         certificate = certify(posed, result.metric, multipliers=result.multipliers)
@@ -180,11 +164,7 @@ def _status(posed: MetricProblem, result: Result) -> str:
 def _start(
     model: Model, posed: MetricProblem, last: Result | None, warm_start: bool
 ) -> dict[str, Any]:
-    """Return the option by which the run begins somewhere else than in the middle of the set.
-
-    Without rows it is the solution where that has a closed form or is a projection. Else it has the
-    atoms of the last solve, or is near the value of the variable.
-    """
+    """Return the option by which the run begins somewhere else than in the middle of the set."""
     objective, wanted = model.objective, model.metric.value
     if posed.rows is None:
         if isinstance(objective, Quadratic) and objective.bend == 0:
@@ -203,15 +183,4 @@ def _start(
     return {} if posed.violations(found) else {"initial": found}
 
 
-def _multiplier_of_trace(posed: MetricProblem, result: Result, last: Point) -> float:
-    """Return the multiplier of the trace bound: what the best atom would lower the objective by."""
-    point = last if last.metric is result.metric else posed.objective.at(result.metric)
-    gradient = posed.gradient_at(point, result.multipliers)
-    return max(-float(posed.feasible_set.best_atoms(gradient).prices[0]), 0.0)
-
-
-def _register() -> None:
-    cp.Problem.register_solve(NAME, solve_model)
-
-
-when_cvxpy_is_used(_register)
+when_cvxpy_is_used(lambda: cp.Problem.register_solve(NAME, solve_model))

@@ -29,9 +29,8 @@ _REFRESH_EVERY = 50  # steps: the metric is then summed up anew from its atoms
 class FrankWolfe(Method):
     """Frank–Wolfe over any set, with its exact linear minimisation oracle.
 
-    A round is K steps. The run has *converged* when the certificate says so, and has *stalled* when
-    two rounds in a row change the objective by less than `tolerance` of its size together
-    (`gdaopt.methods.StallRule`).
+    A round is K steps. The run has *stalled* when two rounds in a row change the objective by less
+    than `tolerance` of its size together (`StallRule`).
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class FrankWolfe(Method):
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object. At γ = 1 an atom has lost its weight.
     **limits
-        See `gdaopt.methods.Method`.
+        See `Method`.
 
     Notes
     -----

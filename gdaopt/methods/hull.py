@@ -1,14 +1,11 @@
-"""The common part of `certified` and `frank-wolfe`: methods over the convex hull of atoms.
-
-They see a metric as ``B + Σ_k w_k u_k u_k'``, a sum of the atoms of an active set, price atoms with
-the set's exact oracle ("Theorem: exact linear minimisation oracle"), and stop on its certificate.
-"""
+"""The common part of `certified` and `frank-wolfe`: methods over the convex hull of atoms."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
@@ -31,7 +28,7 @@ _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not w
 class HullRun(ABC):
     """One run: its problem, its current point and the active set that the point is a sum of.
 
-    It starts at `start`, or else at the method's `initial`, or else in the middle of the set.
+    It starts at `start`, at the method's `initial`, or in the middle of the set.
     """
 
     point: Point
@@ -75,16 +72,14 @@ class HullRun(ABC):
         return float(self.active_set.weights @ self.prices) / self.budget
 
     def states(self) -> Iterator[State]:
-        """Yield the start, the middle of the set unless one is given, then the states of rounds."""
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
-        yield self.certified_state()
-        self._check_priced()
-        for state in self.rounds():
+        for state in chain([self.certified_state()], self.rounds()):
             yield state
-            self._check_priced()
+            if self._unpriced is not None:  # there was no time to price its atoms
+                raise self._unpriced
 
     def begin_at(self, start: ActiveSet) -> None:
         """Move to the start, and find multipliers of the linear constraints there."""
@@ -106,11 +101,13 @@ class HullRun(ABC):
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.
 
-        Returns the share of the step that is left. Where that would be tiny, because the objective
-        is about to underflow, the run ends.
+        Return the share of the step that is left; where that would be tiny, the run ends.
         """
         target, share = self.active_set, 1.0
-        while self._certified is not None and (reason := self._reason()):
+        while self._certified is not None:
+            gradient = self.feasible_set.gradient_at(self.point)
+            if (reason := nothing_to_certify(self.point, gradient)) is None:
+                break
             share /= 2
             if share < _SHORTEST_STEP:
                 raise RunEnded("stalled", reason)
@@ -126,19 +123,26 @@ class HullRun(ABC):
         self._oracle_calls += 1
         return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
 
-    def _reason(self) -> str | None:
-        """Say why there is nothing to certify at the point; None where there is."""
-        return nothing_to_certify(self.point, self.feasible_set.gradient_at(self.point))
-
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
 
-        A step to a point that carries no information went too far, and is shortened first. A step
-        that has been taken is not lost when the time is up; its state then has the lower bound of
-        an earlier one where prices take long, and is the last.
+        A step to a point that carries no information is shortened first. When the time is up before
+        atoms are priced, the state has an earlier lower bound, and is the last.
         """
+        start = time.perf_counter()
         with self.clock.completing():
-            seconds = self._certify(columns)
+            share = self._step_back()
+            self.feasible_set.gradient_at(self.point)  # which the point keeps
+            priced = time.perf_counter()
+            self.lower_bound.frank_wolfe_gap = None  # it belongs to another point
+            try:
+                self.lower_bound.add(self._best_certificate())
+            except TimeLimitError as error:
+                self._unpriced = error
+        if "step" in columns:
+            columns["step"] *= share
+        columns["objective_seconds"] = columns.get("objective_seconds", 0.0) + priced - start
+        columns["solve_seconds"] = columns.get("solve_seconds", 0.0) + time.perf_counter() - priced
         return State(
             point=self.point,
             objective=self.point.value,
@@ -149,33 +153,13 @@ class HullRun(ABC):
             frank_wolfe_gap=self.lower_bound.frank_wolfe_gap,
             multipliers=self.multipliers,
             **columns,
-            **seconds,
         )
-
-    def _certify(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Price and certify; return the times that this and the step took."""
-        start = time.perf_counter()
-        share = self._step_back()
-        if "step" in columns:
-            columns["step"] *= share
-        self.feasible_set.gradient_at(self.point)  # which the point keeps
-        priced = time.perf_counter()
-        self.lower_bound.frank_wolfe_gap = None  # it belongs to another point
-        try:
-            self.lower_bound.add(self._best_certificate())
-        except TimeLimitError as error:
-            self._unpriced = error
-        return {
-            "objective_seconds": columns.pop("objective_seconds", 0.0) + priced - start,
-            "solve_seconds": columns.pop("solve_seconds", 0.0) + time.perf_counter() - priced,
-        }
 
     def _best_certificate(self) -> Certificate:
         """Return the certificate by the master problem's multipliers, or by better ones.
 
-        Better multipliers are looked for where the multipliers of the master problem do not raise
-        the lower bound, or where there is none. The atoms that this search finds are offered to the
-        method.
+        These are looked for where the lower bound is not raised; the atoms that the search finds
+        are offered to the method.
         """
         certificate, self.offered = self._certificate(), None
         if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:
@@ -188,11 +172,6 @@ class HullRun(ABC):
             return other
         self.multipliers, self.best, self.prices = own
         return certificate
-
-    def _check_priced(self) -> None:
-        """Raise `TimeLimitError` when there was no time to price the atoms of a state."""
-        if self._unpriced is not None:
-            raise self._unpriced
 
 
 def _proven(certificate: Certificate) -> tuple[float, float]:

@@ -29,7 +29,7 @@ class Joint(AlignedMethod):
     """Frank–Wolfe whose program moves all entries of the metric at once.
 
     A round is K steps. Two rounds in a row that lower the objective by less than `tolerance` of its
-    size together (`gdaopt.methods.StallRule`) end the run as *stalled*.
+    size together (`StallRule`) end the run as *stalled*.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ class Joint(AlignedMethod):
     realign_every : int, optional
         Steps between alignments; K by default, which is once a round.
     **options
-        ``solver``, ``step``, ``edge_floor`` and more: see `gdaopt.methods.AlignedMethod`;
-        limits: see `gdaopt.methods.Method`.
+        ``solver``, ``step``, ``edge_floor`` and more: see `AlignedMethod`.
 
     Examples
     --------
@@ -78,7 +77,6 @@ class Joint(AlignedMethod):
             )
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
-        """Yield the states of rounds of K steps."""
         size = run.problem.n_features
         pairs = run.feasible_set.edges_of(size)
         index, signs = run.family.with_signs(pairs)

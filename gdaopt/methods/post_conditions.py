@@ -1,8 +1,7 @@
 """What every state of a run must keep, whatever the method is: the driver asks here.
 
-A state is in order when its numbers are finite and its metric keeps set and linear constraints. No
-value that is seen at a member of the set may be below a lower bound that is claimed, before or
-after: that would prove that the gradient is wrong or that the objective is not convex.
+No value at a member of the set may be below a lower bound that is claimed: that would prove that
+the gradient is wrong or that the objective is not convex.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ _ROOM = 0.01  # of the way into the set
 
 
 class PostConditions:
-    """The conditions on the states of one run, with the values and bounds claimed so far.
-
-    `in_order` is the last state that was checked in full. A start that is not in order is an
-    InvalidInputError where its metric is the user's, else a LeftDomainError.
-    """
+    """The conditions on the states of one run; `in_order` is the last one checked in full."""
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
         self._problem = problem
@@ -52,10 +47,7 @@ class PostConditions:
     # --- states -------------------------------------------------------------------------------
 
     def check(self, state: State, in_full: bool) -> None:
-        """Take the next state; with entries, trace, eigenvalues and constraints if `in_full`.
-
-        One that is not in order is a LeftDomainError, a value below a lower bound a GdaoptError.
-        """
+        """Take the next state; refuse one that is not in order, or below a lower bound."""
         if state is self.in_order:
             return
         broken = self._broken(state) if in_full else self._not_finite(state)
@@ -104,11 +96,7 @@ class PostConditions:
         self.claim(bound, state.multipliers)
 
     def _allowed(self, state: State) -> float:
-        """Return by how much the value of a member can be below the optimum by round-off.
-
-        A metric that passes as a member may be slightly outside of the set. So the value is also
-        computed at a member that is strictly inside.
-        """
+        """Return by how much the value of a member, slightly outside, can be below the optimum."""
         problem = self._problem
         point = problem.objective.at(state.known_metric)
         certificate = certify_point(problem, point, multipliers=self._by)
@@ -124,11 +112,7 @@ class PostConditions:
     # --- objectives that are not tested -------------------------------------------------------
 
     def check_start(self) -> None:
-        """Compare the gradient at the start with differences, unless the objective is `tested`.
-
-        A wrong one is an InvalidInputError. That takes two values, and a third with a gradient
-        where the start is on the boundary.
-        """
+        """Compare the gradient at the start with differences, unless the objective is `tested`."""
         if self._is_tested:
             return
         point, feasible_set = self.in_order.point, self._problem.feasible_set
@@ -139,10 +123,7 @@ class PostConditions:
         self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:
-        """Look once more at the gradient, and at the value where the last tangent is least.
-
-        That takes four values and a gradient, unless the objective is `tested`.
-        """
+        """Look once more at the gradient, and at the value where the last tangent is least."""
         if self._is_tested:
             return
         problem, point = self._problem, state.point
@@ -158,7 +139,6 @@ class PostConditions:
             self._compare(replace(state, point=there, objective=there.value, multipliers=None))
 
     def _check_gradient(self, point: Point) -> None:
-        """Compare the gradient at a point inside of the set with differences."""
         if math.isfinite(point.value) and point.vanished() is None:
             edges = self._problem.feasible_set.edges_of(len(point.metric))
             check_gradient(self._problem.objective, point, edges, self._rng)
@@ -166,8 +146,7 @@ class PostConditions:
     def _inside(self, point: Point) -> Point:
         """Return a point nearby and inside of the set, at random.
 
-        All entries that need not be 0 differ from 0 there: kinks of objectives are most often at
-        entries of 0, and there is no gradient at a kink.
+        Its entries are not 0, where objectives most often have kinks, without a gradient.
         """
         feasible_set, size = self._problem.feasible_set, len(point.metric)
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)

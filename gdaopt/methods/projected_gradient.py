@@ -33,21 +33,19 @@ _PATIENCE = 200  # steps without a smaller gap
 class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
-    Each step costs one projection or more, and each projection eigen-decompositions, which the
-    trace counts. Where log Q is convex, it is log Q that is minimised: its scale does not change.
-    The run has *converged* when the certificate says so, and has *stalled* when the certified gap
-    has not become smaller in 200 steps.
+    Each step costs one projection or more, and each projection eigen-decompositions. Where log Q is
+    convex, it is log Q that is minimised. The run has *stalled* when the certified gap has not
+    become smaller in 200 steps.
 
     Parameters
     ----------
     projection : {"dykstra", "clip"}, optional
-        ``"dykstra"`` finds the nearest member of the set (`FeasibleSet.projected`). ``"clip"`` is
-        the heuristic of the literature: entries that the set wants to be 0, or of the other sign,
-        become 0, eigenvalues below ρ become ρ, a trace above C is scaled down, and the result
-        is made feasible. It takes one eigen-decomposition and is **no projection**: the run may end
-        anywhere.
+        ``"dykstra"`` finds the nearest member of the set. ``"clip"`` is the heuristic of the
+        literature: entries that the set wants to be 0, or of the other sign, become 0, eigenvalues
+        below ρ become ρ, a trace above C is scaled down, and the result is made feasible. It takes
+        one eigen-decomposition and is **no projection**: the run may end anywhere.
     **limits
-        See `gdaopt.methods.Method`.
+        See `Method`.
 
     Notes
     -----
@@ -188,7 +186,6 @@ class _Run:
         return self._made_feasible(Projection(clipped + base, eigen_decompositions=1))
 
     def _made_feasible(self, found: Projection) -> FloatArray:
-        """Return a member of the set, and note its distance and the eigen-decompositions."""
         self._decompositions += found.eigen_decompositions
         feasible = self._feasible_set.made_feasible(found.point)
         self._repair_distance = float(np.abs(feasible - found.point).max())

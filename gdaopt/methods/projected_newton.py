@@ -44,26 +44,11 @@ _MOST_CUT = 12  # steps in turn that would leave the set: its boundary binds
 class ProjectedNewton(Method):
     """Newton's method for objectives with a barrier, `gdaopt.LogDet` and `gdaopt.GMML`.
 
-    Where Q is infinite at metrics that are not positive definite, only the signs of the entries,
-    the mask and the trace bound are left to keep. In each step the entries that are at 0, or near
-    it and on the way there, stay or become 0; the others follow Newton's equation, solved by
-    conjugate gradients ("Algorithm: projected Newton"). Cholesky's factor tells whether a metric is
-    in the set. The run has *converged* when the certificate of the dual problem is within the
-    tolerance, and has *stalled* when 4 steps made no progress: the remaining gap is round-off.
-
-    The metric is to stay off the boundary ``M ⪰ ρI``: where the bound on the smallest eigenvalue
-    binds, or the cone around a fixed path does, the run stalls and says that ``"certified"`` goes
-    on from there.
-
-    Parameters
-    ----------
-    **limits
-        See `gdaopt.methods.Method`.
-
-    Raises
-    ------
-    InvalidInputError
-        For a problem whose objective has no barrier.
+    In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
+    others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
+    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It also
+    stalls where the bound on the smallest eigenvalue binds, or the cone around a fixed path does,
+    and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
     Examples
     --------
@@ -83,7 +68,6 @@ class ProjectedNewton(Method):
     needs_convexity: ClassVar[bool] = True
 
     def check(self, problem: MetricProblem) -> None:
-        """Raise InvalidInputError when the problem has linear constraints, or no barrier."""
         super().check(problem)
         if not problem.has_barrier:
             raise InvalidInputError(
@@ -104,8 +88,7 @@ class ProjectedNewton(Method):
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
     """Return the metric at which `ProjectedNewton` ends; None where it is not for the problem.
 
-    The tolerances are those of the method that goes on from there. When the clock's time is over,
-    the last metric counts.
+    The tolerances are those of the method that goes on from there.
     """
     if (
         not problem.has_barrier
@@ -134,10 +117,7 @@ def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> Float
 
 
 class _Run:
-    """One run.
-
-    Its matrices are in units of the current metric, whose diagonal is 1 in them.
-    """
+    """One run; its matrices are in units of the current metric, whose diagonal is 1 in them."""
 
     def __init__(self, method: ProjectedNewton, problem: MetricProblem) -> None:
         self._method = method
@@ -275,10 +255,7 @@ class _Run:
 
 
 def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:
-    """Solve ``P ∇²Q[D] = P R`` for D = P D, where P keeps the entries for which `free` is 1, not 0.
-
-    By conjugate gradients, until the residual is a share of the start's.
-    """
+    """Solve ``P ∇²Q[D] = P R`` for D = P D by conjugate gradients, where P keeps `free` entries."""
     residual = right.astype(free.dtype) * free
     solution = np.zeros_like(residual)
     preconditioned = model.inverse(residual) * free

@@ -1,9 +1,4 @@
-"""One `solve` over all methods. Its driver runs a method until a rule ends the run.
-
-What the statuses mean is said in `gdaopt.Result`. The driver looks at the limits and at what every
-state must keep (`gdaopt.methods.post_conditions`); a method that ends by itself raises `RunEnded`,
-with a rule of `gdaopt.methods.stopping` or without one.
-"""
+"""One `solve` over all methods: it runs a method until a rule ends the run, a limit or the user."""
 
 from __future__ import annotations
 
@@ -85,15 +80,12 @@ def solve(
     problem : MetricProblem
         Objective and feasible set.
     method : str or Method, optional
-        A name, or an object of the class in `gdaopt.methods`, which lists the options.
-        ``"certified"``, the default, finds the optimum of a convex objective, with a proof
-        (`Certified`); ``"balanced"`` does so over balanced signed graphs of all colours
-        (`Balanced`); ``"alternating"`` and ``"joint"`` are the methods of linear programs
-        (`Alternating`, `Joint`); ``"frank-wolfe"`` and ``"sdp-frank-wolfe"`` go to the vertices of
-        the whole set (`FrankWolfe`, `SemidefiniteFrankWolfe`); ``"sdp"`` and ``"socp"`` hand the
-        whole problem to a conic solver (`Semidefinite`, `SecondOrder`);
-        ``"projected-gradient"`` is the standard method (`ProjectedGradient`);
-        ``"projected-newton"`` is for objectives with a barrier (`ProjectedNewton`).
+        A name, or an object of the class in `gdaopt.methods`, which lists the options:
+        ``"certified"`` (`Certified`, the optimum with a proof), ``"balanced"`` (`Balanced`),
+        ``"alternating"`` (`Alternating`, the paper's method), ``"joint"`` (`Joint`),
+        ``"frank-wolfe"`` (`FrankWolfe`), ``"sdp-frank-wolfe"`` (`SemidefiniteFrankWolfe`),
+        ``"sdp"`` (`Semidefinite`), ``"socp"`` (`SecondOrder`), ``"projected-gradient"``
+        (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`).
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -148,11 +140,9 @@ def iterate(
     ------
     TypeError, InvalidInputError, SolverNotFoundError
         As `solve`.
-    LeftDomainError
-        When a step leads outside of the set, the linear constraints or the objective's domain;
-        `solve` returns the metric before it instead.
-    SolverFailedError, InfeasibleProblemError
-        When a program cannot be solved; `solve` returns its last metric instead.
+    LeftDomainError, SolverFailedError, InfeasibleProblemError
+        When a step leads outside of the set, the linear constraints or the objective's domain, or a
+        program cannot be solved; `solve` returns the metric before it instead.
 
     Examples
     --------

@@ -70,23 +70,18 @@ class State(StepColumns):
 class Clock:
     """Wall time since the start, with and without the pauses, and the time that is left.
 
-    The limit, in seconds, counts the pauses. A deadline that is set around the clock holds, too.
+    The limit, in seconds, counts the pauses.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
         self._start = time.perf_counter()
         self._deadline = Deadline.after(time_limit)
-        self._paused = 0.0
+        self.paused_seconds = 0.0
 
     @property
     def seconds(self) -> float:
         """Time since the start without the pauses."""
-        return time.perf_counter() - self._start - self._paused
-
-    @property
-    def paused_seconds(self) -> float:
-        """Time spent in pauses."""
-        return self._paused
+        return time.perf_counter() - self._start - self.paused_seconds
 
     @property
     def left(self) -> float | None:
@@ -119,4 +114,4 @@ class Clock:
             with self.completing():
                 yield
         finally:
-            self._paused += time.perf_counter() - start
+            self.paused_seconds += time.perf_counter() - start

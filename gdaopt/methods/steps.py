@@ -69,11 +69,6 @@ class Agnostic(Step):
     """``γ = 2 / (t + 2)`` after t steps with the same polytope; the first step goes to the vertex.
 
     Over a fixed polytope ``Q - Q* ≤ 2 L diam² / (t + 2)`` (Jaggi 2013, theorem 1).
-
-    Examples
-    --------
-    >>> [Agnostic().size(None, iteration) for iteration in range(3)]
-    [1.0, 0.6666666666666666, 0.5]
     """
 
     def size(self, _line: Line, iteration: int) -> float:
@@ -82,17 +77,7 @@ class Agnostic(Step):
 
 @dataclass(frozen=True)
 class Full(Step):
-    """Go to the vertex, γ = 1; the objective may rise.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> method = gda.methods.Alternating(solver="analytic", step="full", max_iterations=1)
-    >>> [row.step for row in gda.solve(problem, method).trace]
-    [None, 1.0]
-    """
+    """Go to the vertex, γ = 1; the objective may rise."""
 
     def size(self, *_: object) -> float:
         return 1.0
@@ -106,18 +91,7 @@ class Short(Step):
     ----------
     lipschitz : float, optional
         L, a Lipschitz constant of the objective's gradient over the set. When left out, it is the
-        objective's own constant. The larger L is, the shorter are the steps.
-
-    Raises
-    ------
-    InvalidInputError
-        When L is not positive; at the start of a run, when L is left out and the objective knows no
-        constant.
-
-    Examples
-    --------
-    >>> Short(lipschitz=8.0)
-    Short(lipschitz=8.0)
+        objective's own constant; an objective that knows none is refused.
     """
 
     lipschitz: float | None = None
@@ -126,7 +100,6 @@ class Short(Step):
         store_checked(self, number, "lipschitz", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
-        """Return the rule with the objective's constant, unless it has one already."""
         if self.lipschitz is not None:
             return self
         constant = problem.objective.lipschitz(problem.feasible_set.min_eigenvalue)
@@ -139,7 +112,6 @@ class Short(Step):
         return replace(self, lipschitz=constant or 1.0)
 
     def size(self, line: Line, _iteration: int) -> float:
-        """Return the minimiser of the quadratic upper bound over [0, 1]."""
         if self.lipschitz is None:
             raise InvalidInputError(
                 "Short has no Lipschitz constant; use the rule that prepared() returns"
@@ -158,9 +130,8 @@ _ROUND_OFF = 1e-14  # of the value: a smaller decrease cannot be seen
 class Adaptive(Step):
     """The short step with a local estimate L of the Lipschitz constant.
 
-    The estimate starts at the first direction's curvature. Each step first lowers it, then raises
-    it until the decrease that it promises is true: ``φ(γ) ≤ φ(0) + γ φ'(0) + γ² L ‖D‖² / 2``. The
-    objective never rises.
+    Each step first lowers it, then raises it until the decrease that it promises is true:
+    ``φ(γ) ≤ φ(0) + γ φ'(0) + γ² L ‖D‖² / 2``. The objective never rises.
 
     Parameters
     ----------
@@ -171,11 +142,6 @@ class Adaptive(Step):
     -----
     Source: Pedregosa, Negiar, Askari, Jaggi, *Linearly convergent Frank–Wolfe with backtracking
     line-search*, AISTATS 2020, algorithm 2.
-
-    Examples
-    --------
-    >>> Adaptive()
-    Adaptive(decrease=0.9, increase=2.0)
     """
 
     decrease: float = 0.9
@@ -187,11 +153,9 @@ class Adaptive(Step):
         store_checked(self, number, "decrease", above=0, at_most=1)
 
     def prepared(self, _: MetricProblem) -> Step:
-        """Return the rule for one run, with an estimate of its own."""
         return replace(self)
 
     def size(self, line: Line, _iteration: int) -> float:
-        """Return the step by the estimate, which is passed on to the next one."""
         value, (slope, curvature) = line.value(0.0), line.derivatives(0.0)
         length = line.direction.norm_squared()
         if not slope < 0 or length == 0:
@@ -223,31 +187,15 @@ _MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    Where the line has a `balance`, Newton's method works on that instead: on the graph Laplacian
-    regulariser it takes three or four evaluations, and on the slope thirty. A Newton step is
-    replaced by bisection when it leaves the bracket, or when the step before left a quarter or more
-    of the slope; a step beyond γ = 1 is replaced by γ = 1. Where the line does not know its
-    curvature, the curvature of the secant through the last two points takes its place, and the
-    first trial is the step of `Agnostic`: late in a run γ = 1 is far beyond the minimum. Where the
-    objective is not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`,
-    after which the objective is lower for sure.
+    Where the line has a `balance`, Newton's method works on that: on the graph Laplacian
+    regulariser it takes three or four evaluations, and on the slope thirty. Where the objective is
+    not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`.
 
     Parameters
     ----------
     accuracy : float, optional
         Largest slope at the result, as a share of that at γ = 0, and largest share of the decrease
         that may be missed.
-
-    Examples
-    --------
-    >>> class Parabola:
-    ...     def value(self, gamma):
-    ...         return (gamma - 0.25) ** 2
-    ...
-    ...     def derivatives(self, gamma):
-    ...         return 2 * (gamma - 0.25), 2.0
-    >>> Exact().size(Parabola(), iteration=0)
-    0.25
     """
 
     accuracy: float = 1e-9
@@ -256,7 +204,6 @@ class Exact(Step):
         store_checked(self, number, "accuracy", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
-        """Return the rule itself for a convex objective, and `Adaptive` for any other objective."""
         return self if problem.is_convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:

@@ -1,9 +1,4 @@
-"""The rules that end a run, and the lower bound that methods which certify carry along.
-
-Where a run has stalled, going on would not help: the objective no longer changes (`StallRule`), the
-certified gap no longer shrinks (`Patience`), or the objective carries no information any more
-(`LowerBound`). What ends a run of any method is in `gdaopt.methods.solve`.
-"""
+"""The rules that end a run, and the lower bound that methods which certify carry along."""
 
 from __future__ import annotations
 
@@ -27,13 +22,9 @@ class StallRule:
     """Ends a run when the last rounds together changed the objective by no more than a tolerance.
 
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
-    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger. Where Q tends to 0, ``|Q|`` alone would ask for
-    ever smaller changes, and a method that gets closer by a share that shrinks with each round
-    would never end. For objectives with a convex logarithm ``|Q|`` is the only size, since they
-    tend to 0 by decades until they underflow.
-
-    Single rounds of some methods gain more and less in turns: so many `rounds` are looked at
-    together. Open-loop steps may raise the objective and go on: for them `rises_count` as changes.
+    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger, as where Q tends to 0. For objectives with a
+    convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. Open-loop steps may
+    raise the objective and go on: for them `rises_count` as changes.
     """
 
     def __init__(
@@ -80,11 +71,7 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run when the certified gap has not become smaller for so many steps.
-
-    The gap is that of an objective, at the start and after each step, to the bound. `steps` is what
-    the method calls them.
-    """
+    """Ends a run when the certified gap has not become smaller for so many steps."""
 
     def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
         self._bound = bound
@@ -120,11 +107,7 @@ class Patience:
 
 
 class LowerBound:
-    """The largest certified lower bound of a run so far, -inf before the first certificate.
-
-    Of the gap to it `round_off` can be round-off. Multipliers and Frank–Wolfe gap are those of the
-    last certificate.
-    """
+    """The largest certified lower bound of a run so far, -inf before the first certificate."""
 
     def __init__(self) -> None:
         self.value = -math.inf
@@ -136,10 +119,7 @@ class LowerBound:
         return objective - self.value if self.frank_wolfe_gap is None else self.frank_wolfe_gap
 
     def add(self, certificate: Certificate) -> float:
-        """Take the certificate of a member of the set; return the largest bound so far.
-
-        Where no bound exists any more, since the objective underflows, the run ends (`RunEnded`).
-        """
+        """Take a certificate; end the run where the objective underflows; return the best bound."""
         if certificate.reason and not math.isinf(certificate.round_off):
             raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:

@@ -28,8 +28,8 @@ _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenv
 class Tracer:
     """Collects a trace: a row for the start, for every n-th step, and for the end.
 
-    Lower bound (at most the objective, -inf where there is none), Frank–Wolfe gap and multipliers
-    are those of the last row; the largest bound that was found is `claimed`, with its multipliers.
+    Lower bound, Frank–Wolfe gap and multipliers are those of the last row; the largest bound that
+    was found is `claimed`, with its multipliers.
     """
 
     def __init__(
@@ -153,10 +153,8 @@ class Tracer:
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:
     """Return a state's left-ends, its λ_min, and how the scalars were found.
 
-    A step without scalars is shown under the scalars that align best. That costs no more: the
-    smallest eigenvalues of the components are then the left-ends, and the least of them is λ_min.
-    (Where off-diagonals are positive, the left-ends belong to another matrix, and λ_min takes an
-    eigenvalue computation of its own.)
+    A step without scalars is shown under those that align best: the smallest eigenvalues of the
+    components are then the left-ends, and unless off-diagonals are positive the least is λ_min.
     """
     if state.v is not None:
         ends = left_ends(state.metric, state.v)

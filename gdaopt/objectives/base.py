@@ -30,8 +30,7 @@ class Objective(ShownAsTable, ABC):
     """A convex differentiable function of metric matrices: the base class of objectives.
 
     A subclass sets `n_features` and writes `at`. Objectives can be added, and multiplied by
-    positive numbers. What else an objective can have, such as a method ``subsample()``, is in
-    ``docs/extending.md``.
+    positive numbers. What else they can have is in ``docs/extending.md``.
 
     Attributes
     ----------
@@ -44,7 +43,7 @@ class Objective(ShownAsTable, ABC):
         ("Definition: stationary point").
     barrier : bool
         Whether Q is a linear function plus a convex one that is infinite where M is not positive
-        definite, so that only signs and the trace bound are left to keep.
+        definite.
     tested : bool
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
         differences of values at a metric or two.
@@ -109,11 +108,6 @@ class Objective(ShownAsTable, ABC):
         -------
         cvxpy.Expression
             A scalar. Variables and cones for a conic solver are made only when one is called.
-
-        Raises
-        ------
-        InvalidInputError
-            For something else, or an expression of another size.
 
         Examples
         --------
@@ -182,11 +176,7 @@ class Objective(ShownAsTable, ABC):
 
 
 class SumObjective(Objective):
-    """``Σ_k c_k Q_k(M)``, with positive factors: made by ``+`` and ``*``.
-
-    The logarithm of a multiple of Q is convex where that of Q is; of a sum the package does not
-    make use of it.
-    """
+    """``Σ_k c_k Q_k(M)``, with positive factors: made by ``+`` and ``*``."""
 
     def __init__(self, terms: Sequence[tuple[float, Any]]) -> None:
         self.factors = tuple(factor for factor, _ in terms)
@@ -305,8 +295,7 @@ class SumPoint(Point):
     def round_off(self) -> RoundOff:
         """Return the round-off of the terms and of adding them up.
 
-        Lowered tangents of the terms add up to one of the sum ("Proposition: round-off of the
-        certificate"), with ``g_i² = Σ_k c_k g_ki²`` by the inequality of Cauchy and Schwarz.
+        By the inequality of Cauchy and Schwarz ``g_i² = Σ_k c_k g_ki²``.
         """
         stated = [part.round_off() for part in self.parts]
         own = (len(self.parts) + 1) * UNIT

@@ -81,9 +81,7 @@ def check_gradient(
     """Check the gradient at one metric along one random direction, at the price of two values.
 
     The slope must be between the difference quotients on both sides of the metric, as any
-    subgradient of a convex function is, up to a tolerance and the round-off that the point states.
-    A value that is not finite is outside of the objective's domain and says nothing. Entries of the
-    diagonal and of the edges change by some millionths, for which the metric needs room.
+    subgradient of a convex function is. Entries change by some millionths.
     """
     size = len(point.metric)
     scales = np.sqrt(np.diagonal(point.metric))
@@ -118,7 +116,6 @@ def _beside(objective: Objective, point: Point, direction: Direction) -> list[Po
 
 
 def _check_gradients(point: Point) -> None:
-    """Check that the gradient is symmetric, and that its parts are those of the whole."""
     gradient = point.gradient()
     _compare("the gradient is symmetric", gradient, gradient.T, 1e-10)
     _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient))

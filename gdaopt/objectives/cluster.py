@@ -1,11 +1,7 @@
 """Sums over many pairs on the machines of a Dask cluster, or on the workers of another executor.
 
-A pass is a task for each chunk of the pairs: a K×K metric goes to a worker, and a K×K matrix with a
-few numbers for each feature comes back. The chunks are the same as on one machine and are added up
-in the same order, so that the numbers are the same.
-
-Where tasks are lost with a worker, the samples are sent again and the pass is repeated; a cluster
-that no longer answers is an error.
+A pass is a task for each chunk of the pairs. The chunks are the same as on one machine and are
+added up in the same order, so that the numbers are the same.
 """
 
 from __future__ import annotations

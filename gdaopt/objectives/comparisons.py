@@ -1,7 +1,6 @@
 """Losses of relative comparisons: one distance is to be smaller than another distance.
 
-An array of distances has the distance that is to be smaller of the first comparison, the other one,
-those of the second comparison, and so on.
+Arrays of distances have both of each comparison, one after the other.
 """
 
 from __future__ import annotations
@@ -53,11 +52,7 @@ class TripletLoss(DistanceLoss):
         return _Listed(self, distances[0::2], distances[1::2])
 
     def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
-        """Return the trace of the isotropic metric that pulls as much as triplets at distance 0.
-
-        The squares are the mean squared differences of the near samples by features ("Proposition:
-        trace bounds of isotropic metrics").
-        """
+        """Return the trace of the isotropic metric that pulls as much as triplets at distance 0."""
         if not self.pull:
             raise nothing_pulls("push_weight=1")
         at_zero = self.push * float(self.function(np.array(self.margin))[0])
@@ -170,13 +165,13 @@ class TripletHinge(_TripletObjective):
     Raises
     ------
     InvalidInputError
-        As for `gdaopt.MCML`, and for no triplets, triplets that refer to samples that X does not
-        have, or a weight, a margin or a width that is out of its range.
+        As for `gdaopt.MCML`, and for no triplets, or triplets that refer to samples that X does not
+        have.
 
     Notes
     -----
     Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
-    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory``.
+    classification*, JMLR 10, 2009.
 
     Examples
     --------
@@ -309,7 +304,7 @@ class LSML(PairObjective[LSMLLoss]):
     Notes
     -----
     Source: Liu, Guo, Zhang, Jojic, Wang, *Metric learning from relative comparisons by minimizing
-    squared residual*, ICDM 2012; "Definition: losses of distances" in ``docs/theory``.
+    squared residual*, ICDM 2012.
 
     Examples
     --------

@@ -70,12 +70,6 @@ class DenseObjective(Objective):
     n_features : int
         K, the size of the metric matrices.
 
-    Attributes
-    ----------
-    log_convex, convex, tested : bool
-        See `Objective`. Set `tested` once `gdaopt.check_objective` has passed: runs then leave out
-        their own check of the gradient, which takes two values at the start and a few at the end.
-
     Examples
     --------
     The squared distance to a target matrix:

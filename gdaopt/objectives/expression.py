@@ -26,10 +26,9 @@ _EXAMPLE = "lambda M: cp.trace(S @ M) - cp.log_det(M)"
 class CvxpyObjective(DenseObjective):
     """Any convex function of the metric that CVXPY can express.
 
-    Value and gradient come from CVXPY's atoms, by an expression that is taken apart once. The conic
-    methods get the expression as it stands. All methods need a derivative: where the function has a
-    kink, such as `cvxpy.norm1` at an entry of 0, they take a subgradient. Bounds stay true then,
-    but only the conic methods are sure to end at the optimum.
+    The conic methods get the expression as it stands; value and gradient come from CVXPY's atoms.
+    Where the function has a kink, such as `cvxpy.norm1` at an entry of 0, methods take a
+    subgradient. Bounds stay true then, but only the conic methods are sure to end at the optimum.
 
     Parameters
     ----------
@@ -47,9 +46,7 @@ class CvxpyObjective(DenseObjective):
 
     Notes
     -----
-    Outside of the domain of an atom, such as that of ``log_det``, the value is infinite. For the
-    round-off an error-growth factor of ``1000 + K²`` is assumed, beside that of the arguments of
-    atoms ("Proposition: round-off of the certificate").
+    Outside of the domain of an atom, such as that of ``log_det``, the value is infinite.
 
     Examples
     --------
@@ -100,7 +97,6 @@ class CvxpyObjective(DenseObjective):
         return self.tree.at(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇Q(M)``, or a subgradient; NaN outside of the domain."""
         return self.tree.at(metric).gradient()
 
     def round_off(self, point: DensePoint) -> RoundOff:
@@ -159,8 +155,7 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
 class ExpressionTree:
     """A scalar CVXPY expression of one symmetric K×K variable, taken apart once.
 
-    Its nodes are in an order in which each comes after its arguments; the first is the variable as
-    a vector. An atom whose derivative CVXPY does not know is refused.
+    Each of its nodes comes after its arguments; the first is the variable as a vector.
     """
 
     def __init__(self, expression: cp.Expression, variable: cp.Variable) -> None:
@@ -241,10 +236,7 @@ class Tape:
     value: float
 
     def gradient(self, sizes: bool = False) -> FloatArray:
-        """Return the gradient, or a subgradient at a kink; NaN outside of the domain.
-
-        With `sizes` return the sums of the sizes of the terms that its entries are added up from.
-        """
+        """Return the gradient, NaN outside of the domain, or the sums of the sizes of its terms."""
         size = math.isqrt(len(self.values[0]))
         unknown = np.full((size, size), math.nan)
         if not math.isfinite(self.value):

@@ -107,11 +107,7 @@ class ExponentialLine(LossLine):
             yield _Terms(np.exp(exponents, out=exponents))
 
     def balance(self, gamma: float) -> tuple[float, float]:
-        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope.
-
-        These are the sums over each sign of η, whose logarithms are nearly linear in γ. Where one
-        is missing or leaves floating point, h is infinite and h' is NaN.
-        """
+        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
         rising = falling = rising_rate = falling_rate = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
@@ -159,8 +155,7 @@ class GLR(PairObjective[Exponentials]):
     Notes
     -----
     Evaluation takes O(pairs · K + N K²) operations; pairs of equal signal drop out. Source:
-    equation 3 of Yang, Cheung, Hu (ICASSP 2020); "Definition: graph Laplacian regulariser" and
-    "Lemma: log-convexity of the regulariser" in ``docs/theory``.
+    equation 3 of Yang, Cheung, Hu (ICASSP 2020).
 
     Examples
     --------

@@ -25,10 +25,7 @@ _BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 
 def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Indices:
-    """Return the nearest samples of the same class by Euclidean distance, shape (N, n_neighbors).
-
-    Of samples that are equally near, the first are taken.
-    """
+    """Return the nearest samples of the same class by Euclidean distance, of shape (N, k)."""
     targets = np.zeros((features.shape[0], n_neighbors), dtype=np.intp)
     for code in range(int(codes.max()) + 1):
         members = np.flatnonzero(codes == code)
@@ -55,11 +52,7 @@ def _squared_distances(left: Samples, right: Samples) -> FloatArray:
 
 
 class LMNNLoss(TripletLoss):
-    """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over ordered pairs of samples, sorted by class.
-
-    j are the target neighbours of sample i, in a row of `targets`, and l the samples of other
-    classes.
-    """
+    """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over targets j and impostors l of i."""
 
     def __init__(self, codes: Indices, targets: Indices, *options: Any) -> None:
         super().__init__(*options)
@@ -73,7 +66,7 @@ class LMNNLoss(TripletLoss):
 
 
 class _Impostors(Triplets):
-    """The loss in some rows: over the triplets within the margin."""
+    """The loss in some rows, over the triplets within the margin."""
 
     def __init__(self, loss: LMNNLoss, block: Block, distances: FloatArray) -> None:
         self._shape = distances.shape
@@ -140,14 +133,13 @@ class LMNN(PairObjective[LMNNLoss]):
     Raises
     ------
     InvalidInputError
-        As for `MCML`, and for a class that has no more than n_neighbors samples, or a weight, a
-        margin or a width that is out of its range.
+        As for `MCML`, and for a class that has no more than n_neighbors samples.
 
     Notes
     -----
     Evaluation takes O(N² K + N K²) operations, and a few for each triplet within the margin.
     Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
-    classification*, JMLR 10, 2009; "Definition: losses of distances" in ``docs/theory``.
+    classification*, JMLR 10, 2009.
 
     Examples
     --------

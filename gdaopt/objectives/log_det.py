@@ -56,9 +56,8 @@ class LogDetPoint(FactoredPoint):
         residual = factor.T @ inverse @ factor - np.eye(size)
         noise = np.abs(factor.T) @ np.abs(inverse) @ np.abs(factor)
         distance = float(np.linalg.norm(residual) + 3 * size * UNIT * np.linalg.norm(noise))
-        # So Y may be S - G for the gradient G as it was rounded, which is then exact. Where that
-        # costs digits, the entries of S - Y are rounded. Y and covariance matrices are bounded by
-        # the roots of their diagonals; `excess` makes up for larger entries of other S.
+        # So Y may be S - G for the gradient G as it was rounded, which is then exact, unless that
+        # costs digits; `excess` makes up for entries of S that are larger than a covariance's.
         gradient = np.abs(self.gradient())
         rounded = np.abs(factor.T) @ gradient @ np.abs(factor)
         drift = 2 * UNIT * float(np.linalg.norm(rounded))
@@ -158,11 +157,10 @@ class LogDet(Objective):
     Notes
     -----
     Source: Egilmez, Pavez, Ortega, *Graph learning from data under Laplacian and structural
-    constraints*, IEEE JSTSP 11(6), 2017, with weights of the edges by Λ. With
-    ``S = I + η X'LX``, where L is the Laplacian of the graph of similar (1) and dissimilar (-1)
-    pairs of samples, and one weight λ for all edges it is SDML: Qi, Tang, Zha, Chua, Zhang, *An
-    efficient sparse metric learning in high-dimensional space via ℓ1-penalized log-determinant
-    regularization*, ICML 2009.
+    constraints*, IEEE JSTSP 11(6), 2017. With ``S = I + η X'LX``, where L is the Laplacian of the
+    graph of similar (1) and dissimilar (-1) pairs of samples, and one weight for all edges it is
+    SDML: Qi, Tang, Zha, Chua, Zhang, *An efficient sparse metric learning in high-dimensional space
+    via ℓ1-penalized log-determinant regularization*, ICML 2009.
 
     Examples
     --------
@@ -185,10 +183,7 @@ class LogDet(Objective):
         return LogDetPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return the optimum over a spanning forest of the largest correlations, or else I.
-
-        It has a closed form ("Proposition: bridges"), where S has a positive diagonal.
-        """
+        """Return the optimum over a spanning forest of the largest correlations, or else I."""
         variances = np.diagonal(self.covariance)
         if not variances.min() > 0:
             return np.eye(self.n_features)
@@ -215,11 +210,7 @@ class LogDet(Objective):
 
 
 def largest_trace(covariance: FloatArray, edges: Edges) -> float:
-    """Return a bound of the trace of the most likely graph metric with some edges.
-
-    See "Proposition: trace of the most likely metric". Where the likelihood has no maximum, that is
-    an error.
-    """
+    """Return a bound by "Proposition: trace of the most likely metric", which must exist."""
     variances = np.diagonal(covariance)
     least = min(float(variances.min()), least_pair_price(covariance, edges))
     if least > 0:

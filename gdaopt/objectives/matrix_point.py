@@ -90,10 +90,9 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
 class FactoredLine(Line, ABC):
     """The objective of a `FactoredPoint` along D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``γ λ_i``.
 
-    λ are the eigenvalues of D in the coordinates of the metric's factor L: a trial step costs O(K),
-    and leaves the cone where ``γ λ_i ≤ -1``. Everything is infinite there. Where the metric has no
-    factor, they are NaN. The weights are the diagonal of ``L⁻¹ W L⁻ᵀ`` for a matrix W, in the
-    coordinates of the eigenvectors of λ.
+    λ are the eigenvalues of D in the coordinates of the metric's factor L, NaN without one: a trial
+    step costs O(K), and leaves the cone where ``γ λ_i ≤ -1``. The weights are the diagonal of
+    ``L⁻¹ W L⁻ᵀ`` for a matrix W, in the coordinates of the eigenvectors of λ.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Losses of squared distances, over all pairs of samples: at a metric, and along a direction.
 
-A loss is a sum of functions of the distances in one row of a block, or in several rows. So it can
-be evaluated on any rows of a block alone, and needs no samples. Where pairs have weights w, it gets
-``δ - log w`` in place of a distance δ: ``w exp(-δ) = exp(-(δ - log w))``.
+A loss can be evaluated on any rows of a block alone, and needs no samples. Where pairs have weights
+w, it gets ``δ - log w`` in place of a distance δ: ``w exp(-δ) = exp(-(δ - log w))``.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ class BlockLoss(ABC):
 
     @abstractmethod
     def coefficients(self) -> FloatArray:
-        """Return ``∂f/∂δ`` times the sign of the loss, with the shape of δ.
-
-        The array may overwrite numbers of this object, which is of no use afterwards.
-        """
+        """Return ``∂f/∂δ`` times the sign of the loss; this object is of no use afterwards."""
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return F, of shape (n, m), such that `curvature` is ``F F'``; only convex losses can."""
@@ -93,10 +89,9 @@ class DistanceLoss(ABC):
         Whether nearly all pairs have second derivatives, so that some rows are a fair sample.
     is_exponential : bool
         Whether the loss is a sum of exponentials ``exp(-δ)``. Value, derivatives and second
-        derivatives are then the same terms; the logarithm of the sum is convex, too; and all sums
-        are taken in units of ``exp(shift)``, so that the logarithm does not underflow.
+        derivatives are then the same terms, and the logarithm of the sum is convex, too.
     shift : float
-        The logarithm of the unit that the loss is in.
+        The logarithm of the unit that the loss is in, in which nothing underflows.
     """
 
     value_roundings: float
@@ -109,10 +104,7 @@ class DistanceLoss(ABC):
 
     @abstractmethod
     def at(self, block: Block, distances: FloatArray) -> BlockLoss:
-        """Return the loss at the distances of a block.
-
-        A writeable array of distances may be overwritten: no other object refers to it.
-        """
+        """Return the loss at the distances of a block; a writeable array may be overwritten."""
 
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
         """Return the loss, given the distances, or the coefficients where `is_exponential`."""
@@ -132,10 +124,9 @@ class DistanceLoss(ABC):
 
 
 class LossSum:
-    """``f(δ)`` over all pairs with distances δ, whose numbers are kept if memory allows it.
+    """``f(δ)`` over all pairs with distances δ.
 
-    The coefficients, computed with the value, are ``∂f/∂δ`` in units of ``exp(shift)``, times the
-    sign of the loss.
+    The coefficients are ``∂f/∂δ`` in units of ``exp(shift)``, times the sign of the loss.
     """
 
     def __init__(
@@ -170,11 +161,7 @@ class LossSum:
         return self._total
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
-        """Return the derivatives by the weights of n atoms, in units of ``exp(shift)``.
-
-        For the samples' coordinates a, of shape (N, n), weight k changes distances by
-        ``(a_r - a_c)_k²``.
-        """
+        """Return the derivatives by the weights of n atoms, for coordinates of shape (N, n)."""
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
             return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
 
@@ -183,9 +170,8 @@ class LossSum:
     ) -> FloatArray:
         """Return the second derivatives by the weights of n atoms in units of ``exp(shift)``.
 
-        Of many pairs they are taken from some rows or some terms, always the same: Newton's method
-        needs a model of the loss, and its gradient is exact. The means, of shape (n,), are first
-        subtracted from the changes of all distances.
+        Of many pairs they are taken from some rows or some terms, always the same. The means, of
+        shape (n,), are first subtracted from the changes of all distances.
         """
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
@@ -212,11 +198,7 @@ class LossSum:
 
 
 class _Thinning:
-    """Leaves out most of the small terms of a sum, always the same ones, so that few represent all.
-
-    Sums over the others are right in the mean. These are enough for the second derivatives by the
-    weights of `n_atoms` atoms, and take little time beside a pass over the pairs represented.
-    """
+    """Leaves out most small terms, always the same ones, so that sums are right in the mean."""
 
     def __init__(self, total: float, n_atoms: int, n_represented: int) -> None:
         fewest, most = _MODEL_PAIRS

@@ -1,8 +1,4 @@
-"""Losses of single distances, of similar pairs of samples and of dissimilar ones.
-
-They are made of convex functions of one number, which return the values and the derivatives of an
-array of numbers.
-"""
+"""Losses of single distances, of similar pairs of samples and of dissimilar ones."""
 
 from __future__ import annotations
 
@@ -89,11 +85,7 @@ class Logistic(ScalarFunction):
 
 @dataclass(frozen=True)
 class SmoothHinge(ScalarFunction):
-    """``max(0, z)`` with its kink smoothed over a width ω.
-
-    It is 0 for z ≤ 0, ``z²/(2ω)`` up to ω, and ``z - ω/2`` above: never above ``max(0, z)``, and at
-    most ω/2 below it.
-    """
+    """0 for z ≤ 0, ``z²/(2ω)`` up to the width ω, and ``z - ω/2`` above."""
 
     width: float
     is_flat_beyond: ClassVar[bool] = True
@@ -140,10 +132,7 @@ class MinusRoot(ScalarFunction):
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """The term ``w ψ(s (δ - t))`` of similar pairs, or of dissimilar ones.
-
-    ψ is the function, w > 0 the weight, s the sign, 1 or -1, and t the threshold.
-    """
+    """The term ``w ψ(s (δ - t))`` of similar or of dissimilar pairs."""
 
     similar: bool
     function: ScalarFunction
@@ -304,13 +293,11 @@ class PairHinge(_Thresholds):
     ------
     InvalidInputError
         As for `MCML`, and for both y and similar or neither, pairs that refer to samples that X
-        does not have, pairs that are all similar or all dissimilar, or a threshold or a width that
-        is out of its range.
+        does not have, or pairs that are all similar or all dissimilar.
 
     Notes
     -----
-    Source: Davis, Kulis, Jain, Sra, Dhillon, *Information-theoretic metric learning*, ICML 2007;
-    "Definition: losses of distances" in ``docs/theory``.
+    Source: Davis, Kulis, Jain, Sra, Dhillon, *Information-theoretic metric learning*, ICML 2007.
 
     Examples
     --------
@@ -346,19 +333,14 @@ class LogisticPairs(_Thresholds):
     Parameters
     ----------
     X, y, pairs, similar
-        As for `PairHinge`.
+        As for `PairHinge`, and so are the errors.
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `PairHinge`, and for a bias that is not positive.
 
     Notes
     -----
     Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
-    identification*, ICCV 2009; "Definition: losses of distances" in ``docs/theory``.
+    identification*, ICCV 2009.
 
     Examples
     --------
@@ -390,19 +372,14 @@ class DEML(SeparablePairs):
     Parameters
     ----------
     X, y, pairs
-        As for `PairHinge`; y must be given.
+        As for `PairHinge`, and so are the errors; y must be given.
     similar_weight : float, optional
         c ≥ 0.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `PairHinge`, and for a weight that is negative.
 
     Notes
     -----
     Source: Xing, Ng, Jordan, Russell, *Distance metric learning, with application to clustering
-    with side-information*, NIPS 2002; "Definition: losses of distances" in ``docs/theory``.
+    with side-information*, NIPS 2002.
 
     Examples
     --------

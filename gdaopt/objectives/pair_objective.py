@@ -1,8 +1,4 @@
-"""Objectives that are a loss of the squared distances of pairs of samples, and their points.
-
-An objective of pairs is its pairs, its loss and a docstring; all else is here, for every loss
-("Definition: losses of distances" in ``docs/theory``).
-"""
+"""Objectives that are a loss of the squared distances of pairs of samples, and their points."""
 
 from __future__ import annotations
 
@@ -58,7 +54,7 @@ class PairObjective(Objective, Generic[LossT]):
     """``Q(M) = f(δ(M))`` with a loss f of the squared distances of pairs of samples.
 
     A subclass makes the pairs and the loss in its ``__init__``, and writes `to_cvxpy` for the conic
-    methods. A subsample of an objective is one of this class itself.
+    methods ("Definition: losses of distances").
 
     Parameters
     ----------
@@ -133,7 +129,6 @@ class PairObjective(Objective, Generic[LossT]):
         return PairObjective(self.pairs.of_features(features), self.loss, draw=self._draw)
 
     def at(self, metric: Any) -> PairPoint:
-        """Return the objective at a metric: an array, a sparse array or a `MaskedMatrix`."""
         if is_sparse(metric):
             metric = MaskedMatrix.of_sparse("metric", metric, self.n_features)
         if not isinstance(metric, MaskedMatrix):
@@ -239,9 +234,8 @@ class PairObjective(Objective, Generic[LossT]):
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    After a step along a line the distances are known, with their round-off and the number of steps
-    since they were computed. Points that come from each other by steps share what is known of the
-    best pairs of features (`ScatterMatrix.screened`).
+    After a step along a line the distances are known, with their round-off. Points that come from
+    each other by steps share what is known of the best pairs of features.
     """
 
     def __init__(
@@ -516,10 +510,7 @@ class ExponentialLogarithm(Derivatives):
         return self.point.scaled_slopes(atoms) / self.point.total.scaled
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the covariance of the changes of the distances under the shares p of the pairs.
-
-        As a covariance it loses no digits where a few pairs have almost all of p.
-        """
+        """Return the covariance of the changes of the distances under the shares of the pairs."""
         modelled = self.point.modelled
         means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
         return modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
@@ -528,10 +519,7 @@ class ExponentialLogarithm(Derivatives):
 def _underflow(
     features: Samples, metric: Symmetric, total: Total, steepest: float, size: float
 ) -> str | None:
-    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64.
-
-    The largest entry of the gradient, and the size of its terms, are in the unit of the total.
-    """
+    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
     largest = max(float(features.max()), -float(features.min()))
     if largest == 0:
         return "all samples coincide: the gradient is 0, and no metric tells them apart"
@@ -558,8 +546,7 @@ def _underflow(
 def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
     """Return about `size` samples, of each stratum its share, and how many each represents.
 
-    The strata of all samples ascend. Samples that are next to each other in a stratum may be alike:
-    of each run of N/size samples one is taken, at random but always the same.
+    Neighbours in a stratum may be alike: of each run of N/size samples one is taken.
     """
     rng = np.random.default_rng(0)
     indices, counts = [], []
@@ -584,10 +571,8 @@ def nothing_pulls(option: str) -> InvalidInputError:
 def isotropic_trace(distance: float, squares: FloatArray) -> float:
     """Return the trace of the isotropic metric under which the mean squared distance is as given.
 
-    An isotropic metric spreads its trace evenly over all features that vary. Each objective knows a
-    mean squared distance of samples of one class beyond which such a metric is of no use, which
-    makes a trace bound by the rule "auto" ("Proposition: trace bounds of isotropic metrics"). The
-    squares are the mean squared difference of each feature, over the same pairs of samples.
+    Its trace is spread evenly over all features that vary, of which the squares are the mean
+    squared differences ("Proposition: trace bounds of isotropic metrics").
     """
     varying = squares[squares > 0]
     if not len(varying):

@@ -1,9 +1,7 @@
 """What methods see of an objective: its points, and its lines.
 
-A `Point` belongs to one metric matrix and keeps what has been computed there; a `Line` is the
-restriction of Q to a direction. Both take structured directions and atoms (`gdaopt.linalg`), so
-that neither a step in one column nor a step in the weights of atoms ever costs a K×K gradient. For
-an objective of your own see ``docs/extending.md``.
+Both take structured directions and atoms (`gdaopt.linalg`), so that neither a step in one column
+nor a step in the weights of atoms ever costs a K×K gradient.
 """
 
 from __future__ import annotations
@@ -52,10 +50,7 @@ class Line(Protocol):
 
 
 class Derivatives(Protocol):
-    """A function at a metric M, with its derivatives by the weights of atoms at w = 0.
-
-    Along the metrics ``M + Σ_k w_k u_k u_k'`` it is a function of the weights w.
-    """
+    """A function at a metric M, with its derivatives by the weights of atoms at w = 0."""
 
     @property
     @abstractmethod
@@ -98,10 +93,7 @@ class Point(Derivatives, Protocol):
 
     @abstractmethod
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j.
-
-        Over sets whose members have these edges only, nothing else of the gradient is needed.
-        """
+        """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j."""
 
     @abstractmethod
     def line(self, direction: Direction) -> Line:
@@ -113,10 +105,9 @@ class Point(Derivatives, Protocol):
 
     @abstractmethod
     def vanished(self) -> str | None:
-        """Return a sentence where the value or the gradient carries no information, else None.
+        """Say why the value or the gradient carries no information, and what to do; else None.
 
-        The sentence says why, and what to do: an objective that has underflowed says by which
-        factor to rescale the features. A gradient of zero at a minimiser is no such case.
+        A gradient of zero at a minimiser is no such case.
         """
 
     @property
@@ -149,10 +140,7 @@ class Point(Derivatives, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Logarithm(Derivatives):
-    """``log Q`` from Q itself, -inf where Q is not positive.
-
-    With the derivatives g of log Q the second ones are ``∇²Q / Q - gg'``.
-    """
+    """``log Q`` from Q itself, -inf where Q is not positive."""
 
     of: Derivatives
 

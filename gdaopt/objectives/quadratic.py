@@ -92,8 +92,7 @@ class Quadratic(Objective):
 class Ridge(Quadratic):
     """Half of the squared Frobenius norm: ``Q(M) = ½ ‖M‖² = ½ Σ_ij M_ij²``.
 
-    It keeps metrics small and spreads them out. Each edge counts twice in the norm, once for each
-    of its two entries.
+    It keeps metrics small and spreads them out.
 
     Parameters
     ----------
@@ -141,11 +140,6 @@ class Linear(Quadratic):
     ----------
     A : array-like of shape (K, K)
         Symmetric.
-
-    Raises
-    ------
-    InvalidInputError
-        For NaN or infinite values, or a matrix that is not symmetric.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """How exact an objective's value and gradient are in floating point.
 
-Lower bounds of the optimum are lowered by that much ("Proposition: round-off of the certificate").
 A result of k rounded operations, one after the other, is off by k u at most: k is called its
-*error-growth factor*.
+*error-growth factor* ("Proposition: round-off of the certificate").
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ def assumed_roundings(n_features: int) -> float:
 def assumed_round_off(point: Any) -> RoundOff:
     """Return the round-off at a `Point` of an objective that does not say how exact it is.
 
-    `assumed_roundings` is taken relative to the terms of the tangent for the value. For the
-    gradient it is taken relative to its largest entry, plus the slope by which the value is
+    For the gradient it is relative to its largest entry, plus the slope by which the value is
     uncertain across the distance to the zero matrix.
     """
     metric, gradient, value = point.metric, point.gradient(), abs(point.value)
@@ -72,11 +70,9 @@ def assumed_round_off(point: Any) -> RoundOff:
 class DistanceRoundOff:
     """How exact squared distances are: ``|δ̃_rc - δ_rc| ≤ u s'Rs`` with ``s = |x_r| + |x_c|``.
 
-    The distances ``δ_rc = (x_r - x_c)' M (x_r - x_c)`` of all pairs come from products of the
-    samples with the metric, and are then updated along lines ("Lemma: round-off of the
-    regulariser"). The `forms` are R up to `additions`: the magnitudes of the terms of the metric,
-    times the error-growth factor of their products with the samples. The additions are the
-    error-growth factor of sums: of these terms, and of exponents that contain the distances.
+    The `forms` are R up to `additions`: the magnitudes of the terms of the metric, times the
+    error-growth factor of their products with the samples. The additions are that of sums: of these
+    terms, and of exponents that contain the distances ("Lemma: round-off of the regulariser").
     """
 
     n_features: int

@@ -1,7 +1,4 @@
-"""Losses of the neighbours that a sample would draw: a softmax of minus its squared distances.
-
-`MCML` is near 0 where the own class has all of the softmax; `NCA` is the share that it has.
-"""
+"""Losses of the neighbours that a sample would draw: a softmax of minus its squared distances."""
 
 from __future__ import annotations
 
@@ -28,11 +25,7 @@ _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton
 
 
 class SoftmaxLoss(DistanceLoss):
-    """A mean over samples i of a function of ``p_ij ∝ exp(-δ_ij)``, j ≠ i, and of the classes.
-
-    Its pairs are all ordered pairs of samples, which are sorted by class; the weights w are
-    positive.
-    """
+    """A mean over samples i, sorted by class, of a function of ``p_ij ∝ exp(-δ_ij)``, j ≠ i."""
 
     value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
     coefficient_roundings = 80.0  # how well a softmax adds up to 1
@@ -73,8 +66,7 @@ def _drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[Rectangl
 class _SoftmaxRows(BlockLoss):
     """The softmax of some rows.
 
-    Its `nearest` are ``min_k δ_ik``, and its `exponents` are ``min_k δ_ik - δ_ij``, and ``-inf``
-    for the sample itself; `terms` overwrites them.
+    The `exponents` ``min_k δ_ik - δ_ij`` are -inf for the sample itself; `terms` overwrites them.
     """
 
     def __init__(self, loss: SoftmaxLoss, block: Block, distances: FloatArray) -> None:
@@ -144,10 +136,7 @@ class SoftmaxObjective(PairObjective[LossT]):
         super().__init__(RectanglePairs.ordered(features, order), loss, draw=_drawn)
 
     def auto_trace_bound(self) -> float:
-        """Return the trace under which the mean squared distance within classes is log(N - 1).
-
-        The other samples then weigh together, at that distance, as much as one at distance 0.
-        """
+        """Return the trace under which the mean squared distance within classes is log(N - 1)."""
         pulls = (self.loss.pulls(block) for block in self.pairs.blocks())
         distance = math.log(self.pairs.features.shape[0] - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
@@ -243,8 +232,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
     round-off alone, or as *converged* with an ``absolute_tolerance``.
 
     Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
-    collapsing classes*, NIPS 2005; "Definition: losses of distances" and "Lemma: second derivatives
-    of losses of distances" in ``docs/theory``.
+    collapsing classes*, NIPS 2005.
 
     Examples
     --------
@@ -352,16 +340,10 @@ class NCA(SoftmaxObjective[_NCALoss]):
     kind = _NCALoss
 
     def auto_trace_bound(self) -> float:
-        """Return three times the bound of `MCML`: only the nearest samples need to be near.
-
-        The number was chosen on synthetic families (``figures/learner_families.md``).
-        """
+        """Return three times the bound of `MCML`, as is best in ``figures/learner_families.md``."""
         return _MORE * super().auto_trace_bound()
 
     def surrogate(self) -> PairObjective[_MCMLLoss]:
-        """Return `MCML` of the same samples: convex, and with a constant an upper bound of Q.
-
-        A sample that is alone in its class counts in it alone.
-        """
+        """Return `MCML` of the same samples: convex, and with a constant an upper bound of Q."""
         loss = _MCMLLoss(self.loss.codes, self.loss.weights)
         return PairObjective(self.pairs, loss, draw=_drawn)

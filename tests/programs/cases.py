@@ -14,7 +14,7 @@ from gdaopt.errors import SolverNotFoundError
 from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import tree_floors
-from gdaopt.methods.alternating import tree_floor
+from gdaopt.methods.alternating import column_floor
 from gdaopt.programs import (
     ANALYTIC,
     ColumnPolytope,
@@ -52,9 +52,7 @@ class Situation:
 
     def edges(self) -> ColumnPolytope:
         others = np.delete(np.arange(len(self.metric)), self.column)
-        floor = np.zeros(len(others))
-        if self.edge_floor > 0:
-            floor = tree_floor(self.metric, self.column, others, self.edge_floor)
+        floor = column_floor(self.metric, self.column, others, self.edge_floor, "tree")
         return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, others, floor)
 
     def joint(self, share: float = 1.0) -> JointPolytope:

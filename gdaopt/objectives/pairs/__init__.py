@@ -1,7 +1,4 @@
-"""Pairs of samples, behind the interface `Pairs`: the sums that all losses of distances need.
-
-`gdaopt.objectives.PairObjective` puts pairs and a loss together.
-"""
+"""Pairs of samples, behind the interface `Pairs`: the sums that all losses of distances need."""
 
 from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs

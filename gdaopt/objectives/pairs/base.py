@@ -25,19 +25,15 @@ MOST_DENSE = 1000
 """With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 Coefficients = Callable[[], Iterator[FloatArray]]
-"""Returns an iterator over a number of each pair, block by block, anew at each call.
-
-An array may be overwritten, also by the next one.
-"""
+"""Returns an iterator over a number of each pair, block by block; arrays may be overwritten."""
 
 
 class Changes(Protocol):
     """How the distances of the pairs of a block change along n directions: computed on demand."""
 
     def __call__(self, *indices: Any) -> FloatArray:
-        """Return the changes of the pairs at given indices into the block, shape (n, m).
+        """Return the changes of the pairs at given indices into the block, or of all, shape (n, …).
 
-        Without indices these are the changes of all pairs, shape (n, …) with that of the block.
         The array may be overwritten.
         """
 
@@ -45,16 +41,14 @@ class Changes(Protocol):
 class Pairs(ABC):
     """Pairs p of samples, each with a difference ``d_p`` of its two samples.
 
-    The pairs are split into blocks, so that an array with one number a pair never has to exist as a
-    whole. Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the
-    shape that `products` yields for that block. The order of the pairs is always the same.
+    Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the shape that
+    `products` yields for that block. The order of the pairs is always the same.
 
     Attributes
     ----------
     features : ndarray or csc_array of shape (N, K)
-        The samples X, read-only and centred: differences stay, cancellation shrinks. Sparse samples
-        are kept by columns, and are not centred. Where an order of the samples is given, arrays
-        with one row a sample are in this order.
+        The samples X, in their order, read-only and centred: differences stay, cancellation
+        shrinks. Sparse samples are kept by columns, and are not centred.
     n_pairs : int
         How many numbers all blocks have together.
     orders : int
@@ -109,11 +103,7 @@ class Pairs(ABC):
 
     @abstractmethod
     def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
-        """Yield parts of a block, and which rows of its arrays they are.
-
-        A part has whole rows of the block, so few that ``n_values`` numbers for each of its pairs
-        stay in cache.
-        """
+        """Yield parts of a block for which n numbers a pair stay in cache, and their rows in it."""
 
     def chunks(self) -> Sequence[Self]:
         """Return the pairs in chunks, which together have all of them once, in order."""
@@ -132,17 +122,13 @@ class Pairs(ABC):
         return TransformedSamples.of(self.features @ metric, self.features)
 
     def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` for the pairs of each block.
-
-        Each array may be overwritten, also by the next.
-        """
+        """Yield ``δ_p - log w_p`` for the pairs of each block; each array may be overwritten."""
         return less(self.products(samples.left, samples.right), self.log_weights())
 
     def log_weights(self) -> Iterator[FloatArray] | None:
         """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
 
-        A block whose weights are all the same may be an array without dimensions. A pair of weight
-        0 has -inf.
+        A block whose weights are all the same may be an array without dimensions.
         """
         return None
 
@@ -191,8 +177,7 @@ class Pairs(ABC):
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
 
-        y are the magnitudes of X, plus what centring has rounded. The round-off of entry (k, l) of
-        `scatter` is at most ``2 u e_k e_l`` times `scatter_roundings`.
+        y are the magnitudes of X, plus what centring has rounded.
         """
         degrees = np.zeros(self.features.shape[0])
         for block, p in zip(self.blocks(), coefficients, strict=True):
@@ -205,10 +190,7 @@ class Pairs(ABC):
     def moments(
         self, coefficients: Coefficients, are_magnitudes: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return `scatter` of coefficients and `squared_sizes` of their magnitudes, in one pass.
-
-        With `are_magnitudes` all coefficients are known to be at least 0.
-        """
+        """Return `scatter` of coefficients and `squared_sizes` of their magnitudes, in one pass."""
         degrees = np.zeros(self.features.shape[0])
 
         def counted() -> Iterator[FloatArray]:
@@ -221,8 +203,7 @@ class Pairs(ABC):
     def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
         """Return ``φ_k = (a_r - a_c)_k²``, less optional means, for the pairs of a block.
 
-        With the weight of atom k the distances change by φ_k, if the values a, of shape (n, N), are
-        the coordinates of the samples along the n atoms.
+        With coordinates a of the samples along n atoms, distances change by φ_k with weight k.
         """
         samples = self.samples(block)
 

@@ -1,8 +1,7 @@
 """Squared distances of pairs of samples as CVXPY expressions, sparse as solvers like them.
 
-Written out, each pair costs a row of K(K+1)/2 coefficients, ``δ_ij = ⟨d_ij d_ij', M⟩``, and the
-factorisations inside of a solver fill up with them. With ``y_i = M x_i`` as variables for the
-samples of one side a pair costs a row of K + 2:
+Written out, each pair costs a row of K(K+1)/2 coefficients. With ``y_i = M x_i`` as variables for
+the samples of one side it costs a row of K + 2:
 
     δ_ij = x_i'y_i + x_j'M x_j - 2 x_j'y_i
 """
@@ -25,8 +24,7 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up.
 
-    A sum ``Σ_p w_p f(δ_p)`` stays the same, with fewer terms for a solver. The left samples of the
-    pairs are the side with fewer distinct samples.
+    The left samples of the pairs are the side with fewer distinct samples.
     """
     left, right, weights = pairs.listed()
     _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
@@ -49,10 +47,7 @@ def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
 def squared_distances(
     features: FloatArray, left: Indices, right: Indices, metric: Expression
 ) -> Terms:
-    """Return ``δ_p(M)`` for all pairs p of samples, and the constraints that define its variables.
-
-    Each distinct sample on the left costs K + 1 variables.
-    """
+    """Return ``δ_p(M)`` for all pairs p of samples, and constraints on its own variables."""
     check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.
     unit = float(np.abs(features).max()) or 1.0

@@ -1,7 +1,4 @@
-"""Weighted pairs of samples from a list, such as pairs of each sample with its neighbours.
-
-Their differences are written out, for one run of pairs at a time.
-"""
+"""Weighted pairs of samples from a list, such as pairs of each sample with its neighbours."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ _MOMENT_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a ti
 class ListedPairs(Pairs):
     """Pairs of samples with a weight each; pairs of weight 0 drop out.
 
-    The arrays `left` and `right` have the samples of each pair, which may be listed twice. The
-    blocks are runs of the list, with arrays of one dimension; `group` pairs of positive weight, one
-    after the other, are in one block.
+    The blocks are runs of the list; `group` pairs, one after the other, are in one block.
     """
 
     def __init__(

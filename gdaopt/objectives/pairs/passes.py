@@ -1,14 +1,8 @@
 """Passes over all pairs of samples, block by block, and numbers of all pairs.
 
-A block and its temporaries are to stay in the processor's cache. It should not have few rows:
-products of matrices would spend most of their time on moving the columns.
-
-Fresh memory for a number of each pair costs a page fault every few KB, which takes as long as the
-exponentials. So a buffer pool lends the memory of a point that is gone to the next one.
-
-Where there are too many pairs for that, one pass finds all that a value and a gradient need. The
-pairs are split into chunks, which threads or other machines compute at the same time; the result of
-a chunk is a few numbers, one for each feature, and one K×K matrix.
+A block and its temporaries are to stay in the processor's cache. Where there are too many pairs to
+keep their numbers, one pass finds all that a value and a gradient need: the pairs are split into
+chunks, which threads or other machines compute at the same time.
 """
 
 from __future__ import annotations
@@ -32,10 +26,7 @@ _FEWEST_ROWS = 32  # of whole rows, be they long
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the pairs of samples: a rectangle ``rows × columns``.
-
-    Of a list of pairs, `rows` are entries of the list, and `columns` is empty.
-    """
+    """A rectangle ``rows × columns`` of pairs, or `rows` of a list of them and no columns."""
 
     rows: slice
     columns: slice = field(default_factory=lambda: slice(0, 0))
@@ -99,7 +90,10 @@ def _fitting(n_columns: int) -> int:
 
 
 class BufferPool:
-    """Arrays of one size, lent out until the last view of them is gone; some are held ready."""
+    """Arrays of one size, lent out until the last view of them is gone; some are held ready.
+
+    Fresh memory costs page faults, which take as long as the exponentials of the numbers in it.
+    """
 
     def __init__(self, size: int, most: int) -> None:
         self._size = size
@@ -135,10 +129,7 @@ class _Buffer:
 
 
 class PairValues:
-    """One array for each block of pairs: kept after the first pass if there is a pool, else not.
-
-    A callable returns an iterator over the arrays.
-    """
+    """One array for each block of pairs: kept after the first pass if there is a pool, else not."""
 
     def __init__(
         self, compute: Callable[[], Iterator[FloatArray]], pool: BufferPool | None = None
@@ -178,7 +169,7 @@ class TransformedSamples:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
     The matrices have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a
-    column. The three terms `cancel` where they are so large that digits would be lost.
+    column. Large terms `cancel`.
     """
 
     left: FloatArray
@@ -206,10 +197,7 @@ class TransformedSamples:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """A sum over pairs, and the magnitude that its round-off is relative to.
-
-    Both are in units of ``exp(shift)``, so that exponentials neither under- nor overflow.
-    """
+    """A sum over pairs, and what its round-off is relative to, in units of ``exp(shift)``."""
 
     shift: float
     scaled: float
@@ -233,10 +221,10 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """What one pass finds at a metric, of all pairs or of a chunk of them.
+    """What one pass finds at a metric, of all pairs or of a chunk of them, in one unit.
 
-    In the unit of the total these are the `scatter` of the coefficients ``∂Q/∂δ``, or of their
-    magnitudes where all have one sign, and the `Pairs.squared_sizes` of their magnitudes.
+    These are the `scatter` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have one
+    sign, and the `Pairs.squared_sizes` of their magnitudes.
     """
 
     total: Total

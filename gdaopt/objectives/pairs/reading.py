@@ -170,12 +170,11 @@ Chosen = Mask | EllipsisType
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Pairs of samples. A pair is similar, most often of one class, or dissimilar.
+    """Pairs of samples, similar ones, most often of one class, and dissimilar ones.
 
     Either the codes of the classes of the samples say it, which ascend, or a flag for each pair of
-    a list. Where dissimilar pairs that coincide are left out, samples that coincide have the same
-    number among the `places`. Squares on the diagonal meet each pair twice: only entries with the
-    row before the column count.
+    a list. With `places`, the same number for samples that coincide, dissimilar pairs of these are
+    left out.
     """
 
     pairs: Pairs
@@ -192,7 +191,7 @@ class LabelledPairs:
         else:
             assert self.flags is not None
             mask = self.flags[block.rows] == similar
-        if block.columns.start < block.rows.stop:
+        if block.columns.start < block.rows.stop:  # a square on the diagonal has pairs twice
             mask &= left < right
         if self.places is not None and not similar:
             mask &= self.places[left] != self.places[right]
@@ -253,8 +252,7 @@ def read_labelled_pairs(
 ) -> LabelledPairs:
     """Return all pairs of samples with labels, or a list of pairs with or without labels.
 
-    Arguments and errors are those of `gdaopt.PairHinge`; with `need_similar` pairs without a
-    similar one are refused.
+    Arguments and errors are those of `gdaopt.PairHinge`.
 
     Examples
     --------

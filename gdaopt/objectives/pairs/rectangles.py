@@ -1,10 +1,6 @@
-"""Pairs of samples in rectangular blocks.
+"""Pairs of samples in rectangular blocks: quadratic forms are products of matrices.
 
-Sums over pairs of samples are never written out as N² differences. The pairs are split into
-rectangles ``rows × columns`` of the centred samples, small enough to stay in the processor's cache,
-and quadratic forms of the differences become products of matrices:
-
-    Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c      (A B' symmetric)
+``Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c`` where A B' is symmetric.
 """
 
 from __future__ import annotations
@@ -46,10 +42,7 @@ _MOST_CHUNKS = 64
 
 
 class RectanglePairs(Pairs):
-    """The pairs of samples of some rectangles, which fit into the processor's cache.
-
-    The rectangles refer to the samples in the given order, and have each pair in one order or two.
-    """
+    """The pairs of samples of some rectangles, each pair in one order or in two."""
 
     def __init__(
         self,
@@ -70,10 +63,7 @@ class RectanglePairs(Pairs):
 
     @classmethod
     def by_class(cls, features: FloatArray, codes: Indices) -> RectanglePairs:
-        """Return all pairs of samples of sorted classes; few blocks mix pairs of one and of two.
-
-        Squares on the diagonal hold both orders of a pair, and samples with themselves.
-        """
+        """Return all pairs of samples of sorted classes; few blocks mix pairs of one and of two."""
         members = classes_of(codes)
         if len(members) > MOST_LEVELS:
             return cls(features, list(triangle(slice(0, features.shape[0]))))
@@ -216,8 +206,7 @@ class RectanglePairs(Pairs):
     ) -> FloatArray:
         """Return Y, of shape (N, K), with ``X'Y + Y'X = scatter``: no K×K matrix is needed.
 
-        Blocks of samples that are near each other, whose digits would cancel, are not part of it:
-        `add_near` gets matrices A and B of each, with its scatter as the sum of all ``A'B``.
+        Of blocks whose digits would cancel `add_near` gets matrices, whose ``A'B`` add up to them.
         """
         # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
         degrees = np.zeros(self.features.shape[0])
@@ -331,9 +320,7 @@ def _near_factors(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield A and B with ``Σ A'B = Σ p_rc (x_r - x_c)(x_r - x_c)'`` for samples near each other.
 
-    Samples less a vector have the same differences. Less the mean of the block, a feature that is
-    the same in all samples is 0, and the digits of other features cancel less often. Where they
-    still do, the differences are written out.
+    Less the mean of the block, digits cancel less often; else the differences are written out.
     """
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))

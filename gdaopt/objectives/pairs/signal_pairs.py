@@ -1,8 +1,4 @@
-"""Pairs of samples that differ in a signal, with their weights.
-
-If the signal takes few values, the pairs are rectangles between each two of its levels (two labels
-need the N₊×N₋ block only); a real-valued signal needs all pairs.
-"""
+"""Pairs of samples that differ in a signal, with their weights."""
 
 from __future__ import annotations
 
@@ -31,10 +27,8 @@ from gdaopt.support.validation import FloatArray, finite_array, read_only
 class SignalPairs(RectanglePairs):
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
 
-    The factor 2 counts both orders of a pair. Each pair is in one block, or with half of the weight
-    in both orders in the squares on the diagonal of a real-valued signal's pairs. The signal z has
-    shape (N, m), and the sample weights s are all 1 when left out. Samples are sorted by `strata`,
-    the levels of the signal; these are all the same where it has many.
+    They are rectangles between each two levels of the signal, or all pairs where it has many. The
+    factor 2 counts both orders of a pair. Samples are sorted by `strata`, the few levels.
     """
 
     def __init__(
