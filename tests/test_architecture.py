@@ -20,9 +20,6 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
-    **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
-    "gdaopt.programs.linear": "tests/bench/test_foreign.py",
-    "gdaopt.programs.compiled": "tests/programs/test_base.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",

@@ -224,8 +224,8 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
 class HighspyBackend:
     """HiGHS through its own interface, on the program's arrays.
 
-    See `gdaopt.backends.make_backend`. The options have their names there, such as ``{"solver":
-    "ipm"}``; an InvalidInputError refuses unknown ones, and values that HiGHS refuses.
+    The options have their names there, such as ``{"solver": "ipm"}``; an InvalidInputError refuses
+    unknown ones, and values that HiGHS refuses.
     """
 
     name = "highspy"
@@ -243,7 +243,7 @@ class HighspyBackend:
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
     ) -> Answer:
-        """Return HiGHS' answer, checked; see `gdaopt.backends.Backend`."""
+        """Return HiGHS' answer, checked; see `gdaopt.backends.protocol.Backend`."""
         arrays = program.arrays()
         watch.lap("write")
         start = time.perf_counter()

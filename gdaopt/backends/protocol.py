@@ -131,27 +131,7 @@ class Answer(NamedTuple):
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
     """Return the point of an answer; refuse one that is no array of finite numbers of its shape.
 
-    Parameters
-    ----------
-    point : object
-        What the solver returned.
-    shape : tuple of int
-        The shape that it should have.
-    whose : str
-        Who answered what, such as "HIGHS called the column program optimal".
-
-    Raises
-    ------
-    SolverFailedError
-        For any other object.
-
-    Examples
-    --------
-    >>> checked_point([1.0, 2.0], (2,), "HIGHS called the column program optimal")
-    array([1., 2.])
-    >>> checked_point([1.0], (2,), "HIGHS called the column program optimal")
-    Traceback (most recent call last):
-    gdaopt.errors.SolverFailedError: ... and returned [1.0], not finite numbers of shape (2,)
+    `whose` says who answered what, such as "HIGHS called the column program optimal".
     """
     try:
         found = np.asarray(point)
@@ -210,23 +190,10 @@ class Backend(Protocol):
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None, /
     ) -> Answer:
-        """Return a point of least cost.
+        """Return a point of least cost, in the seconds left; call the watch after each stage.
 
-        Parameters
-        ----------
-        program : PreparedProgram
-            With its numbers.
-        watch : Stopwatch
-            To be called after each stage.
-        time_limit : float or None
-            Seconds left.
-
-        Raises
-        ------
-        InfeasibleProblemError
-            When the solver calls the program infeasible.
-        SolverFailedError
-            When the solver ends in any other way than with a point.
+        An InfeasibleProblemError says that the solver calls the program infeasible, a
+        SolverFailedError that it ends in any other way than with a point.
         """
 
 
@@ -250,7 +217,7 @@ class AnalyticBackend:
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, _time_limit: float | None, /
     ) -> Answer:
-        """Return the program's exact answer; see `gdaopt.backends.Backend`."""
+        """Return the program's exact answer; see `gdaopt.backends.protocol.Backend`."""
         answer = program.closed_form()
         watch.lap("solve")
         return answer

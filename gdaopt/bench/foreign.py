@@ -17,9 +17,8 @@ from scipy.sparse import csc_array
 
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import HighsModel, load_highspy
-from gdaopt.bench.recorded import RecordedProgram
+from gdaopt.bench.recorded import LinearPolytope, RecordedProgram
 from gdaopt.errors import InvalidInputError
-from gdaopt.programs import LinearPolytope
 from gdaopt.support.files import parse_json
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, number

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.backends import ANALYTIC
-from gdaopt.backends.lookup import entry_of
-from gdaopt.bench.judging import (
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.bench.table import (
     charged,
+    counted,
     mean_residual,
     not_dominated,
     performance_profile,
     shifted_geometric_mean,
 )
-from gdaopt.bench.table import counted
 from gdaopt.plotting.canvas import LETTER_WIDTH, font_size, new_figure
 from gdaopt.plotting.legends import shared_legend
 from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS

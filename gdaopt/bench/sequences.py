@@ -1,4 +1,4 @@
-"""The sequences of programs that solvers are compared on: of runs, random ones, and of others.
+"""What solvers are compared on: sequences of programs of runs, random ones, and of others; options.
 
 Those of runs and random ones are recorded by a task of the study, from data and seeds alone, so
 that nobody has to keep them.
@@ -12,13 +12,17 @@ from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays
+from gdaopt.backends import LinearArrays, solvers
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import find_backend
 from gdaopt.bench.foreign import given_program, read_folder
 from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
+from gdaopt.bench.replayed import Start
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import all_edges
@@ -27,15 +31,19 @@ from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.methods import solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    JointPolytope,
-    Polytope,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
+from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.support.validation import FloatArray, as_path
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import (
+    FloatArray,
+    as_path,
+    check_name,
+    integer,
+    number,
+    store_checked,
+)
 
 KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 """The kinds of programs, and the method whose run solves them."""
@@ -262,3 +270,87 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
     point = polytope.minimize(cost)
     gap = float(cost @ (polytope.current - point))
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
+
+
+ALL = "all"
+"""In the place of solvers: every one that works here."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
+METHODS = tuple(dict.fromkeys(KINDS.values()))
+"""The methods of whole runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """What to compare, and how; the options of ``gdaopt bench``, which says what each means.
+
+    ``"analytic"`` is always among the solvers, as the reference. Bad options are refused.
+    """
+
+    solvers: SequenceOf[str] = (ALL,)
+    programs: SequenceOf[str] = tuple(KINDS)
+    starts: SequenceOf[str] = STARTS
+    tolerances: SequenceOf[float] = (1e-6, 1e-4)
+    runs: SequenceOf[str] = METHODS
+    repeats: int = 3
+    steps: int = 300
+    most: int = 100
+    cap: float = 10.0
+    budget: float = 60.0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, known in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
+            values = _sequence(name, getattr(self, name))
+            for value in values:
+                check_name(name.removesuffix("s"), value, known)
+            ordered = tuple(word for word in known if word in values)
+            object.__setattr__(self, name, ordered)
+        if not self.programs or not self.starts:
+            raise InvalidInputError("programs and starts must have at least one name each")
+        asked = _sequence("tolerances", self.tolerances)
+        tolerances = {number("each of tolerances", one, above=0) for one in asked}
+        if not tolerances or max(tolerances) >= 1:
+            raise InvalidInputError(
+                f"tolerances must be numbers between 0 and 1, at least one, got {shortened(asked)}"
+            )
+        object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
+        for name in ("repeats", "steps", "most", "jobs"):
+            store_checked(self, integer, name, at_least=1)
+        for name in ("cap", "budget"):
+            store_checked(self, number, name, above=0)
+        object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
+
+    def record(self) -> dict[str, Any]:
+        """Return what all rows depend on, as plain values; solvers may come and go."""
+        return {
+            **{name: list(getattr(self, name)) for name in ("programs", "starts", "runs")},
+            "tolerances": list(self.tolerances),
+            **{name: getattr(self, name) for name in ("repeats", "steps", "most", "cap", "budget")},
+        }
+
+
+def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
+    """Return the starts that a solver has."""
+    if solver == ANALYTIC:
+        return ["re-solve"]
+    return [start for start in starts if start != "hot" or entry_of(solver).hot]
+
+
+def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the solvers that are meant, ``"analytic"`` first."""
+    if any(isinstance(name, str) and name.lower() == ALL for name in names):
+        if len(names) > 1:
+            raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
+        usable = (info.name for info in solvers() if info.usable)
+        found = [name for name in usable if not entry_of(name).is_twin]
+    else:
+        found = [find_backend(name) for name in names]
+    return tuple(dict.fromkeys([ANALYTIC, *found]))
+
+
+def _sequence(name: str, values: Any) -> tuple[Any, ...]:
+    """Return values as a tuple; refuse a text, which would be read letter by letter."""
+    if isinstance(values, str) or not isinstance(values, SequenceOf):
+        raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
+    return tuple(values)

@@ -11,15 +11,13 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.backends import ANALYTIC
-from gdaopt.backends.lookup import entry_of, tolerance_options
-from gdaopt.bench.judging import verdict
-from gdaopt.bench.options import BenchOptions, starts_of
+from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.recorded import RecordedProgram, load_programs
 from gdaopt.bench.replayed import Replayed, Start, replay
-from gdaopt.bench.sequences import Sequence, record_task
-from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
+from gdaopt.bench.sequences import BenchOptions, Sequence, record_task, starts_of
+from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, verdict
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
 from gdaopt.plotting.canvas import save_figure

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends import check_solver_options, find_solver, solve_program
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.errors import (
     InfeasibleProblemError,
     SolverFailedError,
@@ -27,8 +29,9 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, Program, WholeSet
+from gdaopt.programs import Program
 from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.joint import WholeSet
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.memory import check_fits

@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays, Part, RowPattern
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.arrays import Part, RowPattern
 from gdaopt.constraints import LinearConstraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
@@ -29,27 +30,8 @@ _ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
 class ConstrainedPolytope(Polytope):
     """The points x of another polytope that keep linear constraints, its *rows*.
 
-    Parameters
-    ----------
-    polytope : Polytope
-        The polytope without the rows; its current point keeps the rows.
-    rows : LinearConstraints
-        The linear constraints, for which of them are equalities.
-    coefficients : ndarray of shape (m, size)
-        Of the entries of the metric that x moves.
-    residuals : ndarray of shape (m,)
-        ``⟨A_k, M⟩ - b_k`` at the current metric.
-
-    Examples
-    --------
-    >>> from gdaopt.constraints import read_constraints
-    >>> from gdaopt.programs import DiagonalPolytope, Program
-    >>> rows = read_constraints(lambda M: [M[0, 0] <= 2], n_features=2)
-    >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    >>> coefficients = rows.of_entries((np.arange(2), np.arange(2)))
-    >>> kept = ConstrainedPolytope(polytope, rows, coefficients, rows.residuals(np.eye(2)))
-    >>> Program("HIGHS").solve(np.array([-2.0, -1.0]), kept).point
-    array([2., 3.])
+    `coefficients` are those of the entries of the metric that x moves, and `residuals` the numbers
+    ``⟨A_k, M⟩ - b_k`` at the current metric, whose point keeps the rows.
     """
 
     polytope: Polytope

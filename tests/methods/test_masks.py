@@ -11,10 +11,10 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
+from gdaopt.backends.cvxpy import CompiledProblem
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.programs.compiled import CompiledProblem
 from tests.methods.certified_cases import certified
 from tests.programs.cases import need
 from tests.sets.mask_cases import (

@@ -12,7 +12,8 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from gdaopt.backends import find_solver, solve_program
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_solver
 from gdaopt.errors import SolverFailedError
 from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.baselines.feature_weights import check_spread, harmonic_codes
