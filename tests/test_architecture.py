@@ -20,11 +20,11 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
+    "gdaopt.modelling": "tests/modelling/test_model.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
-    "gdaopt.sets.definite": "tests/sets/test_family.py",
-    "gdaopt.sets.graph": "tests/sets/test_family.py",
+    "gdaopt.sets.kinds": "tests/sets/test_family.py",
     "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
     "gdaopt.estimators.baselines.feature_weights": (
         "tests/estimators/baselines/test_joint_classifier.py"
@@ -101,7 +101,7 @@ def test_the_imports_are_found() -> None:
         "gdaopt.objectives.pairs.base",
         "gdaopt.support.validation",
     } <= found
-    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …
+    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.kinds"))  # from linalg import …
     assert "gdaopt.problem" in set(imported("gdaopt.methods.steps"))  # under TYPE_CHECKING
     assert "gdaopt.estimators" in set(imported("gdaopt"))
     assert len(MODULES) > 100

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.arrays import RowPattern
-from gdaopt.constraints import LinearConstraints
+from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.programs.base import Polytope, observed
 from gdaopt.programs.constrained import ConstrainedPolytope

@@ -46,15 +46,9 @@ _MOST_UNITS = 40  # rounds in which features get smaller units
 class PresolvedRows:
     """The rows that methods keep in place of the rows that the user wrote.
 
-    Attributes
-    ----------
-    rows : LinearConstraints
-        Some of the rows that the user wrote, moved by less than the tolerance. No equality follows
-        from the other equalities, and one metric keeps all inequalities strictly.
-    kept : ndarray of int, shape (len(rows),)
-        The indices of `rows` among the rows that the user wrote.
-    atoms, weights : Atoms and ndarray of shape (n,)
-        Of a metric inside the set's cone that keeps `rows`.
+    `rows` are some of these, with the indices `kept`, moved by less than the tolerance. No equality
+    follows from the other equalities, and one metric keeps all inequalities strictly; the atoms and
+    weights are those of a metric inside the set's cone that keeps all rows.
     """
 
     rows: LinearConstraints
@@ -88,10 +82,8 @@ class PresolvedRows:
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
     """Return the rows that methods keep in place of the rows that the user wrote.
 
-    Raises
-    ------
-    InfeasibleProblemError
-        When no member of the set keeps the rows, or when all members that do are on the boundary.
+    Where no member of the set keeps the rows, or all that do are on the boundary, that is an
+    InfeasibleProblemError.
     """
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()

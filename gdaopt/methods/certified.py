@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.certificate import nothing_to_certify
-from gdaopt.constraints import PresolvedRows
+from gdaopt.certificate.tangent import nothing_to_certify
+from gdaopt.constraints.presolve import PresolvedRows
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix

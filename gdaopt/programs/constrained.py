@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.arrays import Part, RowPattern
-from gdaopt.constraints import LinearConstraints
+from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Polytope

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints import ConstraintsOf, read_constraints
+from gdaopt.constraints.rows import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.datasets.tabular import column_names, float_or_nan
 from gdaopt.errors import InvalidInputError

@@ -9,7 +9,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import Answer, LinearArrays
-from gdaopt.constraints import read_constraints
+from gdaopt.constraints.rows import read_constraints
 from gdaopt.programs import DiagonalPolytope, Program
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
