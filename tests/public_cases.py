@@ -56,7 +56,7 @@ EXEMPT: dict[str, str] = {
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
         "linalg.DiagonalDirection linalg.best_pairs linalg.pair_atoms",
         "made by its class methods": "bench.Sequence",
-        "write to any path that they are given": "bench.recording bench.recorded.save_programs",
+        "write to any path that they are given": "bench.recording",
         "as MetricLearner, which they are": "GraphMetricLearner DiagonalMetricLearner "
         "PositiveDefiniteMetricLearner",
         "takes any object, as scikit-learn passes it": "estimators.expected_failed_checks",

@@ -39,8 +39,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
     "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
-    "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
     "gdaopt.errors": "tests/test_bad_input.py",
     "gdaopt.support.processes": "tests/studies/test_runner.py",

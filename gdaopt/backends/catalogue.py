@@ -1,8 +1,9 @@
 """What is known of each solver, in one table: package, licence, algorithms, options, tolerances.
 
 A solver is added by a row of `CATALOGUE`. All that CVXPY knows work without one, but are not asked
-for tolerances, and get no check of their options. Rows of others are added by
-`gdaopt.backends.catalogue`, which the other modules ask.
+for tolerances, and get no check of their options. Others add rows by entry points in the group
+``gdaopt.backends``, and by files that the environment variable ``GDAOPT_BACKEND_MODULES`` names,
+which worker processes inherit. The other modules ask `entry_of`.
 
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
 licences are written down here. They are the licences of the solvers that the packages contain.
@@ -331,6 +332,8 @@ CATALOGUE: dict[str, SolverEntry] = {
 CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], is_twin=True, tolerances=(), share_of_gap=0.0)
 CATALOGUE["GLPK_MI"] = replace(CATALOGUE["GLPK"], is_twin=True)
 
+
+# --- Solvers by name ------------------------------------------------------------------------------
 
 _GROUP = "gdaopt.backends"
 _MODULES = "GDAOPT_BACKEND_MODULES"

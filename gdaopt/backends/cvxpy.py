@@ -300,6 +300,8 @@ def _dual_variables(problem: cp.Problem) -> list[Any]:
     return [dual for constraint in problem.constraints for dual in constraint.dual_variables]
 
 
+# --- A linear program as a CVXPY problem ----------------------------------------------------------
+
 # In the units of points, whose entries below upper bounds are at most 1.
 _NONE = 1e6  # what has no bound is bounded there, since CVXPY takes no infinity
 _FAR = 1e3  # upper bounds beyond are put there: interior-point solvers fail on far ones

@@ -23,9 +23,16 @@ from gdaopt.bench.table import (
     performance_profile,
     shifted_geometric_mean,
 )
-from gdaopt.plotting.canvas import LETTER_WIDTH, font_size, new_figure
+from gdaopt.plotting.canvas import (
+    COLOURS,
+    GREY,
+    LETTER_WIDTH,
+    LINE_STYLES,
+    MARKERS,
+    font_size,
+    new_figure,
+)
 from gdaopt.plotting.legends import shared_legend
-from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,17 @@ from scipy.sparse import csr_array, triu
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.plotting.canvas import axes_or_new, figure_of, font_size, room, scale
+from gdaopt.plotting.canvas import (
+    GREY,
+    ORANGE,
+    axes_or_new,
+    figure_of,
+    font_size,
+    metric_and_threshold,
+    room,
+    scale,
+)
 from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
-from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import GREY, ORANGE
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, number
 

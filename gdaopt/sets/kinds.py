@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -209,7 +209,7 @@ class SignedGraphMetrics(_Graphs):
 
     name: ClassVar[str] = "signed"
 
-    colors: Sequence[float]
+    colors: Sequence[float] = field()  # without the default of the base
     trace_bound: float
     min_eigenvalue: float = 1e-6
     path_weight: float = 0.0
