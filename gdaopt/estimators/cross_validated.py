@@ -30,8 +30,8 @@ from gdaopt.estimators.metric_learner import (
     WeightedMetricLearner,
     Weights,
     helpful_objectives,
+    stratified_sample,
 )
-from gdaopt.estimators.sampling import stratified_sample
 from gdaopt.estimators.solving import OptimalMetricLearner, warn_of_result
 from gdaopt.methods import solve
 from gdaopt.objectives import OBJECTIVES

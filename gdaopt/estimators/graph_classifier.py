@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
-from gdaopt.estimators.metric_parameter import MetricClassifier
+from gdaopt.estimators.metric_classifiers import MetricClassifier
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -48,9 +48,7 @@ class GraphClassifier(MetricClassifier):
         Memory and time then grow with the number of edges instead of the number of pairs. None
         and any number from ``n_samples - 1`` on keep the edges of all pairs.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
-        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
-        alone are refused under -1. If -1 is a class, choose another value, such as None.
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
 
     Attributes
     ----------
@@ -95,20 +93,6 @@ class GraphClassifier(MetricClassifier):
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
         """Spread the labels to the samples that have none.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All samples, with and without labels, as a dense array.
-        y : array-like of shape (n_samples,)
-            The labels, and `missing_label` for samples without one.
-
-        Raises
-        ------
-        InvalidInputError
-            If no sample has a label, if the labels are -1 and 1 while -1 is `missing_label`, or if
-            the metric is not symmetric, not positive semidefinite, or of another size. It is a
-            subclass of `ValueError`, which scikit-learn's own checks raise.
 
         Warns
         -----
@@ -161,16 +145,9 @@ class GraphClassifier(MetricClassifier):
 
         The score of a new sample is the mean of the scores of the samples given to `fit`, labelled
         or not, weighted by its edges to them. This is the harmonic solution at the new sample while
-        all other scores stay fixed. If all samples given to `fit` had labels, it equals the
-        solution with the new sample in the graph. Otherwise it is close to that, since one more
-        sample hardly changes the scores of other samples. There are no edges between new samples;
-        to have them, give the samples to `fit`. A sample that was given to `fit` counts as new,
-        too: its own score takes part in its mean, with weight 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Non-negative scores; each row sums to 1. They are not calibrated probabilities.
+        all other scores stay fixed: there are no edges between new samples; to have them, give the
+        samples to `fit`. A sample that was given to `fit` counts as new, too: its own score takes
+        part in its mean, with weight 1. The scores are not calibrated probabilities.
 
         Warns
         -----
@@ -193,13 +170,10 @@ class GraphClassifier(MetricClassifier):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the largest score for new samples.
+        """Return the class with the largest score for new samples, each by itself.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels. Of equal scores, the class that comes first in `classes_` wins. For samples
-            given to `fit` this can differ from `transduction_`.
+        Of equal scores, the class that comes first in `classes_` wins. For samples given to `fit`
+        this can differ from `transduction_`.
         """
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]

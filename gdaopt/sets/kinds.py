@@ -22,7 +22,7 @@ from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, finite_array, number, store_checked
 
 
-class _Graphs(FeasibleSet):
+class GraphsWithPath(FeasibleSet):
     """Graph metrics, of features that have colours or not; all of them may contain a path."""
 
     path_weight: float
@@ -136,7 +136,7 @@ class _Graphs(FeasibleSet):
 
 
 @dataclass(frozen=True)
-class GraphMetrics(_Graphs):
+class GraphMetrics(GraphsWithPath):
     """The set ``{M symmetric, M_ij ≤ 0 (i ≠ j), M ⪰ ρI, tr M ≤ C}`` of "Definition: graph metric".
 
     Parameters
@@ -185,7 +185,7 @@ class GraphMetrics(_Graphs):
 
 
 @dataclass(frozen=True)
-class SignedGraphMetrics(_Graphs):
+class SignedGraphMetrics(GraphsWithPath):
     """The set of all M for which ``diag(colors) M diag(colors)`` is a graph metric.
 
     Between features of the same colour edges are positive (``M_ij ≤ 0``), between features of
