@@ -226,10 +226,7 @@ _KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
 
 @dataclass(frozen=True)
 class Model:
-    """What a CVXPY problem over metrics says. Bounds on its trace are in the set, not in the rows.
-
-    Where a distance alone is minimised, the objective is its square, which `distance` describes.
-    """
+    """What a problem says: trace bounds in the set, the square of a distance alone as objective."""
 
     metric: cp.Variable
     objective: Objective
@@ -274,10 +271,7 @@ def read_model(problem: cp.Problem) -> Model:
 
 
 class ModelReader:
-    """A CVXPY problem over metrics, which can be read again when its parameters change.
-
-    Its constraints must be those of a set on a variable, and affine ones of this variable.
-    """
+    """A CVXPY problem over metrics, which can be read again when its parameters change."""
 
     def __init__(self, problem: cp.Problem) -> None:
         check_instance("problem", problem, cp.Problem)
@@ -292,10 +286,7 @@ class ModelReader:
         self._objective = ObjectiveReader(expression, self._metric)
 
     def model(self) -> Model:
-        """Return what the problem says for the values that its parameters have.
-
-        Where a constraint is false whatever the metric is, that is an InfeasibleProblemError.
-        """
+        """Return what the problem says for the values that its parameters have."""
         rows, places = self._written.rows()
         feasible_set, trace_row, others = _with_least_trace_bound(self._feasible_set, rows)
         distance = self._objective.distance()

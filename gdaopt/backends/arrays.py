@@ -280,11 +280,7 @@ class LinearArrays:
         return reduced
 
     def residuals(self, point: FloatArray, row_duals: FloatArray) -> Residuals:
-        """Return how far a point is from an optimum, by the duals y of the rows.
-
-        These are positive where a lower bound of the row holds the value up, negative where an
-        upper one does.
-        """
+        """Return how far a point is from an optimum; a dual y > 0 is of a row's lower bound."""
         rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
         values, multipliers = np.concatenate([point, rows]), np.concatenate([reduced, row_duals])
         above, below = values - self.lower_bounds, self.upper_bounds - values
@@ -366,9 +362,7 @@ class LinearArrays:
 def _slack(
     multipliers: FloatArray, above: FloatArray, below: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Return how far values are from the bound that their multiplier is of: lower where positive.
-
-    What is below the upper bounds is overwritten.
+    """Return how far values are from the bound of their multiplier; `below` is overwritten.
 
     A multiplier without a bound on its side should be 0: the size of the value, or 1 where that is
     larger, stands for the distance.

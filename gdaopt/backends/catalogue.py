@@ -352,10 +352,7 @@ def own_backends() -> list[str]:
 
 
 def add_module(path: str | os.PathLike[str]) -> None:
-    """Add the solvers of a Python file, here and in the worker processes that are started later.
-
-    Each `SolverEntry` in it is added under the name of its variable.
-    """
+    """Add each `SolverEntry` of a Python file by its name, here and in workers started later."""
     _add_file(Path(path).absolute())
     known = os.environ.get(_MODULES, "").split(os.pathsep)
     os.environ[_MODULES] = os.pathsep.join(filter(None, [*known, os.path.abspath(path)]))
@@ -404,11 +401,7 @@ def _failing(why: str) -> Callable[..., Backend]:
 
 
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
-    """Return the options that ask a solver, by its canonical name, for a tolerance.
-
-    They are empty for ``"analytic"``, and for a solver whose tolerances are not known here: it uses
-    its defaults.
-    """
+    """Return the options that ask a solver for a tolerance; none where these are not known."""
     entry = entry_of(solver)
     asked = dict.fromkeys(entry.tolerances, tolerance)
     return {entry.tolerances_in: asked} if entry.tolerances_in else asked

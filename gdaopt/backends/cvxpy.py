@@ -50,11 +50,7 @@ _held: Held[cp.Problem] = Held()  # filled in the worker only
 
 @dataclass(frozen=True)
 class SolverReport:
-    """How the solve of a problem ended; the answer is in the variables of the problem.
-
-    The seconds are those of all stages, which add up to the time of the whole call. What the solver
-    does not report is None.
-    """
+    """How the solve of a problem ended: its variables have the answer."""
 
     solver: str
     status: str
@@ -64,10 +60,7 @@ class SolverReport:
 
 
 class CvxpyBackend:
-    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once.
-
-    `hot` counts where CVXPY can tell the solver.
-    """
+    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once."""
 
     def __init__(
         self, name: str, options: Mapping[str, Any], *, isolate: bool = False, hot: bool = False
@@ -124,10 +117,9 @@ def solve_program(
 ) -> SolverReport:
     """Solve a CVXPY problem, whose parameters have values, and report how it went.
 
-    The user's options take precedence over those that are set here. `gap` is the relative gap that
-    a certificate of the answer has to reach: it sets the tolerances of the solvers whose options
-    are known, and that certificate, and no warning, says how accurate the answer is. Solvers that
-    print what no option silences, or cannot be loaded beside highspy, are always isolated.
+    The user's options take precedence. A certificate of the answer has to reach the relative `gap`:
+    it sets the tolerances of known solvers, and says, in the place of a warning, how accurate the
+    answer is.
     """
     start = time.perf_counter()
     clock = watch or Stopwatch()
@@ -187,11 +179,7 @@ def _solve_here(
     watch: Stopwatch,
     limit: str | None = None,
 ) -> SolverReport:
-    """Solve a CVXPY problem in this process, and report how it ended.
-
-    `limit` is the option with the seconds that are left now: the solver gets what canonicalising
-    leaves of them.
-    """
+    """Solve in this process; the option `limit` gets the seconds that canonicalising leaves."""
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
@@ -238,11 +226,7 @@ def _solve_isolated(
     limit: str | None,
     time_limit: float | None,
 ) -> SolverReport:
-    """Solve a CVXPY problem in the worker process; variables and constraints get values here.
-
-    The worker holds the compiled problem, so that solving it again compiles nothing there either.
-    It is killed after `time_limit` seconds.
-    """
+    """Solve in the worker, which holds the compiled problem; the values are set here."""
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
     if problem not in _pickled:

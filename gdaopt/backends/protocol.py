@@ -82,10 +82,7 @@ class Stopwatch:
         self._last = now
 
     def lap_elsewhere(self, elsewhere: StageSeconds) -> None:
-        """Count the time since the last lap, some of which another process has measured.
-
-        What this leaves was spent on the way there and back, and counts as writing.
-        """
+        """Count a lap that another process has measured; the way there and back is writing."""
         self.lap("write")
         self._laps["write"] -= elsewhere.total
         for stage in self._laps:
@@ -129,10 +126,7 @@ class Answer(NamedTuple):
 
 
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
-    """Return the point of an answer; refuse one that is no array of finite numbers of its shape.
-
-    `whose` says who answered what, such as "HIGHS called the column program optimal".
-    """
+    """Return the point of an answer; refuse one that is no finite array of its shape."""
     try:
         found = np.asarray(point)
         fits = found.shape == shape and found.dtype.kind in "biuf" and is_finite(found)
@@ -164,10 +158,7 @@ class PreparedProgram(Protocol):
         """Return the exact answer; raise InvalidInputError where there is no closed form."""
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        """Return the CVXPY problem, whose parameters have this program's values, and its variable.
-
-        It is the same object in each call for programs of one kind and size.
-        """
+        """Return the CVXPY problem, the same object in each call, and its variable."""
 
     def arrays(self) -> LinearArrays:
         """Return the arrays, in units in which the numbers are about 1.
@@ -178,10 +169,7 @@ class PreparedProgram(Protocol):
 
 
 class Backend(Protocol):
-    """Minimises prepared programs of one kind and size, one after the other.
-
-    What it keeps from one to the next, such as a compiled problem or a basis, is its own business.
-    """
+    """Minimises prepared programs of one kind and size, and may keep what it likes between."""
 
     @property
     def name(self) -> str:

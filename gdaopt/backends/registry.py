@@ -113,10 +113,7 @@ def _all_probed() -> tuple[SolverInfo, ...]:
 
 
 def find_solver(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a solver of CVXPY that works here and supports the cone.
-
-    The message of the SolverNotFoundError lists the solvers that work.
-    """
+    """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
     if cone is not None:
         check_name("cone", cone, _CONES)
     known = _known()
@@ -236,10 +233,7 @@ def make_backend(
     isolate: bool = False,
     hot: bool | None = None,
 ) -> Backend:
-    """Return a new backend by its canonical name, for programs of one kind and size.
-
-    By default highspy may start from its last answer, and CVXPY's solvers may not.
-    """
+    """Return a new backend by its canonical name, for programs of one kind and size."""
     given = options or {}
     backend = entry_of(solver).backend
     if backend is not None:

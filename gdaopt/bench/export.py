@@ -90,10 +90,7 @@ def exported_arrays(program: RecordedProgram) -> LinearArrays:
 
 
 def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
-    """Write a program to a file, atomically: as MPS, or as a Python file that needs CVXPY alone.
-
-    The name of the file ends with ``.mps`` or ``.py``.
-    """
+    """Write a program to a file, atomically: as MPS, or as Python, by the ending of its name."""
     content = _CONTENT[Path(path).suffix](program)
     return write_atomically(path, lambda file: file.write(content))
 

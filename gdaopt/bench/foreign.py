@@ -28,11 +28,7 @@ _STATED = 1e-6  # of the value's terms: how near stated optima have to be to the
 
 
 def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
-    """Return a program, which messages call `name`, with its reference.
-
-    A program is refused when HiGHS finds no optimum, or one that its multipliers do not prove, or
-    another than the stated one.
-    """
+    """Return a program with its reference; refuse one whose optimum cannot be proven."""
     check_instance(name, arrays, LinearArrays)
     solved = HighsModel({}).minimize(arrays, hot=False)
     if solved.status != "optimal":

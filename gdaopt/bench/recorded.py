@@ -40,10 +40,7 @@ from gdaopt.support.validation import (
 
 @dataclass(frozen=True, eq=False)
 class LinearPolytope(Polytope):
-    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units.
-
-    The arrays are those of `LinearArrays` and `RowPattern`; `current` is known to be inside.
-    """
+    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units."""
 
     lower_bounds: FloatArray
     upper_bounds: FloatArray
@@ -245,11 +242,7 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
-    """Write programs to one npz file, atomically and without pickle.
-
-    All have the same linear constraints, or none. A polytope that several programs share, as the
-    programs of one block do, is written once.
-    """
+    """Write programs to one npz file, atomically; shared polytopes are written once."""
     programs = checked_programs(programs)
     names = list(_KINDS)
     arrays: dict[str, Any] = {

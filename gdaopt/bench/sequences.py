@@ -282,10 +282,7 @@ METHODS = tuple(dict.fromkeys(KINDS.values()))
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """What to compare, and how; the options of ``gdaopt bench``, which says what each means.
-
-    ``"analytic"`` is always among the solvers, as the reference. Bad options are refused.
-    """
+    """What to compare, and how: the options of ``gdaopt bench``, which says what each means."""
 
     solvers: SequenceOf[str] = (ALL,)
     programs: SequenceOf[str] = tuple(KINDS)

@@ -198,10 +198,7 @@ _OF_RUN = (
 def replay_task(
     path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again; return how many answers there are.
-
-    A line for each of them is in the parquet file at `path`.
-    """
+    """Solve a recorded sequence again; `path` gets a parquet file with a line for each answer."""
     import pandas as pd  # on demand: it is slow to import
 
     programs = load_programs(recorded)

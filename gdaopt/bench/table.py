@@ -35,10 +35,7 @@ calls the program so, which none is. *Unreached*: the budget of the cell was use
 
 
 def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
-    """Return what is to be said of an answer, one of `VERDICTS`.
-
-    After `cap` seconds an answer does not count any more.
-    """
+    """Return what is to be said of an answer, one of `VERDICTS`."""
     if replayed.seconds.total > cap:
         return "timed_out"
     if replayed.calls_infeasible:
@@ -66,10 +63,7 @@ def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float
 
 
 def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
-    """Return the geometric mean of residuals, each at least the tolerance and at most 1.
-
-    To be more accurate than was asked is no merit, and a failure counts as a residual of 1.
-    """
+    """Return the geometric mean of residuals between the tolerance and 1, that of failures."""
     array = np.nan_to_num(np.asarray(residuals, dtype=np.float64), nan=1.0, posinf=1.0)
     return float(np.exp(np.log(np.clip(array, tolerance, 1.0)).mean()))
 
@@ -177,10 +171,7 @@ def _quickest(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(programs: pd.DataFrame) -> pd.DataFrame:
-    """Return the programs whose times count: all but those that something is compiled for.
-
-    Where something is compiled for each program, all count.
-    """
+    """Return the programs whose times count: without those that something is compiled for."""
     later = programs[~programs["is_first"].astype(bool)]
     return later if len(later) else programs
 
@@ -241,10 +232,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
 
 
 def runs_frame(rows: Mapping[str, Row], recorded: Mapping[str, Row]) -> pd.DataFrame:
-    """Return a line for each whole run, with its excess over the certified bound.
-
-    The excess is a share of the objective. The rows of the recordings have the bounds.
-    """
+    """Return a line for each whole run, with its relative excess over the certified bound."""
     import pandas as pd
 
     names = [

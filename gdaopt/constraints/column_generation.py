@@ -201,8 +201,7 @@ def clarabel_answer(
 ) -> Any:
     """Minimise ``½ x'Hx + g'x`` where ``A x ≤ b``, the first `n_equal` rows being equalities.
 
-    Of H the upper triangle is read. Clarabel's answer is returned, whatever its status is; a panic
-    of Clarabel is a SolverFailedError.
+    Of H the upper triangle is read. The answer of Clarabel may have any status.
     """
     import clarabel  # on demand: importing gdaopt loads no solver
 

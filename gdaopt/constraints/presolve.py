@@ -80,11 +80,7 @@ class PresolvedRows:
 
 
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
-    """Return the rows that methods keep in place of the rows that the user wrote.
-
-    Where no member of the set keeps the rows, or all that do are on the boundary, that is an
-    InfeasibleProblemError.
-    """
+    """Return the rows that methods keep in place of the rows that the user wrote."""
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
@@ -272,10 +268,7 @@ def _interior_within(
 def _smaller(
     units: FloatArray, share: float, found: LinearSolution, forms: FloatArray
 ) -> FloatArray:
-    """Return smaller units for the features that the rows leave the least.
-
-    These are the ones whose units the multipliers price: together the prices are 1.
-    """
+    """Return smaller units for the features that the rows leave the least, as they are priced."""
     prices = units * np.maximum(found.multipliers @ forms, 0.0)
     total = float(prices.sum())
     if not total > 0:

@@ -33,11 +33,7 @@ _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraints:
-    """m rows on symmetric K×K matrices, in units in which ``‖A_k‖_F = 1``.
-
-    So the residual of a row is the distance of M to its hyperplane. The object is itself a function
-    that takes a metric and returns CVXPY constraints on it.
-    """
+    """m rows on symmetric K×K matrices of norm 1; also a function that makes the constraints."""
 
     matrices: csr_array  # of shape (m, K²): the symmetric A_k, row by row
     bounds: FloatArray
@@ -136,10 +132,7 @@ class LinearConstraints:
         ]
 
     def corrected(self, metric: FloatArray, trace_bound: float) -> FloatArray:
-        """Return the nearest matrix at which the rows that M breaks hold with equality.
-
-        The trace bound counts as one more row.
-        """
+        """Return the nearest matrix at which broken rows, and the trace bound, are tight."""
         size = self.n_features
         unit = csr_array(np.eye(size).reshape(1, -1) / np.sqrt(size))
         over = max(float(np.trace(metric)) - trace_bound, 0.0) / np.sqrt(size)
@@ -185,11 +178,7 @@ class LinearConstraints:
         return forms
 
     def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
-        """Return the coefficients of n variables, shape (m, n).
-
-        A pair (i, i) stands for the diagonal entry ``M_ii``, any other for an edge weight, which
-        has a sign in M.
-        """
+        """Return the coefficients of diagonal entries and of edge weights with signs, (m, n)."""
         rows, columns = pairs
         factor = np.where(rows == columns, 1.0, 2.0 * signs)  # an edge stands in the metric twice
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
@@ -249,9 +238,8 @@ class WrittenRows:
     def rows(self) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
         """Return the rows for the values that the parameters have.
 
-        Entries of constraints that hold whatever the metric is, such as ``M == M.T``, are left out.
-        So the place of each row among the entries of all constraints, column by column, is
-        returned, too.
+        Entries of constraints that hold whatever the metric is are left out, so that the place of
+        each row among the entries of all constraints, column by column, is returned, too.
         """
         for label, expression in zip(self._labels, self._expressions, strict=True):
             if any(parameter.value is None for parameter in expression.parameters()):
@@ -349,11 +337,7 @@ class AffineExpressions:
         self._compiled = self._compile(expressions) if is_compiled_once else None
 
     def arrays(self) -> tuple[csr_array, FloatArray]:
-        """Return A and b for the values that the parameters have, which must have some.
-
-        The entries of an expression are in A and b column by column. A is the same object as long
-        as no parameter is in it.
-        """
+        """Return A and b for the values of the parameters; the same A where it depends on none."""
         from cvxpy.reductions.eval_params import replace_params_with_consts
 
         compiled = self._compiled or self._compile(

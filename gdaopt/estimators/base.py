@@ -60,9 +60,9 @@ _ARGUMENTS = {  # of methods, where they are what they always are
 _OF_METHODS = {  # what they return, or raise, where that is what it always is
     "fit": (
         "Raises",
-        "InvalidInputError\n    For parameters, samples or labels that do not fit. It is a `ValueError`, "
-        "as scikit-learn's\n    own checks raise; sparse samples are a `TypeError` where only dense "
-        "ones are taken.",
+        "InvalidInputError\n    For parameters, samples or labels that do not fit. It is a "
+        "`ValueError`, as scikit-learn's\n    own checks raise; sparse samples are a `TypeError` "
+        "where only dense ones are taken.",
     ),
     "predict": ("Returns", "ndarray\n    A label for each sample, pair or triplet."),
     "predict_proba": (
@@ -349,10 +349,7 @@ class TransductiveMetricLearner(BaseMetricLearner):
 
     @abstractmethod
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
-        """Return M for samples of shape (N, K), some of which have labels.
-
-        `codes` holds the index in `classes_` of the label of each labelled sample, in their order.
-        """
+        """Return M; `codes` has the classes of the labelled samples of X, in their order."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
@@ -452,10 +449,9 @@ class MetricGraph:
 
     @classmethod
     def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
-        """Return the graph of a K×K metric.
+        """Return the graph of a K×K metric, of the edges above ``1e-9·tr M / K``.
 
-        It has the edges whose absolute weight is larger than ``1e-9·tr M / K``. Smaller entries
-        are edges that a method removes: it shrinks them geometrically and never reaches 0.
+        Smaller entries are edges that a method removes: it shrinks them geometrically.
         """
         threshold = EDGE_THRESHOLD * trace(metric) / len(metric)
         if isinstance(metric, MaskedMatrix):

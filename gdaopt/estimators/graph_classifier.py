@@ -30,13 +30,12 @@ class GraphClassifier(MetricClassifier):
     """Spread labels over the graph of a metric: the paper's "graph-based classifier".
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
-    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. Each sample has a score z for
-    each class. The labelled samples F have the score 1 for their own class and 0 for other classes.
-    The scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
-    Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions, Zhu, Ghahramani and Lafferty, ICML
-    2003). The scores of a sample are non-negative and sum to 1, and the sample gets the class with
-    the largest score. For two classes this is the sign of the paper's ``argmin z'Lz`` with labels
-    ±1, which `decision_function` returns.
+    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. The labelled samples F have the
+    score 1 for their own class and 0 for other classes. The scores z of the unlabelled samples U
+    minimise ``z'Lz`` for each class, where L is the graph's Laplacian: ``L_UU z_U = -L_UF z_F``
+    (harmonic functions, Zhu, Ghahramani and Lafferty, ICML 2003). They are non-negative and sum to
+    1, and the sample gets the class with the largest one: for two classes the sign of the paper's
+    ``argmin z'Lz`` with labels ±1.
 
     To classify all test samples together, as the paper does, give them to `fit` without labels and
     read `transduction_`. `predict` classifies each new sample by itself.
@@ -44,9 +43,8 @@ class GraphClassifier(MetricClassifier):
     Parameters
     ----------
     n_neighbors : int, default=None
-        Join two samples by an edge only if one is among this many nearest neighbours of the other.
-        Memory and time then grow with the number of edges instead of the number of pairs. None
-        and any number from ``n_samples - 1`` on keep the edges of all pairs.
+        Join two samples by an edge only if one is among this many nearest neighbours of the other,
+        which takes less memory and time. None keeps the edges of all pairs.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
 
@@ -212,10 +210,7 @@ def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.
 
 
 def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> FloatArray:
-    """Return the squared distance of each pair.
-
-    It is computed from differences, so that the distance of duplicates is exactly 0.
-    """
+    """Return squared distances of pairs from differences: those of duplicates are exactly 0."""
     squared = np.empty(len(pairs))
     step = max(1, _BLOCK_ENTRIES // coordinates.shape[1])
     for start in range(0, len(pairs), step):

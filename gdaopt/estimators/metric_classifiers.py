@@ -30,11 +30,10 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
     Parameters
     ----------
     metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
-        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
-        of it is fitted: on all samples if it has a parameter `missing_label`, else on the labelled
-        samples. To use a fitted learner as it is, pass ``learner.metric_``. A pipeline may end with
-        a learner.
+        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
+        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
+        pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
+        `missing_label`, else on the labelled samples. Of a fitted one pass ``learner.metric_``.
 
     Attributes
     ----------
@@ -87,14 +86,7 @@ class MetricSpace:
 def metric_space(
     metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
-    """Read the parameter `metric`. If it is a learner, fit a clone of it, see `fitted_clone`.
-
-    None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
-    after its `fit`. The learners of gdaopt and of metric-learn have them, and so does the
-    `NeighborhoodComponentsAnalysis` of scikit-learn. A pipeline may end with a learner. Refused are
-    matrices that are not K×K, symmetric and positive semidefinite, and estimators that learn no
-    metric.
-    """
+    """Read the parameter `metric`; of a learner a clone is fitted (`fitted_clone`)."""
     learner, before = None, None
     matrix = metric
     if metric is None:
@@ -158,8 +150,7 @@ def takes_unlabelled(estimator: Any) -> bool:
 def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
     """Fit a clone of an estimator, on all samples if it takes samples without labels.
 
-    The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
-    estimator is fitted on the labelled samples only, whose labels are `labels`.
+    The clone then has ``missing_label=None``, which cannot be the label of a class.
     """
     copy = clone(estimator)
     if not takes_unlabelled(copy):

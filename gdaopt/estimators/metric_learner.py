@@ -317,10 +317,7 @@ callable
 
 
 def helpful_objectives(objective: ObjectiveName) -> list[str]:
-    """Return the objectives that may find something where another one finds nothing.
-
-    Nothing is what the objective "none" is to find.
-    """
+    """Return the objectives that may find something where another one finds nothing."""
     if objective == "none":
         return []
     return [f"{name!r}" for name in ("lmnn", "nca") if name != objective]
@@ -392,10 +389,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
-    """Return about so many samples in the proportions of the classes, ascending.
-
-    A few more are returned where classes are so small that at least 5 of theirs are kept.
-    """
+    """Return about so many samples in the proportions of the classes, of small ones at least 5."""
     rng = np.random.default_rng(seed)
     chosen = []
     for code in range(codes.max() + 1):
@@ -429,10 +423,7 @@ def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indice
 
 
 def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
-    """Return the pairs of each sample with its nearest samples of all other classes together.
-
-    Each pair occurs once, the smaller index first, in ascending order.
-    """
+    """Return the pairs of each sample with its nearest of all other classes, each pair once."""
     found = []
     for code in range(codes.max() + 1):
         own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)

@@ -36,25 +36,24 @@ def _gives_shares(classifier: Any) -> bool:
 class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedEstimator):
     """Learn a metric for each class against the rest, and classify under each.
 
-    For each class, a clone of `learner` is fitted on the labels "this class" and "not this class".
-    A clone of `classifier` is fitted on the same labels, in coordinates in which the Euclidean
-    distance is the learned one. Its answer for a sample is a real number z, which is positive if
-    the sample belongs to this class. If there are only two classes, one such problem is enough.
+    For each class, clones of `learner` and `classifier` are fitted on the labels "this class" and
+    "not this class", the latter in coordinates in which the Euclidean distance is the learned one.
+    Its answer for a sample is a real number z, positive if the sample belongs to this class. Two
+    classes are one such problem.
 
     Parameters
     ----------
     learner : estimator, default=None
-        A metric learner, that is, an estimator with `get_mahalanobis_matrix`, `metric_` or
-        `components_` after `fit`. None stands for ``GraphMetricLearner("glr")``: where "the rest"
-        are groups apart from each other, ``"mcml"`` would pull them together across this class.
+        A metric learner, as `gdaopt.GraphClassifier` takes it. None stands for
+        ``GraphMetricLearner("glr")``: where "the rest" are groups apart from each other, ``"mcml"``
+        would pull them together across this class.
     classifier : estimator, default=None
-        Any classifier of two classes with `decision_function` or `predict_proba`. It works with
-        Euclidean distances, since it is given mapped samples. None stands for
-        `gdaopt.estimators.MetricKNeighborsClassifier` with five neighbours.
+        Any classifier of two classes with `decision_function` or `predict_proba`, by Euclidean
+        distances. None stands for `gdaopt.estimators.MetricKNeighborsClassifier`.
     aggregation : {"vote", "score"}, default="vote"
-        With ``"vote"``, each z > 0 is a vote for its class, and the class with a vote wins. If
-        several classes or no class have a vote, the first of them in `classes_` wins. The published
-        code of the paper's authors does the same. With ``"score"``, the largest z wins.
+        With ``"vote"``, as in the published code of the paper's authors, each z > 0 is a vote for
+        its class; of several classes with a vote, or of all, the first wins. With ``"score"``, the
+        largest z wins.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, see `TransductiveMetricLearner`. A learner or
         classifier that has this parameter, too, is fitted on all samples, any other one on the
@@ -212,10 +211,6 @@ def _new_scores(classifier: Any, X: FloatArray) -> FloatArray:
 
 
 def class_scores(answers: list[FloatArray], aggregation: str) -> FloatArray:
-    """Return the score of each class, z or its sign, shape (n_samples, n_classes).
-
-    A sample's class is the first one with the largest score. `answers` are z of each class; for two
-    classes, z of the second one only.
-    """
+    """Return z or its sign for each class, from z of each, or of the second of two classes."""
     scores = np.column_stack([-answers[0], answers[0]] if len(answers) == 1 else answers)
     return np.where(scores > 0, 1.0, -1.0) if aggregation == "vote" else scores

@@ -303,10 +303,7 @@ class SolvingLearner(OptimalMetricLearner):
         return in_units
 
     def _components(self, metric: Any) -> Any:
-        """Return L of a metric in the units of the features; of its largest eigenvalues if asked.
-
-        Of each eigenvector the largest entry is positive.
-        """
+        """Return L of a metric in the features' units; of its largest eigenvalues if asked."""
         if self.n_components is None:
             return components_of(metric)
         if isinstance(metric, MaskedMatrix):

@@ -91,10 +91,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def room(ax: Axes) -> tuple[float, float]:
-    """Return width and height of the part of the figure that is for axes and their labels, inches.
-
-    A layout decides later how the two share it.
-    """
+    """Return width and height that axes with their labels have on the figure, in inches."""
     dpi = figure_of(ax).dpi
     width, height = ax.figure.bbox.width / dpi, ax.figure.bbox.height / dpi
     spec = ax.get_subplotspec()
@@ -124,10 +121,7 @@ def letters(ax: Axes, panels: int = 1) -> int:
 
 
 def scale(ax: Axes) -> float:
-    """Return by how much lines, markers and texts shrink in small axes, such as a paper's column.
-
-    The text of a picture is set in the caller's style; this is a factor for its sizes.
-    """
+    """Return by how much lines, markers and texts shrink in small axes."""
     return float(np.clip(room(ax)[0] / _FULL_WIDTH, _SMALLEST_SCALE, 1.0))
 
 
@@ -254,10 +248,7 @@ Results = Result | Sequence[Result] | Mapping[str, Result]
 
 
 def named_runs(results: Results) -> list[tuple[str, Result]]:
-    """Return the runs that a caller passed, each with its name.
-
-    A run without a name is named after its method and solver; equal names get numbers.
-    """
+    """Return the runs that a caller passed by name, or by method and solver, with numbers."""
     if isinstance(results, Result):
         results = [results]
     if not isinstance(results, Iterable):
@@ -286,10 +277,7 @@ def _no_runs(value: object) -> InvalidInputError:
 
 
 def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
-    """Return a K×K metric and the weight above which one of its edges counts.
-
-    A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``.
-    """
+    """Return a K×K metric and the weight above which one of its edges counts."""
     if isinstance(metric, Result):
         return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))
     matrix = symmetric_matrix("metric", metric)

@@ -319,10 +319,7 @@ def _draw(
 def _draw_bounds(
     ax: Axes, curves: Sequence[_Curve], time: Time, of_each_run: bool
 ) -> dict[str, Line2D]:
-    """Draw lower bounds that are not too low for the panel: of each run, or the largest.
-
-    Return the line that stands for all of them in the legend.
-    """
+    """Draw lower bounds that are not too low for the panel; return what the legend shows."""
     from matplotlib.lines import Line2D
 
     objectives = np.concatenate([curve.objective for curve in curves])

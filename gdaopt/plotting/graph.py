@@ -241,10 +241,7 @@ def _apart(inches: FloatArray, count: int) -> float:
 
 
 def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: FloatArray) -> None:
-    """Write the names around the circle; when there are many, along its radii.
-
-    The inches are the width and height that the graph with its names has.
-    """
+    """Write the names around the circle, within inches; along its radii when there are many."""
     angles = np.arctan2(places[:, 1], places[:, 0])
     if len(labels) == 1:
         angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below

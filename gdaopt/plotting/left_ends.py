@@ -131,10 +131,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
 
 
 def set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
-    """Make the vertical axis of left-ends and eigenvalues logarithmic.
-
-    Where values are not positive, it is linear around zero.
-    """
+    """Make the vertical axis logarithmic, and linear around zero where values are not positive."""
     from gdaopt.plotting.ticks import symmetric_log
 
     values = np.concatenate([ends[np.isfinite(ends)], eigenvalues])  # some were not measured

@@ -41,11 +41,7 @@ _LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions:
-    """Who solves a program, and how; `cone` is what solvers need where the program is not linear.
-
-    Fall-backs take over in order when the solver before fails. An isolated solver runs in a worker
-    process, which is killed when the time limit is over.
-    """
+    """Who solves a program, and how; `cone` is what solvers need where it is not linear."""
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -111,10 +107,7 @@ class Polytope(Protocol):
 
     @abstractmethod
     def arrays(self, cost: FloatArray, /) -> LinearArrays:
-        """Return the program as arrays, in the units of the cost and the polytope.
-
-        The pattern of the rows is the same object for all polytopes of a kind and size.
-        """
+        """Return the program as arrays; all polytopes of a kind and size share the pattern."""
 
     @abstractmethod
     def row_scales(self) -> FloatArray:
@@ -125,10 +118,7 @@ class Polytope(Protocol):
         """Return a point of smallest ``cost · x``, in closed form."""
 
     def row_multipliers(self, _cost: FloatArray, /) -> Mapping[str, FloatArray]:
-        """Return the multipliers of the program's rows there by name, in closed form.
-
-        A row that is not named has the multiplier 0, as all have where no entry of a cost can move.
-        """
+        """Return the multipliers of rows in closed form; 0 for a row that is not named."""
         return {}
 
     @abstractmethod

@@ -126,10 +126,7 @@ class ConstrainedPolytope(Polytope):
 
 
 def _part_name(label: str) -> str:
-    """Return the name of a constraint of the user's, which must not be one of the program's own.
-
-    Different labels have different names, also labels that end with ``(own)``.
-    """
+    """Return another name for a user's constraint that has the name of one of ours."""
     return f"{label} (own)" if label.replace(" (own)", "") in _TAKEN else label
 
 

@@ -216,10 +216,7 @@ class JointPolytope(Polytope):
 
 @lru_cache(maxsize=16)
 def _shape(size: int, *edges: bytes) -> tuple[RowPattern, IndexArray, tuple[Part, ...]]:
-    """Return the pattern of the rows, where in it the coefficients are, and the names.
-
-    The coefficients are 1 for the budget and for diagonal entries in their rows, and the ratios.
-    """
+    """Return the pattern of the rows, where in it the coefficients are, and the names."""
     starts, ends = (np.frombuffer(index, dtype=np.intp) for index in edges)
     diagonal, weights = np.arange(size), size + np.arange(len(starts))
     rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])

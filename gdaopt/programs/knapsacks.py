@@ -108,10 +108,7 @@ class DiagonalPolytope(Polytope):
 
     @classmethod
     def at(cls, metric: FloatArray, slack: FloatArray, trace_bound: float) -> DiagonalPolytope:
-        """Return the diagonals that a metric may take: its off-diagonals stay.
-
-        `slack` are its scaled left-ends minus ρ, not negative.
-        """
+        """Return the diagonals that a metric may take; slack are its scaled left-ends minus ρ."""
         diagonal = np.diagonal(metric).copy()
         return cls(diagonal - slack, trace_bound, diagonal)
 
@@ -294,10 +291,7 @@ class ColumnPolytope(Polytope):
         return feasible
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``.
-
-        The upper bounds are the rows of the other features, and the budget is the column's own.
-        """
+        """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``."""
         shape = _shape(len(cost), ("floors", "lower"), ("rows", "upper"))
         return _knapsack(cost, self.floor, self.upper, self.weights, self.budget, shape)
 

@@ -44,10 +44,7 @@ SETS: dict[str, type[FeasibleSet]] = {
 
 
 def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
-    """Return the feasible set that `FeasibleSet.record` describes.
-
-    A name in `SETS` makes a kind of the user's own known.
-    """
+    """Return the feasible set that `FeasibleSet.record` describes, of a kind in `SETS`."""
     values = dict(record)
     kind = values.pop("kind")
     check_name("kind of feasible set", kind, SETS)

@@ -105,10 +105,7 @@ class AtomFamily(ABC):
 
     @abstractmethod
     def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``.
-
-        N is in the cone up to round-off, which is removed.
-        """
+        """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``, up to round-off."""
 
     def basis(self, n_features: int) -> Atoms:
         """Return K atoms that are orthogonal: the unit vectors ``e_i``."""

@@ -50,10 +50,7 @@ _ENTRY_SLACK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LinearMinimum:
-    """The answer of the exact linear minimisation oracle: ``min ⟨G, M⟩``, and where it is attained.
-
-    The vertex ``B + τ uu'`` is an extreme point of the set; u is None for the base itself.
-    """
+    """The least ``⟨G, M⟩``, and the vertex ``B + τ uu'`` of it; u is None for the base itself."""
 
     value: float
     vertex: FloatArray
@@ -253,11 +250,7 @@ class FeasibleSet(ShownAsTable, ABC):
     # --- the graph of a metric ----------------------------------------------------------------
 
     def edges_of(self, n_features: int) -> Edges:
-        """Return the pairs i < j of features that may have an edge in a member, row by row.
-
-        Programs have a variable ``y_ij = -M_ij`` for each, in this order, after the K diagonal
-        entries.
-        """
+        """Return the pairs i < j of features that may have an edge in a member, row by row."""
         return self.family.edges_of(n_features)
 
     def edge_threshold(self, n_features: int) -> float:
@@ -293,10 +286,7 @@ class FeasibleSet(ShownAsTable, ABC):
         return self.family.best_atoms(gradient, count, guess)
 
     def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'`` for a member M.
-
-        Round-off that `contains` allows is removed; an InvalidInputError refuses any other matrix.
-        """
+        """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'`` for a member M."""
         violations = self.violations(metric)
         if violations:
             raise InvalidInputError(f"the metric is no sum of atoms: {'; '.join(violations)}")

@@ -57,10 +57,7 @@ class GraphsWithPath(FeasibleSet):
             )
 
     def check_connected(self, n_features: int, weight: float, name: str) -> None:
-        """Refuse a positive weight, called `name`, of edges that are to connect all features.
-
-        That is where the mask does not connect them.
-        """
+        """Refuse a positive weight of connecting edges where the mask does not connect all."""
         n_parts = n_features - len(self._forest(n_features)[0])
         if weight > 0 and n_parts > 1:
             raise InvalidInputError(

@@ -48,10 +48,7 @@ def _n_threads() -> int:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Let each product of matrices, or decomposition, in a block take one thread.
-
-    `mapped` has its threads here, too.
-    """
+    """Let each product of matrices, or decomposition, in a block take one thread."""
     with _Limit.changing:
         # The first sets the limit and the last lifts it: a limit set in between would restore the
         # limit itself, and not the number of threads before it.

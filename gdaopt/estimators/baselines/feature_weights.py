@@ -53,12 +53,10 @@ def check_spread(X: FloatArray) -> None:
 
 
 def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: Mask) -> Codes:
-    """Return the class of each sample: the given one, or that of the harmonic solution.
+    """Return the class of each sample: the given one, or that of `gdaopt.GraphClassifier`.
 
-    The edges have the weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)`` with the feature weights c.
-    The classes are those that `gdaopt.GraphClassifier` finds: the class with the largest share
-    wins, which for two classes is the sign of ``z_U`` in ``L_UU z_U = -L_UF z_F``. A sample that no
-    path of weights above 1e-300 joins to a labelled sample gets the class of the nearest one.
+    The edges have the weights ``exp(-Σ_k c_k (x_ik - x_jk)²)`` with the feature weights c. A sample
+    that no path of edges joins to a labelled sample gets the class of the nearest one.
     """
     everyone = np.empty(len(X), dtype=np.intp)
     everyone[labelled] = codes
@@ -75,10 +73,7 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
 
 
 def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArray) -> MasterPoint:
-    """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c.
-
-    The signals z have the shape (N, m).
-    """
+    """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c."""
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     return MasterPoint(GLR(X, signal).at(np.zeros((size, size))), features, weights, log=True)
@@ -119,21 +114,15 @@ class JointClassifierWeights(TransductiveMetricLearner):
     Classifier from Partial Labels* (APSIPA 2016). Only the abstract was available, so that all
     formulas are reconstructed from it.
 
-    * *Published,* in words: the edge weights of the graph are exponentials of weighted differences
-      of features; the smoothness of the labels on the graph refines the feature weights by Newton
-      steps to a local optimum.
-    * *Reconstructed:* The predicted labels are the sign of the harmonic solution under c = 1. Let
-      ``d_k = (x_ik - x_jk)²`` for each pair of different labels, and ``g = -Σ d exp(-c·d)`` and
-      ``H = Σ dd' exp(-c·d)`` over these pairs. A step is ``c ← max(c - H⁻¹g, 0)``, where 10⁻⁶ of
-      the diagonal of H is added to H. Four steps after one prediction came closest to the published
-      error rates. A full Newton step can raise the sum; it is then halved until the sum does not
-      rise. Setting negative weights to 0 does not raise the sum, since the sum decreases in each
-      weight. With more than two classes, the class with the largest share wins, and all pairs of
-      different labels count alike. If all samples have labels, nothing is predicted.
+    The predicted labels are the sign of the harmonic solution under c = 1. Let
+    ``d_k = (x_ik - x_jk)²`` for each pair of different labels, and ``g = -Σ d exp(-c·d)`` and
+    ``H = Σ dd' exp(-c·d)`` over these pairs. A step is ``c ← max(c - H⁻¹g, 0)``, where 10⁻⁶ of
+    the diagonal of H is added to H; it is halved until the sum does not rise. Four steps after one
+    prediction came closest to the published error rates. With more than two classes, the class
+    with the largest share wins, and all pairs of different labels count alike.
 
     A step does not depend on the units of the features, but the start c = 1 does: the method is
-    meant for standardised features. The exponentials are divided by the largest of them, so that
-    no step underflows. The trace of the metric is not bounded.
+    meant for standardised features. The trace of the metric is not bounded.
 
     Examples
     --------
@@ -208,15 +197,11 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     labels : {"harmonic", "sdp"}, default="harmonic"
         How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
         that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
-        takes well below a second with 30 unlabelled samples and half a minute with 90. If the edges
-        to labelled samples have small weights, it can put all unlabelled samples into one class,
-        since this cuts the least edge weight.
+        takes well below a second with 30 unlabelled samples and half a minute with 90.
     solver : str, default="CLARABEL"
         Solver for ``"sdp"``: any solver with a semidefinite cone that CVXPY knows.
     trace_bound : {"auto", "K"} or float, default="auto"
-        C, the bound of ``Σ_k c_k``. With ``"auto"`` it follows the scale of the features of the
-        labelled samples, see `gdaopt.scaling`; with ``"K"`` it is the number of features, as in the
-        classification study.
+        C, the bound of ``Σ_k c_k``: see `gdaopt.scaling`; with ``"K"`` the number of features.
     tolerance : float, default=1e-6
         The certified relative distance from the optimum at which a weight step stops.
     max_rounds : int, default=10
@@ -243,21 +228,14 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     Partial Labels* (APSIPA 2018). Only the abstract was available, so that all formulas are
     reconstructed from it.
 
-    * *Published,* in words: a binary classifier and the weights of a graph's features are learned
-      in turn; the classifier is a semidefinite relaxation; the weights are found by proximal
-      gradients.
-    * *Reconstructed:* The labels are the sign of the harmonic solution, or the sign of x in
-      ``min tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels. The
-      weights minimise ``Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``,
-      here by the method ``"certified"``. The first weight step starts at the even weights ``C/K``,
-      each later one at the last weights. The rounds end when the labels equal those of any earlier
-      round, or after `max_rounds` rounds. With more than two classes there is
-      one relaxation for each class against the rest, the class with the largest x wins, and Q sums
-      over the 0/1 signals of the classes. If the edge weights of a sample are below the solver's
-      accuracy, the relaxation does not decide its label, and the sample keeps its harmonic label.
-      If all samples have labels, there is a single weight step.
-
-    The weight step solves the problem of `gdaopt.DiagonalMetricLearner` with ρ = 0 on all samples.
+    The labels are the sign of the harmonic solution, or the sign of x in ``min tr(LX)`` subject to
+    ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels. The weights minimise
+    ``Q(c) = Σ_ij w_ij(c) (z_i - z_j)²`` subject to ``c ≥ 0`` and ``Σc ≤ C``, by the method
+    ``"certified"`` in the place of proximal gradients, from ``C/K`` or the last weights on. With
+    more than two classes there is one relaxation for each class against the rest, the class with
+    the largest x wins, and Q sums over the 0/1 signals of the classes. If the edge weights of a
+    sample are below the solver's accuracy, the sample keeps its harmonic label. If all samples have
+    labels, there is a single weight step.
 
     Examples
     --------
@@ -378,9 +356,8 @@ def relaxed_codes(
 ) -> Codes:
     """Return the class of each sample by one relaxation for each class against the rest.
 
-    For two classes one relaxation is enough. Labelled samples keep their class of `start`. So do
-    unlabelled samples that the relaxation does not decide, because their edge weights are so much
-    smaller than the largest one that the solver does not resolve them.
+    Samples that the relaxation does not decide, whose edge weights the solver does not resolve
+    beside the largest one, keep their class of `start`, as labelled ones do.
     """
     coordinates = (X - X[0]) * np.sqrt(feature_weights)
     squared = cdist(coordinates, coordinates, "sqeuclidean")

@@ -75,15 +75,12 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     * *Published:* the sums S and D, ``M = S⁻¹ #_t D``, the number of pairs, the values of t that
       are tried, and a ridge of ``10⁻⁶ I`` that is added to both S and D if either has a reciprocal
       condition number below 10⁻⁹.
-    * *From code,* which is public and derived from the authors' code: both samples of a pair are
-      drawn from all samples, independently and with replacement. Then the labels decide of which
-      kind the pair is. So the numbers of both kinds depend on the sizes of the classes. A pair of a
-      sample with itself counts as similar and adds 0.
-    * *Reconstructed:* the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features. This is
-      the published ridge for z-scores, and it follows other scales. A constant feature gets the
-      mean variance of the others. The condition number is computed for features of variance 1,
-      too. Of several values of t with the same accuracy, the smallest is used. All values of t are
-      tried on the same pairs, which are drawn from the training part of each fold.
+    * *From code* that is derived from the authors' code: both samples of a pair are drawn from all
+      samples, independently and with replacement, and the labels decide of which kind it is.
+    * *This package's own:* the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features, the
+      published one for z-scores; a constant feature gets the mean variance of the others. Of
+      several values of t with the same accuracy, the smallest is used. All values are tried on the
+      same pairs, which are drawn from the training part of each fold.
 
     Examples
     --------
