@@ -127,11 +127,7 @@ class HighsModel:
         time_limit: float | None = None,
         presolve: bool = True,
     ) -> Solved:
-        """Solve a program; what has changed since the last call is written into the model.
-
-        `hot` starts from the basis of the last call, and `presolve=False` switches the presolve off
-        for this call. HiGHS' option ``time_limit`` comes before the seconds of this call.
-        """
+        """Solve a program, from the last basis if hot; only what has changed is written."""
         highs = self._highs
         self._send(arrays)
         if not hot:

@@ -94,10 +94,7 @@ class Bench(Study):
         return found
 
     def estimate(self) -> tuple[float, float]:
-        """Return about how many seconds the missing cells take, and how many at most.
-
-        About: as long as programs of 50 features take HiGHS through CVXPY.
-        """
+        """Return about how many seconds missing cells take for small programs, and at most."""
         options = self._options
         missing = [task for key, task in self.tasks.items() if self._directory.row(key) is None]
         solves = options.most * len(options.programs)

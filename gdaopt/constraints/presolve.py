@@ -110,10 +110,7 @@ def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
 def _consistent(
     feasible_set: FeasibleSet, rows: LinearConstraints
 ) -> tuple[LinearConstraints, Atoms]:
-    """Return the rows, moved by less than the tolerance so that a metric keeps them, and its atoms.
-
-    Where they would have to be moved by more, that is an InfeasibleProblemError.
-    """
+    """Return the rows, moved within the tolerance so that a metric keeps them, and its atoms."""
     size, scale = rows.n_features, _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
     program = LinearProgram(feasible_set, rows, extras=[*_breaking(rows, scale)])

@@ -114,11 +114,7 @@ class LinearConstraints:
         return float(np.abs(self.excesses(metric)).max(initial=0.0))
 
     def allowed(self, metric: FloatArray, trace_bound: float) -> float:
-        """Return the distance to a row that still counts as keeping it.
-
-        It is a share of the trace, or of the largest bound of a row where that is larger, so that
-        it suits metrics that are far smaller than the trace bound allows.
-        """
+        """Return the distance to a row that counts as keeping it: a share of the trace."""
         largest = min(float(np.abs(self.bounds).max()), trace_bound)
         return ROW_TOLERANCE * max(float(np.trace(metric)), largest)
 

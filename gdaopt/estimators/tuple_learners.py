@@ -198,7 +198,13 @@ class PairMetricLearner(_TupleLearner):
         return float(roc_auc_score(similar, scores, sample_weight=sample_weight))
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set ``threshold_``, the largest distance at which a pair is predicted to be similar."""
+        """Set ``threshold_``.
+
+        Parameters
+        ----------
+        threshold : float
+            The largest distance at which a pair is predicted to be similar.
+        """
         check_is_fitted(self)
         self.threshold_ = number("threshold", threshold)
         return self

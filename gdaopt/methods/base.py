@@ -14,7 +14,7 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.support.memory import free_memory
+from gdaopt.support.resources import free_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,

@@ -34,7 +34,7 @@ from gdaopt.programs.constrained import keeping_rows
 from gdaopt.programs.joint import WholeSet
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _ADVICE = "take another solver, or other solver_opts"

@@ -143,11 +143,7 @@ def keeping_rows(
     pairs: Edges,
     signs: FloatArray | float = -1.0,
 ) -> Polytope:
-    """Return a polytope with linear constraints on its entries, where there are some.
-
-    The pairs say which entries of the metric, which keeps the rows, these are, and `signs` which
-    signs they have in it (see `LinearConstraints.of_entries`).
-    """
+    """Return a polytope with linear constraints on the entries of these pairs, if any."""
     if rows is None:
         return polytope
     return ConstrainedPolytope(

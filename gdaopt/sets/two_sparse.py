@@ -140,10 +140,7 @@ class TwoSparseAtoms(AtomFamily):
         return flips
 
     def as_of_graph(self, gradient: Symmetric) -> Symmetric:
-        """Return ``s G_ij`` or ``|G_ij|``: positive where an atom of the pair may lower.
-
-        The prices of this family's atoms for G are those of the atoms of graph metrics for it.
-        """
+        """Return ``s G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         self.check_size(len(gradient))
         if self._all_positive:
             return gradient

@@ -19,8 +19,8 @@ import gdaopt as gda
 from gdaopt.backends import LinearArrays, Stopwatch
 from gdaopt.backends.registry import make_backend
 from gdaopt.bench import Sequence, load_programs, replay
-from gdaopt.bench.foreign import read_folder, read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
+from gdaopt.bench.sequences import read_folder, read_mps
 from gdaopt.programs import Program
 from tests.bench.cases import by_scipy
 from tests.cli.cases import run

@@ -20,7 +20,7 @@ from gdaopt.backends import LinearArrays
 from gdaopt.bench import Sequence, export
 from gdaopt.bench.exact import Optimum
 from gdaopt.bench.export import RECIPES, mps_text, write_set
-from gdaopt.bench.foreign import read_mps
+from gdaopt.bench.sequences import read_mps
 from gdaopt.errors import InvalidInputError
 from tests.bench.cases import by_scipy
 

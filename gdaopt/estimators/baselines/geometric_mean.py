@@ -166,11 +166,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
 def pair_matrices(
     X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Draw random pairs of samples, and return S, D and the number of similar pairs.
-
-    First the first samples of all pairs are drawn, then the second ones. S and D are the sums of
-    ``d d'`` over the differences d of similar and of dissimilar pairs.
-    """
+    """Draw random pairs, and return both sums of ``dd'`` and the number of similar ones."""
     size = X.shape[1]
     S, D, n_similar = np.zeros((size, size)), np.zeros((size, size)), 0
     first, second = random.randint(len(X), size=n_pairs), random.randint(len(X), size=n_pairs)

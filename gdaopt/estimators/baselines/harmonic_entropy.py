@@ -192,10 +192,7 @@ class LabelEntropy:
         return coordinates
 
     def _moves(self, coordinates: FloatArray) -> FloatArray:
-        """Return the rows of P of the predicted samples.
-
-        The weights of each row are divided by the largest of them, so that no row underflows.
-        """
+        """Return the rows of P of the predicted samples, none of which underflows."""
         squared = cdist(coordinates[self._rows], coordinates, "sqeuclidean")
         squared[self._own] = np.inf
         moves: FloatArray = np.exp(squared.min(axis=1, keepdims=True) - squared)
