@@ -21,9 +21,8 @@ from typing import Any
 
 import pandas as pd
 
-from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import pareto, profiles, times
-from gdaopt.bench.sequences import Sequence
+from gdaopt.bench.sequences import BenchOptions, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 from gdaopt.plotting.canvas import save_figure

@@ -14,8 +14,7 @@ from pathlib import Path
 import pandas as pd
 from scipy.stats import kendalltau
 
-from gdaopt.bench.options import BenchOptions
-from gdaopt.bench.sequences import Sequence
+from gdaopt.bench.sequences import BenchOptions, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 from gdaopt.support.files import write_text

@@ -17,7 +17,7 @@ from pages import Page, all_versions
 from problems import CASES, Case, problem_of
 
 import gdaopt as gda
-from gdaopt.backends import find_solver
+from gdaopt.backends.registry import find_solver
 
 GAP = 1e-6
 REPEATS = 5

@@ -20,7 +20,7 @@ from pages import FIGURES, Page, all_versions, header, row
 from problems import SEED, half, problem_of
 
 import gdaopt as gda
-from gdaopt.plotting.style import COLOURS, MARKERS
+from gdaopt.plotting.canvas import COLOURS, MARKERS
 from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key

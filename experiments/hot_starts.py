@@ -27,14 +27,13 @@ from textwrap import fill
 from typing import Any
 
 from gdaopt.backends import LinearArrays, solvers
+from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import HighsModel, load_highspy
-from gdaopt.backends.lookup import entry_of, tolerance_options
 from gdaopt.bench import Sequence as Programs
 from gdaopt.bench import replay
 from gdaopt.bench.exact import exact_optimum
-from gdaopt.bench.export import mps_text
-from gdaopt.bench.judging import verdict
-from gdaopt.bench.program_set import RECIPES
+from gdaopt.bench.export import RECIPES, mps_text
+from gdaopt.bench.table import verdict
 from gdaopt.support.files import write_text
 from gdaopt.support.warning_filters import ignoring
 

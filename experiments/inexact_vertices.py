@@ -19,7 +19,7 @@ import numpy as np
 from pages import Page, header
 
 import gdaopt as gda
-from gdaopt.backends.lookup import tolerance_options
+from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.sequences import Sequence
 from gdaopt.datasets import load

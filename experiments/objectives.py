@@ -25,7 +25,7 @@ from pages import FIGURES, Page, header, here, in_a_process, row
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
-from gdaopt.plotting.style import COLOURS, GREY, MARKERS
+from gdaopt.plotting.canvas import COLOURS, GREY, MARKERS
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.studies.task_workers import ONE_THREAD
 from gdaopt.support.processes import WorkerEndedError

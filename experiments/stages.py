@@ -18,7 +18,7 @@ from typing import Any
 from problems import recorded
 
 import gdaopt as gda
-from gdaopt.backends.lookup import entry_of
+from gdaopt.backends.catalogue import entry_of
 from gdaopt.bench import RecordedProgram
 from gdaopt.errors import GdaoptError
 from gdaopt.programs import Program, ProgramSolution

@@ -9,14 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from gdaopt.constraints import (
-    ConstraintsOf,
-    LinearConstraints,
-    PresolvedRows,
-    presolve,
-    read_constraints,
-)
-from gdaopt.constraints.rows import listed
+from gdaopt.constraints.presolve import PresolvedRows, presolve
+from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
@@ -129,7 +123,7 @@ class MetricProblem(ShownAsTable):
         >>> gda.MetricProblem.from_cvxpy(model).objective
         GLR + Quadratic
         """
-        from gdaopt.modelling.model import read_model  # loads CVXPY
+        from gdaopt.modelling import read_model  # loads CVXPY
 
         model = read_model(problem)
         return cls(model.objective, model.feasible_set, model.rows)

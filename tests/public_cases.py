@@ -44,9 +44,9 @@ EXEMPT: dict[str, str] = {
     name: why
     for why, names in {
         "what the package returns": "Certificate Result methods.State linalg.Alignment "
-        "estimators.MetricGraph programs.ProgramSolution bench.RecordedProgram bench.Replayed",
+        "estimators.MetricGraph programs.ProgramSolution bench.RecordedProgram",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
-        "methods.ProgramMethod programs.Polytope methods.steps.Step "
+        "methods.ProgramMethod methods.steps.Step "
         "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
         "estimators.TransductiveMetricLearner",
         "what methods of one's own are made of: made in each run": "methods.Clock "
@@ -54,11 +54,9 @@ EXEMPT: dict[str, str] = {
         "methods.solve_model",
         "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
-        "linalg.DiagonalDirection "
-        "programs.ConstrainedPolytope",
-        "made by bench.Sequence, of arrays that LinearArrays.of checked": "programs.LinearPolytope",
+        "linalg.DiagonalDirection",
         "made by its class methods": "bench.Sequence",
-        "write to any path that they are given": "bench.recording bench.save_programs",
+        "write to any path that they are given": "bench.recording",
         "as MetricLearner, which they are": "GraphMetricLearner DiagonalMetricLearner "
         "PositiveDefiniteMetricLearner",
         "takes any object, as scikit-learn passes it": "estimators.expected_failed_checks",
@@ -283,7 +281,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.ColumnPolytope": {"upper": V, "weights": V},
     "programs.DiagonalPolytope": {"lower": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},
-    "programs.WholeSet": {"current": np.zeros(6)},
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
     "ComparisonOptions": {"problem": LearningOptions()},

@@ -20,18 +20,16 @@ SMALL = 40
 TESTED_ELSEWHERE: dict[str, str] = {
     # The package itself, and the interfaces that others implement
     "gdaopt": "tests/test_package.py",
-    **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
-    "gdaopt.programs.linear": "tests/bench/test_foreign.py",
-    "gdaopt.programs.compiled": "tests/programs/test_base.py",
+    "gdaopt.modelling": "tests/modelling/test_model.py",
     "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
     # Families of atoms: one grid over all of them
     "gdaopt.sets": "tests/sets/test_feasible_set.py",
-    "gdaopt.sets.definite": "tests/sets/test_family.py",
-    "gdaopt.sets.graph": "tests/sets/test_family.py",
+    "gdaopt.sets.kinds": "tests/sets/test_family.py",
     "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
     "gdaopt.estimators.baselines.feature_weights": (
         "tests/estimators/baselines/test_joint_classifier.py"
     ),
+    "gdaopt.estimators.metric_classifiers": "tests/estimators/test_neighbors.py",
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",
@@ -42,8 +40,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
     "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
     "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
-    "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
     # Files, processes and printing, tested by those who use them
     "gdaopt.errors": "tests/test_bad_input.py",
     "gdaopt.support.processes": "tests/studies/test_runner.py",
@@ -104,7 +100,7 @@ def test_the_imports_are_found() -> None:
         "gdaopt.objectives.pairs.base",
         "gdaopt.support.validation",
     } <= found
-    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …
+    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.kinds"))  # from linalg import …
     assert "gdaopt.problem" in set(imported("gdaopt.methods.steps"))  # under TYPE_CHECKING
     assert "gdaopt.estimators" in set(imported("gdaopt"))
     assert len(MODULES) > 100

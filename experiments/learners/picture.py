@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.style import BLUE, COLOURS, GREY, SHADE
+from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
 from learners.rows import NO_LEARNING, OURS
 from learners.scores import NEIGHBORS, Scores, best_of
 

@@ -126,7 +126,7 @@ def _wrong(
 ) -> dict[str, int]:
     """Return how many labels of the test half a classifier gets wrong, by aggregation."""
     from gdaopt.estimators import GraphClassifier, MetricKNeighborsClassifier
-    from gdaopt.estimators.metric_parameter import fitted_clone
+    from gdaopt.estimators.metric_classifiers import fitted_clone
     from gdaopt.estimators.one_vs_rest import binary_scores, class_scores
 
     answers = []

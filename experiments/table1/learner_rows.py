@@ -28,7 +28,7 @@ class ByLearner:
 
     def __call__(self, training: Training) -> Learned:
         """Return the metric."""
-        from gdaopt.estimators.metric_parameter import metric_space  # scikit-learn takes a second
+        from gdaopt.estimators.metric_classifiers import metric_space  # scikit-learn takes a second
 
         given = dict(self.parameters)
         if self.is_bounded:

@@ -6,8 +6,8 @@ import textwrap
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
 from gdaopt.plotting.legends import write_legend
-from gdaopt.plotting.style import BLUE, COLOURS, GREY, SHADE
 from table1.outcome import Outcome
 from table1.protocol import AGGREGATIONS, CLASSIFIERS
 from table1.published import PUBLISHED

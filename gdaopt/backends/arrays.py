@@ -27,17 +27,7 @@ _SMALLEST = np.finfo(np.float64).tiny  # of a size that one can divide by
 
 @dataclass(frozen=True, eq=False)
 class RowPattern:
-    """Where the coefficients of the rows are: as in a csr_array of shape (m, n).
-
-    Attributes
-    ----------
-    starts : ndarray of int32, shape (m + 1,)
-        Where the coefficients of each row begin and end.
-    columns : ndarray of int32, shape (n_coefficients,)
-        The variable of each.
-    size : int
-        n.
-    """
+    """Where the coefficients of the rows are: as in a csr_array of shape (m, n), n being `size`."""
 
     starts: npt.NDArray[np.int32]
     columns: npt.NDArray[np.int32]
@@ -97,20 +87,10 @@ class RowPattern:
 
 @dataclass(frozen=True)
 class Part:
-    """Constraints of one name.
+    """Constraints of one name: bounds of the variables, or rows, in the slice `where`.
 
-    Attributes
-    ----------
-    name : str
-        The name.
-    kind : {"lower", "upper", "rows"}
-        Whether they are lower bounds, upper bounds, or rows.
-    where : slice
-        Which variables or rows they are on.
-    is_single : bool
-        Whether it is one constraint, whose multiplier has the shape ().
-    is_lower, is_equality : bool
-        Whether rows have lower bounds, or are equalities; else they have upper bounds.
+    A single constraint has a multiplier of the shape (). Rows that are neither equalities nor have
+    lower bounds have upper bounds.
     """
 
     name: str
@@ -129,14 +109,10 @@ class Part:
 class Residuals(NamedTuple):
     """How far a point, with multipliers of the rows, is from an optimum; 0 at one.
 
-    Attributes
-    ----------
-    feasibility : float
-        The largest violation of a bound or a row.
-    gap : float
-        Its value minus the bound that the multipliers prove, over the size of the value's terms, or
-        of the largest cost where that is larger: in units in which points are about 1, solvers see
-        no smaller differences, however little of the value is left.
+    `feasibility` is the largest violation of a bound or a row. `gap` is the value minus the bound
+    that the multipliers prove, over the size of the value's terms, or of the largest cost where
+    that is larger: in units in which points are about 1, solvers see no smaller differences,
+    however little of the value is left.
     """
 
     feasibility: float
@@ -304,16 +280,7 @@ class LinearArrays:
         return reduced
 
     def residuals(self, point: FloatArray, row_duals: FloatArray) -> Residuals:
-        """Return how far a point is from an optimum, by the duals y of the rows.
-
-        Parameters
-        ----------
-        point : ndarray of shape (n,)
-            x.
-        row_duals : ndarray of shape (m,)
-            y; positive where a lower bound of the row holds the value up, negative where an upper
-            one does.
-        """
+        """Return how far a point is from an optimum; a dual y > 0 is of a row's lower bound."""
         rows, reduced = self.row_values(point), self.reduced_costs(row_duals)
         values, multipliers = np.concatenate([point, rows]), np.concatenate([reduced, row_duals])
         above, below = values - self.lower_bounds, self.upper_bounds - values
@@ -343,13 +310,7 @@ class LinearArrays:
         return found
 
     def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """Return all multipliers by name: those of bounds are the reduced costs.
-
-        Parameters
-        ----------
-        rows : mapping of str to ndarray
-            The multipliers of the rows.
-        """
+        """Return all multipliers by name, from those of rows: of bounds they are reduced costs."""
         duals = self.signed(rows)
         for part in self.parts:
             if part.kind == "rows" and not part.is_equality:
@@ -366,16 +327,10 @@ class LinearArrays:
     def in_units(
         self, unit: float | FloatArray, row_scale: FloatArray, cost: FloatArray
     ) -> LinearArrays:
-        """Return the same program for the points divided by their unit.
+        """Return the same program for the points divided by their unit, with costs in these units.
 
-        Parameters
-        ----------
-        unit : float or ndarray of shape (n,)
-            Sizes of the entries, ≥ 0. An entry of size 0 stays 0.
-        row_scale : ndarray of shape (m,)
-            What the rows are multiplied by; 0 for a row that holds, whose bounds are left out.
-        cost : ndarray of shape (n,)
-            The costs in these units.
+        An entry whose unit is 0 stays 0. Rows are multiplied by their scale; a row of scale 0
+        holds, and its bounds are left out.
         """
         pattern = self.pattern
         size, units = pattern.size, np.full(pattern.size, unit)
@@ -407,9 +362,7 @@ class LinearArrays:
 def _slack(
     multipliers: FloatArray, above: FloatArray, below: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Return how far values are from the bound that their multiplier is of: lower where positive.
-
-    What is below the upper bounds is overwritten.
+    """Return how far values are from the bound of their multiplier; `below` is overwritten.
 
     A multiplier without a bound on its side should be 0: the size of the value, or 1 where that is
     larger, stands for the distance.

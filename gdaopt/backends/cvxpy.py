@@ -8,19 +8,22 @@ first call, because the import loads all installed solvers.
 
 from __future__ import annotations
 
+import operator
 import pickle
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from gdaopt.backends.arrays import LinearArrays
+from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.lookup import entry_of, tolerance_options
 from gdaopt.backends.protocol import (
     Answer,
     PreparedProgram,
@@ -30,8 +33,10 @@ from gdaopt.backends.protocol import (
     checked_point,
 )
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
+from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
@@ -45,19 +50,7 @@ _held: Held[cp.Problem] = Held()  # filled in the worker only
 
 @dataclass(frozen=True)
 class SolverReport:
-    """How the solve of a problem ended; the answer is in the variables of the problem.
-
-    Attributes
-    ----------
-    solver, status : str
-        Name of the solver, and the status of CVXPY: ``"optimal"`` or ``"optimal_inaccurate"``.
-    seconds : StageSeconds
-        Wall time of the stages of the call; they add up to the time of the whole call.
-    reported_seconds : float or None
-        The time that the solver reports of itself; None when it reports none.
-    iterations : int or None
-        Iterations of the solver, where it says how many.
-    """
+    """How the solve of a problem ended: its variables have the answer."""
 
     solver: str
     status: str
@@ -67,10 +60,7 @@ class SolverReport:
 
 
 class CvxpyBackend:
-    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once.
-
-    See `gdaopt.backends.make_backend`. `hot` counts where CVXPY can tell the solver.
-    """
+    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once."""
 
     def __init__(
         self, name: str, options: Mapping[str, Any], *, isolate: bool = False, hot: bool = False
@@ -82,7 +72,7 @@ class CvxpyBackend:
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
     ) -> Answer:
-        """Return the solver's answer; see `gdaopt.backends.Backend`."""
+        """Return the solver's answer; see `gdaopt.backends.protocol.Backend`."""
         problem, variable = program.problem()
         watch.lap("write")
         report = solve_program(
@@ -125,48 +115,11 @@ def solve_program(
     name: str = "program",
     watch: Stopwatch | None = None,
 ) -> SolverReport:
-    """Solve a CVXPY problem and report how it went.
+    """Solve a CVXPY problem, whose parameters have values, and report how it went.
 
-    Parameters
-    ----------
-    problem : cvxpy.Problem
-        Its parameters have values.
-    solver : str
-        Canonical name of a CVXPY solver.
-    solver_opts : mapping, optional
-        Options of the solver; they take precedence over the options that are set here.
-    time_limit : float, optional
-        Seconds; passed to solvers that have such an option.
-    gap : float, optional
-        The relative gap that a certificate of the answer has to reach. It sets the tolerances of
-        the solvers whose options are known here. That certificate, and no warning, then says how
-        accurate the answer is.
-    isolate : bool, optional
-        Whether to solve in a worker process, which is killed when the time limit is over. Solvers
-        that print what no option silences, or cannot be loaded beside highspy, always are.
-    name : str, optional
-        Name of the problem in messages.
-    watch : Stopwatch, optional
-        Gets the laps of this call; by default a new one.
-
-    Returns
-    -------
-    SolverReport
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When the solver calls the problem infeasible.
-    SolverFailedError
-        When the solver raises, whose exception is chained; when it ends with any other status, or
-        with a point that is no array of finite numbers of its shape.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> x = cp.Variable()
-    >>> solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS").status
-    'optimal'
+    The user's options take precedence. A certificate of the answer has to reach the relative `gap`:
+    it sets the tolerances of known solvers, and says, in the place of a warning, how accurate the
+    answer is.
     """
     start = time.perf_counter()
     clock = watch or Stopwatch()
@@ -226,11 +179,7 @@ def _solve_here(
     watch: Stopwatch,
     limit: str | None = None,
 ) -> SolverReport:
-    """Solve a CVXPY problem in this process, and report how it ended.
-
-    `limit` is the option with the seconds that are left now: the solver gets what canonicalising
-    leaves of them.
-    """
+    """Solve in this process; the option `limit` gets the seconds that canonicalising leaves."""
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
@@ -277,11 +226,7 @@ def _solve_isolated(
     limit: str | None,
     time_limit: float | None,
 ) -> SolverReport:
-    """Solve a CVXPY problem in the worker process; variables and constraints get values here.
-
-    The worker holds the compiled problem, so that solving it again compiles nothing there either.
-    It is killed after `time_limit` seconds.
-    """
+    """Solve in the worker, which holds the compiled problem; the values are set here."""
     from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
     if problem not in _pickled:
@@ -337,3 +282,99 @@ def _unpickled(pickled: bytes) -> cp.Problem:
 
 def _dual_variables(problem: cp.Problem) -> list[Any]:
     return [dual for constraint in problem.constraints for dual in constraint.dual_variables]
+
+
+# --- A linear program as a CVXPY problem ----------------------------------------------------------
+
+# In the units of points, whose entries below upper bounds are at most 1.
+_NONE = 1e6  # what has no bound is bounded there, since CVXPY takes no infinity
+_FAR = 1e3  # upper bounds beyond are put there: interior-point solvers fail on far ones
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Constraints of one name, on variables or on rows: ``≥`` or ``≤`` a bound, or ``=``."""
+
+    name: str
+    of_rows: bool
+    index: IndexArray  # among the variables, or among the rows
+    is_lower: bool
+    is_equality: bool
+
+    def bounds(self, arrays: LinearArrays) -> FloatArray:
+        bounds = arrays.lower_bounds if self.is_lower else arrays.upper_bounds
+        none = 0.0 if self.is_equality else _NONE  # such as of a row without coefficients
+        first = arrays.pattern.size if self.of_rows else 0
+        found = np.nan_to_num(bounds[first + self.index], posinf=none, neginf=-none)
+        is_ours = bool(self.name) and not (self.of_rows or self.is_lower)
+        return np.minimum(found, _FAR) if is_ours else found
+
+    def constraint(self, values: cp.Expression, bounds: cp.Parameter) -> cp.Constraint:
+        relation: Callable[..., cp.Constraint] = operator.ge if self.is_lower else operator.le
+        relation = operator.eq if self.is_equality else relation
+        found = relation(values, bounds)
+        return found.set_label(self.name) if self.name else found
+
+
+class CompiledProblem:
+    """The CVXPY problem of all programs that have their coefficients and bounds in the same places.
+
+    Its parameters are ``cost``, ``coefficients``, and ``bounds: NAME`` for the constraints of each
+    name, which is also their label.
+    """
+
+    def __init__(
+        self, like: LinearArrays, cones: Callable[[cp.Variable], list[cp.Constraint]]
+    ) -> None:
+        pattern, count = like.pattern, len(like.coefficients)
+        self.x = cp.Variable(pattern.size, name="x")
+        self._cost = cp.Parameter(pattern.size, name="cost")
+        ones, every = np.ones(count), np.arange(count)
+        if count:
+            factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
+            self._coefficients = cp.Parameter(count, name="coefficients")
+            terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
+        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
+        constraints = cones(self.x)
+        self._bounds: list[tuple[_Side, cp.Parameter]] = []
+        for side in _sides(like):
+            values: cp.Expression
+            if side.of_rows:
+                values = cp.Constant(csr_array(sums[side.index]), name="sums") @ terms
+            else:
+                values = self.x if len(side.index) == pattern.size else self.x[side.index]
+            bounds = cp.Parameter(len(side.index), name=f"bounds: {side.name}")
+            constraints.append(side.constraint(values, bounds))
+            self._bounds.append((side, bounds))
+        self.problem = cp.Problem(cp.Minimize(self._cost @ self.x), constraints)
+        self._assigned: FloatArray | None = None  # the bounds that the parameters have
+
+    def assign(self, arrays: LinearArrays) -> None:
+        """Give the parameters the numbers of a program."""
+        self._cost.value = arrays.cost
+        if arrays.lower_bounds is self._assigned:  # of the same polytope: most steps keep it
+            return
+        self._assigned = arrays.lower_bounds
+        if len(arrays.coefficients):
+            self._coefficients.value = arrays.coefficients
+        for side, bounds in self._bounds:
+            bounds.value = side.bounds(arrays)
+
+
+def _sides(arrays: LinearArrays) -> Iterator[_Side]:
+    """Yield the constraints by name; all that have bounds where the arrays name none."""
+    size, n_rows = arrays.pattern.size, arrays.pattern.n_rows
+    for part in arrays.parts:
+        of_rows = part.kind == "rows"
+        index = np.arange(n_rows if of_rows else size)[part.where]
+        is_lower = part.kind == "lower" or part.is_lower
+        if len(index):
+            yield _Side(part.name, of_rows, index, is_lower, part.is_equality)
+    if not arrays.parts:
+        for name, chosen in arrays.sides.items():
+            # Without coefficients the rows are no constraints.
+            rows = chosen[size:] if len(arrays.coefficients) else np.zeros(0, dtype=bool)
+            for of_rows, own in ((False, chosen[:size]), (True, rows)):
+                if own.any():
+                    index = np.flatnonzero(own)
+                    yield _Side("", of_rows, index, name == "lower", name == "fixed")

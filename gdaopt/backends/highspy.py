@@ -62,11 +62,9 @@ _COUNTS = (
 def load_highspy() -> ModuleType:
     """Return the package highspy; models that are made after this call write no banner.
 
-    Since version 1.16 the first model of a process, whoever makes it, writes two lines on the
-    standard output of C. It does so while it is made, before it can be given an option: its
-    constructor enables callbacks, which writes the banner to where the model's log goes. Here the
-    log of the first model is off by then. The standard output itself stays as it is for all other
-    threads, and so do the logs of all other models.
+    Since version 1.16 the constructor of a process' first model enables callbacks, which writes two
+    lines to where the model's log goes. Here that log is off by then, and all others stay as they
+    are.
     """
     import highspy  # on demand: importing gdaopt loads no solver
 
@@ -90,10 +88,7 @@ class Solved(NamedTuple):
 
 
 class HighsModel:
-    """A linear program inside of HiGHS, with options by their names there.
-
-    An InvalidInputError refuses an option that HiGHS does not know, and a value that it refuses.
-    """
+    """A linear program inside of HiGHS; options that it does not know or refuses are errors."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         highspy = load_highspy()
@@ -132,11 +127,7 @@ class HighsModel:
         time_limit: float | None = None,
         presolve: bool = True,
     ) -> Solved:
-        """Solve a program; what has changed since the last call is written into the model.
-
-        `hot` starts from the basis of the last call, and `presolve=False` switches the presolve off
-        for this call. HiGHS' option ``time_limit`` comes before the seconds of this call.
-        """
+        """Solve a program, from the last basis if hot; only what has changed is written."""
         highs = self._highs
         self._send(arrays)
         if not hot:
@@ -224,8 +215,8 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
 class HighspyBackend:
     """HiGHS through its own interface, on the program's arrays.
 
-    See `gdaopt.backends.make_backend`. The options have their names there, such as ``{"solver":
-    "ipm"}``; an InvalidInputError refuses unknown ones, and values that HiGHS refuses.
+    The options have their names there, such as ``{"solver": "ipm"}``; an InvalidInputError refuses
+    unknown ones, and values that HiGHS refuses.
     """
 
     name = "highspy"
@@ -243,7 +234,7 @@ class HighspyBackend:
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
     ) -> Answer:
-        """Return HiGHS' answer, checked; see `gdaopt.backends.Backend`."""
+        """Return HiGHS' answer, checked; see `gdaopt.backends.protocol.Backend`."""
         arrays = program.arrays()
         watch.lap("write")
         start = time.perf_counter()

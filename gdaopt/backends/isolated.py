@@ -31,11 +31,7 @@ def call_in_worker(
     time_limit: float | None,
     alone: bool = False,
 ) -> ValueT:
-    """Call a function in the worker process of this thread, or `alone` in the second one.
-
-    See `WorkerProcess.call`. A worker that died, or was killed at the limit, is a
-    SolverFailedError.
-    """
+    """Call a function in a worker of this thread; one that ended is a SolverFailedError."""
     try:
         return _worker(alone).call(function, *arguments, time_limit=time_limit)
     except WorkerEndedError as error:

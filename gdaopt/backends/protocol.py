@@ -82,10 +82,7 @@ class Stopwatch:
         self._last = now
 
     def lap_elsewhere(self, elsewhere: StageSeconds) -> None:
-        """Count the time since the last lap, some of which another process has measured.
-
-        What this leaves was spent on the way there and back, and counts as writing.
-        """
+        """Count a lap that another process has measured; the way there and back is writing."""
         self.lap("write")
         self._laps["write"] -= elsewhere.total
         for stage in self._laps:
@@ -129,30 +126,7 @@ class Answer(NamedTuple):
 
 
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
-    """Return the point of an answer; refuse one that is no array of finite numbers of its shape.
-
-    Parameters
-    ----------
-    point : object
-        What the solver returned.
-    shape : tuple of int
-        The shape that it should have.
-    whose : str
-        Who answered what, such as "HIGHS called the column program optimal".
-
-    Raises
-    ------
-    SolverFailedError
-        For any other object.
-
-    Examples
-    --------
-    >>> checked_point([1.0, 2.0], (2,), "HIGHS called the column program optimal")
-    array([1., 2.])
-    >>> checked_point([1.0], (2,), "HIGHS called the column program optimal")
-    Traceback (most recent call last):
-    gdaopt.errors.SolverFailedError: ... and returned [1.0], not finite numbers of shape (2,)
-    """
+    """Return the point of an answer; refuse one that is no finite array of its shape."""
     try:
         found = np.asarray(point)
         fits = found.shape == shape and found.dtype.kind in "biuf" and is_finite(found)
@@ -184,10 +158,7 @@ class PreparedProgram(Protocol):
         """Return the exact answer; raise InvalidInputError where there is no closed form."""
 
     def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        """Return the CVXPY problem, whose parameters have this program's values, and its variable.
-
-        It is the same object in each call for programs of one kind and size.
-        """
+        """Return the CVXPY problem, the same object in each call, and its variable."""
 
     def arrays(self) -> LinearArrays:
         """Return the arrays, in units in which the numbers are about 1.
@@ -198,10 +169,7 @@ class PreparedProgram(Protocol):
 
 
 class Backend(Protocol):
-    """Minimises prepared programs of one kind and size, one after the other.
-
-    What it keeps from one to the next, such as a compiled problem or a basis, is its own business.
-    """
+    """Minimises prepared programs of one kind and size, and may keep what it likes between."""
 
     @property
     def name(self) -> str:
@@ -210,23 +178,10 @@ class Backend(Protocol):
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None, /
     ) -> Answer:
-        """Return a point of least cost.
+        """Return a point of least cost, in the seconds left; call the watch after each stage.
 
-        Parameters
-        ----------
-        program : PreparedProgram
-            With its numbers.
-        watch : Stopwatch
-            To be called after each stage.
-        time_limit : float or None
-            Seconds left.
-
-        Raises
-        ------
-        InfeasibleProblemError
-            When the solver calls the program infeasible.
-        SolverFailedError
-            When the solver ends in any other way than with a point.
+        An InfeasibleProblemError says that the solver calls the program infeasible, a
+        SolverFailedError that it ends in any other way than with a point.
         """
 
 
@@ -250,7 +205,7 @@ class AnalyticBackend:
     def minimize(
         self, program: PreparedProgram, watch: Stopwatch, _time_limit: float | None, /
     ) -> Answer:
-        """Return the program's exact answer; see `gdaopt.backends.Backend`."""
+        """Return the program's exact answer; see `gdaopt.backends.protocol.Backend`."""
         answer = program.closed_form()
         watch.lap("solve")
         return answer

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays, RowPattern
+from gdaopt.backends.catalogue import check_option_names, entry_of, own_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
-from gdaopt.backends.lookup import check_option_names, entry_of, own_backends
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
 from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.support.cvxpy_loading import cp
@@ -40,20 +40,7 @@ _CONES = {  # and the names of their constraints in CVXPY
 
 @dataclass(frozen=True)
 class SolverInfo(ShownAsTable):
-    """One solver: its kind, whether it solves a linear program here, and if not, why.
-
-    Attributes
-    ----------
-    name : str
-        Its name, in CVXPY where it is called through it.
-    usable : bool
-        Whether it solved a tiny linear program.
-    reason : str
-        Why it does not work; empty for a usable solver.
-    cones : tuple of str
-        Those of ``"second-order"``, ``"semidefinite"`` and ``"exponential"`` that it supports;
-        known of usable solvers only.
-    """
+    """One solver: its kind, whether it solves a linear program here, and if not, why."""
 
     name: str
     usable: bool
@@ -72,11 +59,7 @@ class SolverInfo(ShownAsTable):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Kinds of algorithm that it has for linear programs, the default first.
-
-        They are ``"simplex"``, ``"interior point"``, ``"first order"``, ``"active set"`` and
-        ``"augmented Lagrangian"``.
-        """
+        """Kinds of algorithm that it has for linear programs, the default first."""
         return entry_of(self.name).algorithms
 
 
@@ -100,10 +83,11 @@ def _remark(info: SolverInfo) -> str:
 def solvers() -> list[SolverInfo]:
     """Return every solver: those that are called without CVXPY, then all that CVXPY knows.
 
-    The usable ones come first, and notebooks show a table. The first call tries all of CVXPY's that
-    are installed, in worker processes; this takes a few seconds, and more where a solver compiles
-    its code, as MPAX does. A solver that ends its process, or does not answer within a minute, does
-    not work.
+    The usable ones come first, and notebooks show a table. Each has a `name`, says whether it is
+    `usable`, or else the `reason`, and has its `version`, `licence`, `algorithms` and `cones`. The
+    first call tries all of CVXPY's that are installed, in worker processes; this takes a few
+    seconds, and more where a solver compiles its code, as MPAX does. A solver that ends its
+    process, or does not answer within a minute, does not work.
 
     Examples
     --------
@@ -129,26 +113,7 @@ def _all_probed() -> tuple[SolverInfo, ...]:
 
 
 def find_solver(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a solver that works here.
-
-    Parameters
-    ----------
-    name : str
-        Name of a solver that CVXPY knows, in upper or lower case.
-    cone : {"second-order", "semidefinite", "exponential"}, optional
-        The cone that the solver has to support.
-
-    Raises
-    ------
-    SolverNotFoundError
-        When the solver is unknown, is not installed, fails on a tiny program, or lacks the cone.
-        The message lists the solvers that work.
-
-    Examples
-    --------
-    >>> find_solver("highs")
-    'HIGHS'
-    """
+    """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
     if cone is not None:
         check_name("cone", cone, _CONES)
     known = _known()
@@ -210,7 +175,7 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
 
 
 class _TinyProgram:
-    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.PreparedProgram`."""
+    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.protocol.PreparedProgram`."""
 
     name = "probe"
 
@@ -239,25 +204,7 @@ def _cones(name: str) -> tuple[str, ...]:
 
 
 def find_backend(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a backend that works here.
-
-    Parameters
-    ----------
-    name : str
-        Name of a solver that CVXPY knows, or of one with a backend of its own, in any case.
-    cone : {"second-order", "semidefinite", "exponential"}, optional
-        What a solver has to have, where the program is not linear.
-
-    Raises
-    ------
-    SolverNotFoundError
-        See `gdaopt.backends.find_solver`.
-
-    Examples
-    --------
-    >>> find_backend("Analytic"), find_backend("highs"), find_backend("HiGHSpy")
-    ('analytic', 'HIGHS', 'highspy')
-    """
+    """Return the canonical name of a backend that works here, as `find_solver` does."""
     own = _own(name)
     # Programs over cones have a closed form, too; other backends solve linear programs.
     if own is not None and (cone is None or own == ANALYTIC):
@@ -272,13 +219,7 @@ def _own(name: object) -> str | None:
 
 
 def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the backend of a canonical name does not know, where it can tell.
-
-    Raises
-    ------
-    InvalidInputError
-        With the option.
-    """
+    """Refuse options that the backend of a canonical name does not know, where it can tell."""
     if options and entry_of(solver).backend:
         make_backend(solver, options)
     elif options:
@@ -292,25 +233,7 @@ def make_backend(
     isolate: bool = False,
     hot: bool | None = None,
 ) -> Backend:
-    """Return a new backend, for programs of one kind and size.
-
-    Parameters
-    ----------
-    solver : str
-        A canonical name of `find_backend`.
-    options : mapping, optional
-        Options of the solver.
-    isolate : bool, optional
-        Whether to solve in a worker process, which is killed when the time limit is over.
-    hot : bool, optional
-        Whether the solver may start from its last answer; by default highspy does, and CVXPY's
-        solvers do not.
-
-    Examples
-    --------
-    >>> make_backend("highspy", {"solver": "ipm"}).name
-    'highspy'
-    """
+    """Return a new backend by its canonical name, for programs of one kind and size."""
     given = options or {}
     backend = entry_of(solver).backend
     if backend is not None:

@@ -4,16 +4,14 @@ The command ``gdaopt bench`` makes a study of it, or writes a set of sequences f
 export`` writes single programs.
 """
 
-from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
-from gdaopt.bench.replayed import Replayed, replay
+from gdaopt.bench.recorded import RecordedProgram, load_programs, recording
+from gdaopt.bench.replayed import replay
 from gdaopt.bench.sequences import Sequence
 
 __all__ = [
     "RecordedProgram",
-    "Replayed",
     "Sequence",
     "load_programs",
     "recording",
     "replay",
-    "save_programs",
 ]

@@ -46,10 +46,7 @@ class Optimum:
 
 
 def exact_optimum(arrays: LinearArrays) -> Optimum:
-    """Return an optimal vertex and its multipliers, checked by `Optimum.is_proven`.
-
-    Where no pivots lead from HiGHS' basis to an optimum, that is a SolverFailedError.
-    """
+    """Return an optimal vertex and its multipliers, checked by `Optimum.is_proven`."""
     exact, model = _Exact(arrays), HighsModel({})
     for presolve in (True, False):  # some feasible programs are solved with it alone, or without
         status = model.minimize(arrays, hot=False, presolve=presolve).status

@@ -13,19 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.backends import ANALYTIC
-from gdaopt.backends.lookup import entry_of
-from gdaopt.bench.judging import (
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.bench.table import (
     charged,
+    counted,
     mean_residual,
     not_dominated,
     performance_profile,
     shifted_geometric_mean,
 )
-from gdaopt.bench.table import counted
-from gdaopt.plotting.canvas import LETTER_WIDTH, font_size, new_figure
+from gdaopt.plotting.canvas import (
+    COLOURS,
+    GREY,
+    LETTER_WIDTH,
+    LINE_STYLES,
+    MARKERS,
+    font_size,
+    new_figure,
+)
 from gdaopt.plotting.legends import shared_legend
-from gdaopt.plotting.style import COLOURS, GREY, LINE_STYLES, MARKERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +55,7 @@ _GROUPS = {  # panels of the profiles
 
 
 def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw the mean time of a program by each solver, and the shares that are verified.
-
-    Both are of the tightest tolerance, with a mark for each start.
-    """
+    """Draw the mean time of a program by each solver and start, and the shares verified."""
     names = list(programs["data"].unique())
     programs = programs[programs["tolerance"] == programs["tolerance"].min()]
     longest = programs.groupby("data")["solver"].nunique().max()
@@ -91,10 +95,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw performance profiles; see `performance_profile`.
-
-    A panel for each group of solvers: its solvers in colours, all other solvers in grey behind.
-    """
+    """Draw performance profiles, a panel for each group of solvers, the others in grey."""
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
     programs = _of_one_start(programs[programs["tolerance"] == tightest])
@@ -152,10 +153,7 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
 
 
 def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
-    """Draw time against precision; a line joins the points that no other point beats in both.
-
-    Each solver has a mark for each tolerance, in the colour of its kind of algorithm.
-    """
+    """Draw time against precision; a line joins the points that no other point beats in both."""
     programs = _of_one_start(programs)
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
     looks = _of_solvers(programs)
@@ -196,10 +194,7 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 
 
 def _entitle(ax: Axes, title: str, beside: Axes | None = None) -> None:
-    """Write a title to the left above axes without a frame, and their labels in small letters.
-
-    The title of axes beside wider ones is as large as theirs.
-    """
+    """Write a title above axes without a frame, as large as that of wider ones beside."""
     ax.set_title(title, fontsize=_small(beside or ax) + 1, loc="left")
     ax.tick_params(labelsize=_small(ax))
     ax.spines[["top", "right"]].set_visible(False)
@@ -213,10 +208,7 @@ def _small(ax: Axes) -> float:
 def _means(
     own: pd.DataFrame, cap: float, *, all_count: bool = True
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the mean seconds and residual by solver and start.
-
-    Where not all count, a program counts the cap only if there was no answer in time.
-    """
+    """Return mean seconds and residual by solver and start; the cap for no answer in time."""
     found = {}
     for (solver, start), group in counted(own).groupby(["solver", "start"], sort=False):
         timed = ("verified",) if all_count else ("verified", "wrong", "inaccurate")

@@ -11,19 +11,22 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.constraints import LinearConstraints
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.arrays import RowPattern
+from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.programs.base import Polytope, observed
 from gdaopt.programs.constrained import ConstrainedPolytope
 from gdaopt.programs.joint import JointPolytope
 from gdaopt.programs.knapsacks import ColumnPolytope, DiagonalPolytope
-from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import (
@@ -33,6 +36,59 @@ from gdaopt.support.validation import (
     check_instance,
     positive_vector,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPolytope(Polytope):
+    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units."""
+
+    lower_bounds: FloatArray
+    upper_bounds: FloatArray
+    starts: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]
+    coefficients: FloatArray
+    current: FloatArray
+
+    name: ClassVar[str] = "linear program"
+    is_scaled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        # A pattern that is damaged would let solvers read what lies behind the arrays.
+        shape = (len(self.starts) - 1, len(self.current))
+        csr_array((self.coefficients, self.columns, self.starts), shape).check_format()
+        if not len(self.lower_bounds) == len(self.upper_bounds) == sum(shape):
+            raise InvalidInputError(f"the bounds must be {sum(shape)}, of variables and rows")
+
+    @property
+    def unit(self) -> float:
+        """1: solvers see the program as it was given."""
+        return 1.0
+
+    def row_scales(self) -> FloatArray:
+        return np.ones(len(self.starts) - 1)
+
+    def arrays(self, cost: FloatArray) -> LinearArrays:
+        """Return the program as arrays, whose constraints have no names."""
+        pattern = _pattern(self.starts.tobytes(), self.columns.tobytes(), len(cost))
+        bounds = self.lower_bounds, self.upper_bounds
+        return LinearArrays(cost, *bounds, pattern, self.coefficients, ())
+
+    def minimize(self, _cost: FloatArray, /) -> FloatArray:
+        """Raise InvalidInputError: there is no closed form."""
+        raise InvalidInputError(
+            "a linear program that is given by its arrays has no closed form; name a solver, such "
+            "as 'HIGHS'"
+        )
+
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Return the point: there is no rule that mends any point in proportion."""
+        return point
+
+
+@lru_cache(maxsize=16)
+def _pattern(starts: bytes, columns: bytes, size: int) -> RowPattern:
+    return RowPattern(np.frombuffer(starts, np.int32), np.frombuffer(columns, np.int32), size)
+
 
 _FORMAT = 3
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue")
@@ -186,17 +242,7 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
-    """Write programs to one npz file, atomically and without pickle.
-
-    A polytope that several programs share, as the programs of one block do, is written once.
-
-    Parameters
-    ----------
-    path : path-like
-        The npz file.
-    programs : iterable of RecordedProgram
-        In order; all with the same linear constraints, or without.
-    """
+    """Write programs to one npz file, atomically; shared polytopes are written once."""
     programs = checked_programs(programs)
     names = list(_KINDS)
     arrays: dict[str, Any] = {

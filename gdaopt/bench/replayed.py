@@ -12,17 +12,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gdaopt.backends import (
-    Answer,
-    Backend,
-    PreparedProgram,
-    StageSeconds,
-    Stopwatch,
-    check_solver_options,
-    checked_point,
-    find_backend,
-    make_backend,
-)
+from gdaopt.backends import Answer, StageSeconds, Stopwatch
+from gdaopt.backends.protocol import Backend, PreparedProgram, checked_point
+from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
 from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.programs.base import Program
@@ -33,25 +25,12 @@ Start = Literal["cold", "re-solve", "hot"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replayed:
-    """How a backend solved one program.
+    """How a backend solved one program; without an answer it failed, with infinite residuals.
 
-    Attributes
-    ----------
-    answer : Answer or None
-        What it returned; None when it failed.
-    failure : str
-        Why it failed; empty where it did not.
-    calls_infeasible : bool
-        Whether it failed by calling the program infeasible, which no recorded program is.
-    seconds : StageSeconds
-        Wall time of the stages.
-    infeasibility : float
-        The largest violation of a bound or a row by the point, in the units that solvers see;
-        infinity when the backend failed.
-    suboptimality : float
-        The cost of the point minus the recorded one, over the size of their terms, or of the
-        largest cost where that is larger. It can be negative where the point is outside; infinity
-        when the backend failed.
+    The infeasibility is the largest violation of a bound or a row by the point, in the units that
+    solvers see. The suboptimality is the cost of the point minus the recorded one, over the size of
+    their terms, or of the largest cost where that is larger; it can be negative where the point is
+    outside.
     """
 
     answer: Answer | None
@@ -101,7 +80,8 @@ def replay(
     Yields
     ------
     Replayed
-        One for each program.
+        One for each program: the `answer`, or why there is none (`failure`); the `seconds` of its
+        stages; and how far the point is from an optimum (`residual`, `is_verified`).
 
     Raises
     ------

@@ -1,24 +1,39 @@
-"""The sequences of programs that solvers are compared on: of runs, random ones, and of others.
+"""What solvers are compared on: sequences of programs of runs, random ones, and of others; options.
 
 Those of runs and random ones are recorded by a task of the study, from data and seeds alone, so
-that nobody has to keep them.
+that nobody has to keep them. Each of others, by arrays or in MPS files, gets a reference before any
+solver is timed: the answer of HiGHS, whose multipliers have to prove that it is optimal, and which
+has to have the optimum that a manifest states.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+from scipy.sparse import csc_array
 
-from gdaopt.backends import LinearArrays
-from gdaopt.bench.foreign import given_program, read_folder
-from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
+from gdaopt.backends import LinearArrays, solvers
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.highspy import HighsModel, load_highspy
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import find_backend
+from gdaopt.bench.recorded import (
+    LinearPolytope,
+    RecordedProgram,
+    load_programs,
+    recording,
+    save_programs,
+)
+from gdaopt.bench.replayed import Start
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import all_edges
@@ -27,15 +42,133 @@ from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.methods import solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    JointPolytope,
-    Polytope,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
+from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.support.validation import FloatArray, as_path
+from gdaopt.support.files import parse_json
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import (
+    FloatArray,
+    as_path,
+    check_instance,
+    check_name,
+    integer,
+    number,
+    store_checked,
+)
+
+_PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
+_STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
+
+
+def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
+    """Return a program with its reference; refuse one whose optimum cannot be proven."""
+    check_instance(name, arrays, LinearArrays)
+    solved = HighsModel({}).minimize(arrays, hot=False)
+    if solved.status != "optimal":
+        raise InvalidInputError(
+            f"{name} has no reference: HiGHS calls it {solved.status}; leave it out"
+        )
+    off = arrays.residuals(solved.point, solved.row_duals)
+    finite = [bounds[np.isfinite(bounds)] for bounds in (arrays.lower_bounds, arrays.upper_bounds)]
+    largest = float(np.abs(np.concatenate([[1.0], *finite])).max())
+    if not max(off.feasibility / largest, abs(off.gap)) <= _PROVEN:
+        raise InvalidInputError(
+            f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
+            f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
+        )
+    terms = arrays.cost * solved.point
+    value, size = float(terms.sum()), max(float(np.abs(terms).sum()), 1.0)
+    if optimum is not None and not abs(value - optimum) <= _STATED * size:
+        raise InvalidInputError(
+            f"{name} has the optimum {value!r}, as multipliers prove, and not {optimum!r}, as is "
+            "stated; correct the manifest"
+        )
+    polytope = LinearPolytope(
+        arrays.lower_bounds,
+        arrays.upper_bounds,
+        arrays.pattern.starts,
+        arrays.pattern.columns,
+        arrays.coefficients,
+        solved.point,
+    )
+    return RecordedProgram(
+        kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
+    )
+
+
+def read_mps(path: Path) -> tuple[LinearArrays, float]:
+    """Return the linear relaxation that an MPS file holds, to be minimised, and its constant."""
+    highspy = load_highspy()
+    model: Any = highspy.Highs()
+    model.setOptionValue("log_to_console", False)
+    if model.readModel(str(path)) == highspy.HighsStatus.kError:
+        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read")
+    if model.getModel().hessian_.dim_:
+        raise InvalidInputError(f"{path} has a quadratic objective; only linear ones are compared")
+    lp = model.getLp()
+    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
+    columns = lp.a_matrix_
+    parts: Any = tuple(map(np.array, (columns.value_, columns.index_, columns.start_)))
+    return LinearArrays.of(
+        sign * np.array(lp.col_cost_),
+        csc_array(parts, shape=(lp.num_row_, lp.num_col_)),
+        np.array(lp.row_lower_),
+        np.array(lp.row_upper_),
+        np.array(lp.col_lower_),
+        np.array(lp.col_upper_),
+    ), sign * float(lp.offset_)
+
+
+def read_folder(folder: Path) -> list[RecordedProgram]:
+    """Return the programs of a folder of MPS files, in order, with their references.
+
+    A ``manifest.json`` with ``{"programs": [{"file": …, "optimum": …}, …]}`` says which files, in
+    which order, and the optima that are known. Else a file that ends with ``.test`` names them, as
+    in the series of the MIP workshop's competition of 2023; else all are taken, by name. Integers
+    are taken for real numbers.
+    """
+    programs = []
+    for path, stated in _listed(folder):
+        if not path.is_file():
+            raise InvalidInputError(f"{folder} names {path.name}, which is not there")
+        arrays, constant = read_mps(path)
+        optimum = None if stated is None else stated - constant
+        programs.append(given_program(arrays, str(path), optimum))
+    if not programs:
+        raise InvalidInputError(f"{folder} has no files that end with .mps or .mps.gz")
+    return programs
+
+
+def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
+    """Return the files of a folder in order, with the optima that are known."""
+    manifest = folder / "manifest.json"
+    if manifest.is_file():
+        try:
+            entries = parse_json(manifest.read_text(encoding="utf-8"))["programs"]
+            return [(folder / str(one["file"]), _stated(one.get("optimum"))) for one in entries]
+        except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise InvalidInputError(
+                f'{manifest} must have the form {{"programs": [{{"file": …, "optimum": …}}, …]}}, '
+                f"got {shortened(manifest.read_text(encoding='utf-8'))}"
+            ) from error
+    names: Iterable[str] = (path.name for path in folder.glob("*.mps*"))
+    for series in sorted(folder.glob("*.test")):
+        names = [Path(word).name for word in series.read_text(encoding="utf-8").split()]
+        return [(folder / name, None) for name in names if _is_mps(name)]
+    return [(folder / name, None) for name in sorted(names) if _is_mps(name)]
+
+
+def _stated(optimum: object) -> float | None:
+    """Return an optimum of a manifest."""
+    return None if optimum is None else number("an optimum of the manifest", optimum)
+
+
+def _is_mps(name: str) -> bool:
+    """Say whether a file is one, by its name."""
+    return re.search(r"\.mps(\.gz)?$", name) is not None
+
 
 KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 """The kinds of programs, and the method whose run solves them."""
@@ -113,7 +246,7 @@ class Sequence:
 
     @classmethod
     def from_mps(cls, folder: str | os.PathLike[str]) -> Sequence:
-        """Return the programs of a folder of MPS files; see `gdaopt.bench.foreign.read_folder`.
+        """Return the programs of a folder of MPS files; see `gdaopt.bench.sequences.read_folder`.
 
         Parameters
         ----------
@@ -262,3 +395,84 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
     point = polytope.minimize(cost)
     gap = float(cost @ (polytope.current - point))
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
+
+
+ALL = "all"
+"""In the place of solvers: every one that works here."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
+METHODS = tuple(dict.fromkeys(KINDS.values()))
+"""The methods of whole runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """What to compare, and how: the options of ``gdaopt bench``, which says what each means."""
+
+    solvers: SequenceOf[str] = (ALL,)
+    programs: SequenceOf[str] = tuple(KINDS)
+    starts: SequenceOf[str] = STARTS
+    tolerances: SequenceOf[float] = (1e-6, 1e-4)
+    runs: SequenceOf[str] = METHODS
+    repeats: int = 3
+    steps: int = 300
+    most: int = 100
+    cap: float = 10.0
+    budget: float = 60.0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, known in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
+            values = _sequence(name, getattr(self, name))
+            for value in values:
+                check_name(name.removesuffix("s"), value, known)
+            ordered = tuple(word for word in known if word in values)
+            object.__setattr__(self, name, ordered)
+        if not self.programs or not self.starts:
+            raise InvalidInputError("programs and starts must have at least one name each")
+        asked = _sequence("tolerances", self.tolerances)
+        tolerances = {number("each of tolerances", one, above=0) for one in asked}
+        if not tolerances or max(tolerances) >= 1:
+            raise InvalidInputError(
+                f"tolerances must be numbers between 0 and 1, at least one, got {shortened(asked)}"
+            )
+        object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
+        for name in ("repeats", "steps", "most", "jobs"):
+            store_checked(self, integer, name, at_least=1)
+        for name in ("cap", "budget"):
+            store_checked(self, number, name, above=0)
+        object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
+
+    def record(self) -> dict[str, Any]:
+        """Return what all rows depend on, as plain values; solvers may come and go."""
+        return {
+            **{name: list(getattr(self, name)) for name in ("programs", "starts", "runs")},
+            "tolerances": list(self.tolerances),
+            **{name: getattr(self, name) for name in ("repeats", "steps", "most", "cap", "budget")},
+        }
+
+
+def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
+    """Return the starts that a solver has."""
+    if solver == ANALYTIC:
+        return ["re-solve"]
+    return [start for start in starts if start != "hot" or entry_of(solver).hot]
+
+
+def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the solvers that are meant, ``"analytic"`` first."""
+    if any(isinstance(name, str) and name.lower() == ALL for name in names):
+        if len(names) > 1:
+            raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
+        usable = (info.name for info in solvers() if info.usable)
+        found = [name for name in usable if not entry_of(name).is_twin]
+    else:
+        found = [find_backend(name) for name in names]
+    return tuple(dict.fromkeys([ANALYTIC, *found]))
+
+
+def _sequence(name: str, values: Any) -> tuple[Any, ...]:
+    """Return values as a tuple; refuse a text, which would be read letter by letter."""
+    if isinstance(values, str) or not isinstance(values, SequenceOf):
+        raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
+    return tuple(values)

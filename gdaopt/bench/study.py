@@ -11,15 +11,13 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.backends import ANALYTIC
-from gdaopt.backends.lookup import entry_of, tolerance_options
-from gdaopt.bench.judging import verdict
-from gdaopt.bench.options import BenchOptions, starts_of
+from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.recorded import RecordedProgram, load_programs
 from gdaopt.bench.replayed import Replayed, Start, replay
-from gdaopt.bench.sequences import Sequence, record_task
-from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary
+from gdaopt.bench.sequences import BenchOptions, Sequence, record_task, starts_of
+from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, verdict
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
 from gdaopt.plotting.canvas import save_figure
@@ -96,10 +94,7 @@ class Bench(Study):
         return found
 
     def estimate(self) -> tuple[float, float]:
-        """Return about how many seconds the missing cells take, and how many at most.
-
-        About: as long as programs of 50 features take HiGHS through CVXPY.
-        """
+        """Return about how many seconds missing cells take for small programs, and at most."""
         options = self._options
         missing = [task for key, task in self.tasks.items() if self._directory.row(key) is None]
         solves = options.most * len(options.programs)
@@ -200,10 +195,7 @@ _OF_RUN = (
 def replay_task(
     path: Path, recorded: Path, solver: str, start: Start, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
-    """Solve a recorded sequence again; return how many answers there are.
-
-    A line for each of them is in the parquet file at `path`.
-    """
+    """Solve a recorded sequence again; `path` gets a parquet file with a line for each answer."""
     import pandas as pd  # on demand: it is slow to import
 
     programs = load_programs(recorded)

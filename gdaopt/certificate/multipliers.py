@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_array, diags_array
 
-from gdaopt.constraints import LinearConstraints, LinearProgram
-from gdaopt.constraints.quadratic_program import clarabel_answer
+from gdaopt.constraints.column_generation import LinearProgram, clarabel_answer
+from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives.protocol import Point

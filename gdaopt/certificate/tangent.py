@@ -56,10 +56,7 @@ class Bound:
 
 
 def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
-    """Say why there is no bound where an objective carries no information; None where it does.
-
-    The gradient is looked at as a whole, unless as much of it as is needed is given.
-    """
+    """Say why there is no bound where an objective carries no information; else None."""
     reason = point.vanished()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
@@ -70,11 +67,7 @@ def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str |
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """The tangent of the objective at a metric, or of the Lagrangian where there are constraints.
-
-    The gradient G is that of the Lagrangian, as much of it as the set needs, or all of it; the best
-    atoms are those for G.
-    """
+    """The tangent of the objective, or of the Lagrangian, with the gradient that the set needs."""
 
     problem: MetricProblem
     point: Point
@@ -179,10 +172,7 @@ class Tangent:
         )
 
     def membership(self) -> float:
-        """Return how far Q can be below the optimum at a member that is outside by round-off.
-
-        A member of the exact set is near it that has no entry where M has none.
-        """
+        """Return how far Q can be below the optimum at a member that is outside by round-off."""
         rows = self.problem.rows
         moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
         with np.errstate(over="ignore"):
@@ -268,11 +258,9 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
 def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
-    It is `here`, the bound at the metric itself, where no better bound is to be expected.
-
-    Where the trace bound is far from binding, a price just below 0 still costs the whole budget. At
-    ``B + (1 + η)(M - B)`` all prices are higher, so that none need be below 0, and the tangent
-    loses only about tr M times that price ("Proposition: inflated certificate").
+    There a price just below 0 still costs the whole budget. At ``B + (1 + η)(M - B)`` all prices
+    are higher, so that none need be below 0, and the tangent loses only about tr M times that price
+    ("Proposition: inflated certificate"). Else it is `here`, the bound at the metric itself.
     """
     problem, point, budget = tangent.problem, tangent.point, tangent.budget
     value, price = abs(point.value), float(tangent.best.prices[0])

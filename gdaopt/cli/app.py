@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import gdaopt
-from gdaopt.backends.lookup import add_module
+from gdaopt.backends.catalogue import add_module
 from gdaopt.cli.apply import apply
 from gdaopt.cli.bench import bench
 from gdaopt.cli.compare import compare

@@ -8,9 +8,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gdaopt.bench.options import ALL, METHODS, STARTS, BenchOptions
-from gdaopt.bench.program_set import write_set
-from gdaopt.bench.sequences import GENERATED, KINDS, Sequence
+from gdaopt.bench.export import write_set
+from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.cli.options import DataDir, Label
 from gdaopt.cli.output import Output, run_study

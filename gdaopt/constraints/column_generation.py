@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import SolverFailedError
@@ -70,22 +72,12 @@ class _Master:
 class LinearProgram:
     """A linear program over a set with rows, which is solved by column generation.
 
+    G are the costs ``u'Gu`` of the weights, 0 by default, whose sum is at most the budget; `extras`
+    are variables beside the weights.
+
     HiGHS gets it in units of its own: weights in units of the largest right-hand side, each row in
     units of its own right-hand side, and prices in units of the gradient's largest entry. So its
     absolute tolerances suit problems of any scale, and trace bounds that are far from binding.
-
-    Parameters
-    ----------
-    feasible_set : FeasibleSet
-        The set.
-    rows : LinearConstraints
-        The rows.
-    budget : float, optional
-        The largest sum of the weights; the budget of the set when left out.
-    gradient : ndarray of shape (K, K), optional
-        G of the costs ``u'Gu`` of the weights; the costs are 0 when it is left out.
-    extras : sequence of Extra, optional
-        Variables beside the weights.
     """
 
     def __init__(
@@ -199,3 +191,27 @@ class LinearProgram:
             level=-max(float(marginals[-1]), 0.0) / self._unit,
             value=self._scale * float(costs @ answer.x),
         )
+
+
+_FINEST = 1e-12  # of quadratic programs, in their units
+
+
+def clarabel_answer(
+    hessian: csc_array, slope: FloatArray, left: csc_array, right: FloatArray, n_equal: int = 0
+) -> Any:
+    """Minimise ``½ x'Hx + g'x`` where ``A x ≤ b``, the first `n_equal` rows being equalities.
+
+    Of H the upper triangle is read. The answer of Clarabel may have any status.
+    """
+    import clarabel  # on demand: importing gdaopt loads no solver
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _FINEST
+    cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(len(right) - n_equal)]
+    try:
+        return clarabel.DefaultSolver(hessian, slope, left, right, cones, settings).solve()
+    except BaseException as error:  # a panic of Rust is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise SolverFailedError(f"Clarabel failed on a quadratic program: {error}") from error

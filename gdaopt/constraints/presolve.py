@@ -46,15 +46,9 @@ _MOST_UNITS = 40  # rounds in which features get smaller units
 class PresolvedRows:
     """The rows that methods keep in place of the rows that the user wrote.
 
-    Attributes
-    ----------
-    rows : LinearConstraints
-        Some of the rows that the user wrote, moved by less than the tolerance. No equality follows
-        from the other equalities, and one metric keeps all inequalities strictly.
-    kept : ndarray of int, shape (len(rows),)
-        The indices of `rows` among the rows that the user wrote.
-    atoms, weights : Atoms and ndarray of shape (n,)
-        Of a metric inside the set's cone that keeps `rows`.
+    `rows` are some of these, with the indices `kept`, moved by less than the tolerance. No equality
+    follows from the other equalities, and one metric keeps all inequalities strictly; the atoms and
+    weights are those of a metric inside the set's cone that keeps all rows.
     """
 
     rows: LinearConstraints
@@ -86,13 +80,7 @@ class PresolvedRows:
 
 
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
-    """Return the rows that methods keep in place of the rows that the user wrote.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When no member of the set keeps the rows, or when all members that do are on the boundary.
-    """
+    """Return the rows that methods keep in place of the rows that the user wrote."""
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
@@ -122,10 +110,7 @@ def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
 def _consistent(
     feasible_set: FeasibleSet, rows: LinearConstraints
 ) -> tuple[LinearConstraints, Atoms]:
-    """Return the rows, moved by less than the tolerance so that a metric keeps them, and its atoms.
-
-    Where they would have to be moved by more, that is an InfeasibleProblemError.
-    """
+    """Return the rows, moved within the tolerance so that a metric keeps them, and its atoms."""
     size, scale = rows.n_features, _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
     program = LinearProgram(feasible_set, rows, extras=[*_breaking(rows, scale)])
@@ -280,10 +265,7 @@ def _interior_within(
 def _smaller(
     units: FloatArray, share: float, found: LinearSolution, forms: FloatArray
 ) -> FloatArray:
-    """Return smaller units for the features that the rows leave the least.
-
-    These are the ones whose units the multipliers price: together the prices are 1.
-    """
+    """Return smaller units for the features that the rows leave the least, as they are priced."""
     prices = units * np.maximum(found.multipliers @ forms, 0.0)
     total = float(prices.sum())
     if not total > 0:

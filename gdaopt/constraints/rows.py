@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 
-from gdaopt.constraints.affine import AffineExpressions
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
@@ -34,42 +33,14 @@ _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraints:
-    """m rows on symmetric K×K matrices, in units in which ``‖A_k‖_F = 1``.
+    """m rows on symmetric K×K matrices of norm 1; also a function that makes the constraints."""
 
-    So the residual of a row is the distance of M to its hyperplane. The object is itself a function
-    that takes a metric and returns CVXPY constraints on it.
-
-    Attributes
-    ----------
-    matrices : csr_array of shape (m, K²)
-        The symmetric matrices A_k, row by row.
-    bounds : ndarray of shape (m,)
-        b_k.
-    is_equality : ndarray of bool, shape (m,)
-        Whether a row is an equality.
-    norms : ndarray of shape (m,)
-        ``‖A_k‖_F`` as the user wrote the row.
-    owners : ndarray of int, shape (m,)
-        For each row the number of the CVXPY constraint that it is from.
-    labels : tuple of str
-        For each constraint its label or its text; no two are the same.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> rows = read_constraints(lambda M: [M[0, 1] == 0, cp.trace(M) <= 3], n_features=2)
-    >>> rows.names
-    ('M[0, 1] == 0.0', 'Trace(M) <= 3.0')
-    >>> rows.violations(np.array([[2.0, -1.0], [-1.0, 2.0]]), trace_bound=5.0)
-    ['M[0, 1] == 0.0: off by -1', 'Trace(M) <= 3.0: off by 1']
-    """
-
-    matrices: csr_array
+    matrices: csr_array  # of shape (m, K²): the symmetric A_k, row by row
     bounds: FloatArray
     is_equality: npt.NDArray[np.bool_]
-    norms: FloatArray
-    owners: npt.NDArray[np.intp]
-    labels: tuple[str, ...]
+    norms: FloatArray  # of A_k as the user wrote the row
+    owners: npt.NDArray[np.intp]  # for each row the number of the constraint that it is from
+    labels: tuple[str, ...]  # of the constraints, or their texts; no two are the same
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -143,11 +114,7 @@ class LinearConstraints:
         return float(np.abs(self.excesses(metric)).max(initial=0.0))
 
     def allowed(self, metric: FloatArray, trace_bound: float) -> float:
-        """Return the distance to a row that still counts as keeping it.
-
-        It is a share of the trace, or of the largest bound of a row where that is larger, so that
-        it suits metrics that are far smaller than the trace bound allows.
-        """
+        """Return the distance to a row that counts as keeping it: a share of the trace."""
         largest = min(float(np.abs(self.bounds).max()), trace_bound)
         return ROW_TOLERANCE * max(float(np.trace(metric)), largest)
 
@@ -161,10 +128,7 @@ class LinearConstraints:
         ]
 
     def corrected(self, metric: FloatArray, trace_bound: float) -> FloatArray:
-        """Return the nearest matrix at which the rows that M breaks hold with equality.
-
-        The trace bound counts as one more row.
-        """
+        """Return the nearest matrix at which broken rows, and the trace bound, are tight."""
         size = self.n_features
         unit = csr_array(np.eye(size).reshape(1, -1) / np.sqrt(size))
         over = max(float(np.trace(metric)) - trace_bound, 0.0) / np.sqrt(size)
@@ -210,11 +174,7 @@ class LinearConstraints:
         return forms
 
     def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
-        """Return the coefficients of n variables, shape (m, n).
-
-        A pair (i, i) stands for the diagonal entry ``M_ii``, any other for an edge weight, which
-        has a sign in M.
-        """
+        """Return the coefficients of diagonal entries and of edge weights with signs, (m, n)."""
         rows, columns = pairs
         factor = np.where(rows == columns, 1.0, 2.0 * signs)  # an edge stands in the metric twice
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
@@ -237,27 +197,10 @@ def listed(returned: Any) -> Sequence[Any]:
 
 
 def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstraints:
-    """Read linear constraints from CVXPY.
+    """Read linear constraints from CVXPY: the function's constraints on a K×K variable.
 
-    Parameters
-    ----------
-    function : callable or LinearConstraints
-        Takes the metric, a symmetric CVXPY variable, and returns a list of constraints that are
-        affine in it: equalities and inequalities. Parameters count with the values they have.
-    n_features : int
-        K.
-
-    Returns
-    -------
-    LinearConstraints
-
-    Raises
-    ------
-    InvalidInputError
-        When the function returns something else, such as a constraint that is not affine or has
-        variables of its own.
-    InfeasibleProblemError
-        When a constraint is false whatever the metric is.
+    Parameters count with the values they have. An InvalidInputError refuses what is no list of
+    affine constraints, an InfeasibleProblemError a constraint that is false whatever the metric is.
     """
     if isinstance(function, LinearConstraints):
         return function
@@ -291,9 +234,8 @@ class WrittenRows:
     def rows(self) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
         """Return the rows for the values that the parameters have.
 
-        Entries of constraints that hold whatever the metric is, such as ``M == M.T``, are left out.
-        So the place of each row among the entries of all constraints, column by column, is
-        returned, too.
+        Entries of constraints that hold whatever the metric is are left out, so that the place of
+        each row among the entries of all constraints, column by column, is returned, too.
         """
         for label, expression in zip(self._labels, self._expressions, strict=True):
             if any(parameter.value is None for parameter in expression.parameters()):
@@ -372,3 +314,82 @@ def _distinct(labels: Sequence[str]) -> list[str]:
             name = f"{label} ({used[label]})"
         distinct.append(name)
     return distinct
+
+
+class AffineExpressions:
+    """Affine expressions ``A vec(M) + b``, which CVXPY compiles once.
+
+    Where A and b are affine in the parameters of the expressions, they follow from the parameters'
+    values by one product; elsewhere the expressions are compiled for the values that they have.
+    vec(M) has the entries of the only variable, a K×K one, column by column.
+    """
+
+    def __init__(self, expressions: Sequence[cp.Expression], metric: cp.Variable) -> None:
+        from cvxpy.utilities import scopes
+
+        self._expressions, self._metric = expressions, metric
+        with scopes.dpp_scope():  # where parameters count as variables
+            is_compiled_once = all(each.is_affine() for each in expressions)
+        self._compiled = self._compile(expressions) if is_compiled_once else None
+
+    def arrays(self) -> tuple[csr_array, FloatArray]:
+        """Return A and b for the values of the parameters; the same A where it depends on none."""
+        from cvxpy.reductions.eval_params import replace_params_with_consts
+
+        compiled = self._compiled or self._compile(
+            [replace_params_with_consts(each) for each in self._expressions]
+        )
+        values = [np.asarray(each.value).ravel(order="F") for each in compiled.parameters]
+        vector = np.concatenate([*values, [1.0]])
+        coefficients = compiled.fixed
+        if coefficients is None:
+            coefficients = _rearranged(compiled.coefficients @ csc_array(vector[:, None]), self)
+        return coefficients, compiled.offsets @ vector
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of A."""
+        return sum(each.size for each in self._expressions), self._metric.size
+
+    def _compile(self, expressions: Sequence[cp.Expression]) -> _Compiled:
+        """Return the entries of A, then of b, by the parameters and 1."""
+        from cvxpy import settings
+        from cvxpy.cvxcore.python.canonInterface import get_problem_matrix
+        from cvxpy.lin_ops.lin_op import CONSTANT_ID
+
+        parameters = list({p.id: p for each in expressions for p in each.parameters()}.values())
+        sizes = {**{parameter.id: parameter.size for parameter in parameters}, CONSTANT_ID: 1}
+        starts = np.cumsum([0, *sizes.values()]).tolist()
+        # CVXPY's fast backend knows neither three dimensions nor all atoms.
+        is_plain = all(each._max_ndim() <= 2 and each._all_support_cpp() for each in expressions)
+        tensor = get_problem_matrix(
+            [each.canonical_form[0] for each in expressions],
+            self._metric.size,
+            {self._metric.id: 0},
+            sizes,
+            dict(zip(sizes, starts, strict=False)),
+            self.shape[0],
+            None if is_plain else settings.SCIPY_CANON_BACKEND,
+        )
+        last = self.shape[0] * self._metric.size
+        coefficients, offsets = csc_array(tensor[:last]), csr_array(tensor[last:])
+        is_fixed = coefficients.indptr[-2] == 0  # all entries belong to the column of 1
+        fixed = _rearranged(coefficients[:, [-1]], self) if is_fixed else None
+        return _Compiled(parameters, coefficients, offsets, fixed)
+
+
+def _rearranged(entries: csc_array, of: AffineExpressions) -> csr_array:
+    """Return A from its entries, column by column."""
+    columns, rows = np.divmod(entries.indices, max(of.shape[0], 1))
+    found = csr_array((entries.data, (rows, columns)), shape=of.shape)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """The entries of A and b by the parameters and 1; A itself where no parameter is in it."""
+
+    parameters: list[cp.Parameter]
+    coefficients: csc_array
+    offsets: csr_array
+    fixed: csr_array | None

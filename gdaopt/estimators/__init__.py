@@ -6,6 +6,7 @@ own. Published methods to compare with are in `gdaopt.estimators.baselines`.
 
 from gdaopt.estimators.base import (
     BaseMetricLearner,
+    MetricGraph,
     SupervisedMetricLearner,
     TransductiveMetricLearner,
 )
@@ -16,14 +17,13 @@ from gdaopt.estimators.graphical_model import (
     LaplacianGraphicalModelCV,
 )
 from gdaopt.estimators.inputs import expected_failed_checks
-from gdaopt.estimators.metric_graph import MetricGraph
+from gdaopt.estimators.metric_classifiers import MetricKNeighborsClassifier
 from gdaopt.estimators.metric_learner import (
     DiagonalMetricLearner,
     GraphMetricLearner,
     MetricLearner,
     PositiveDefiniteMetricLearner,
 )
-from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
 from gdaopt.estimators.one_vs_rest import OneVsRestMetricClassifier
 from gdaopt.estimators.tuple_learners import PairMetricLearner, TripletMetricLearner
 

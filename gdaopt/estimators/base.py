@@ -1,7 +1,7 @@
 """The base classes of the metric learners, and of a learner of your own.
 
 `BaseMetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
-rules and have the same names as in the package metric-learn.
+rules and have the same names as in the package metric-learn. A `MetricGraph` shows a metric.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from gdaopt.estimators.inputs import (
     read_samples,
     read_tuples,
 )
-from gdaopt.linalg.laplacian import connected_features
-from gdaopt.linalg.masked import MaskedMatrix, connected_part
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD, connected_features, edge_weights, self_loops
+from gdaopt.linalg.masked import MaskedMatrix, connected_part, trace
 from gdaopt.scaling import feature_scales
-from gdaopt.support.text import shortened
+from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -50,26 +50,41 @@ _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # and the indented lines below it
 _ARGUMENTS = {  # of methods, where they are what they always are
     "X": "X : array-like of shape (n_samples, n_features)\n    Samples.",
+    "y": "y : array-like of shape (n_samples,)\n    Labels, of at least two classes; "
+    "`missing_label`, where there is such a parameter, for samples\n    without one.",
     "pairs": "pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a "
     "preprocessor\n    Pairs of samples, or of their indices.",
     "triplets": "triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3) "
     "with a preprocessor\n    Triplets of samples, or of their indices.",
+}
+_OF_METHODS = {  # what they return, or raise, where that is what it always is
+    "fit": (
+        "Raises",
+        "InvalidInputError\n    For parameters, samples or labels that do not fit. It is a "
+        "`ValueError`, as scikit-learn's\n    own checks raise; sparse samples are a `TypeError` "
+        "where only dense ones are taken.",
+    ),
+    "predict": ("Returns", "ndarray\n    A label for each sample, pair or triplet."),
+    "predict_proba": (
+        "Returns",
+        "ndarray of shape (n_samples, n_classes)\n    Shares, of which each row sums to 1.",
+    ),
+    "score": ("Returns", "float"),
 }
 
 
 class DocumentedEstimator(BaseEstimator):
     """Base of all estimators, whose docstrings also list the parameters and attributes of bases.
 
-    A parameter is explained once, by the class that declares it, and samples are so for all
-    methods.
+    A parameter is explained once, by the class that declares it; samples, labels and answers are
+    explained once for all methods.
 
     Attributes
     ----------
     n_features_in_ : int
         K, the number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X. The attribute exists only if `fit` was given a data frame whose
-        column names are strings.
+        The column names of X, if `fit` was given a data frame whose column names are strings.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -95,7 +110,10 @@ def _with_arguments(method: Callable[..., Any]) -> str | None:
         sections["Parameters"] = "\n".join(filter(None, (*told, listed)))
     if method.__annotations__.get("return") == "Self":
         sections.setdefault("Returns", "self")
-    return _written(sections, ("Parameters", "Returns"))
+    if method.__name__ in _OF_METHODS:
+        title, text = _OF_METHODS[method.__name__]
+        sections.setdefault(title, text)
+    return _written(sections, ("Parameters", "Returns", "Raises"))
 
 
 def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
@@ -143,25 +161,20 @@ class BaseMetricLearner(
     *A subclass must write:*
 
     ``_learn(self, X, codes)``, or ``_learn(self, X, codes, labelled)`` if it is transductive
-        Returns M, a float array of shape (K, K). It must be symmetric and positive semidefinite;
-        `fit` does not check this. ``X`` is a finite float array of shape (N, K). ``codes`` is an
-        integer array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array
-        of shape (N,) that says which samples have a label; ``codes`` then has one entry for each
-        labelled sample, in their order.
+    Returns M, a float array of shape (K, K). It must be symmetric and positive semidefinite; `fit`
+    does not check this. ``X`` is a finite float array of shape (N, K). ``codes`` is an integer
+    array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array of shape
+    (N,) that says which samples have a label; ``codes`` then has one entry for each labelled
+    sample, in their order.
 
     *A subclass may write:*
 
-    ``__init__``
-        By scikit-learn's rule it names every parameter and only stores it, unchanged, under the
-        same name. Without parameters no ``__init__`` is needed. A transductive learner has the
-        parameter `missing_label`, too.
-    ``_parameter_constraints``
-        The class's dict of the values that each parameter may have, in the form that scikit-learn
-        uses; `fit` raises a `ValueError` for any other value. A transductive learner extends
-        ``TransductiveMetricLearner._parameter_constraints``. A parameter that is not named there is
-        not checked.
-    attributes that end with an underscore
-        ``_learn`` sets them on ``self``, for whatever else the fit has found.
+    ``__init__`` By scikit-learn's rule it names every parameter and only stores it, unchanged,
+    under the same name. A transductive learner has the parameter `missing_label`, too.
+    ``_parameter_constraints`` The class's dict of the values that each parameter may have, in the
+    form that scikit-learn uses; `fit` raises a `ValueError` for any other value. A transductive
+    learner extends ``TransductiveMetricLearner._parameter_constraints``. attributes that end with
+    an underscore ``_learn`` sets them on ``self``, for whatever else the fit has found.
 
     A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
     `gdaopt.estimators.inputs.read_samples`, then ``self._set_classes(classes)`` with the sorted
@@ -187,24 +200,14 @@ class BaseMetricLearner(
     --------
     A learner whose M is the inverse of the covariance matrix within the classes:
 
-    >>> from numbers import Real
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.utils._param_validation import Interval
     >>> class WithinClassWhitening(SupervisedMetricLearner):
-    ...     _parameter_constraints = {"ridge": [Interval(Real, 0, None, closed="left")]}
-    ...
-    ...     def __init__(self, ridge=0.01):
-    ...         self.ridge = ridge
-    ...
     ...     def _learn(self, X, codes):
-    ...         classes = range(len(self.classes_))
-    ...         self.means_ = np.array([X[codes == c].mean(axis=0) for c in classes])
-    ...         covariance = np.cov((X - self.means_[codes]).T)
-    ...         return np.linalg.inv(covariance + self.ridge * np.eye(X.shape[1]))
+    ...         means = np.array([X[codes == c].mean(axis=0) for c in range(len(self.classes_))])
+    ...         return np.linalg.inv(np.cov((X - means[codes]).T))
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = WithinClassWhitening().fit(X, y)
-    >>> learner.metric_.shape, learner.means_.shape, learner.transform(X).shape
-    ((4, 4), (3, 4), (150, 4))
+    >>> WithinClassWhitening().fit(X, y).transform(X).shape
+    (150, 4)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
@@ -239,11 +242,6 @@ class BaseMetricLearner(
     def transform(self, X: Any) -> Any:
         """Map samples to coordinates in which the Euclidean distance is the learned distance.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; a sparse array where `fit` takes one.
-
         Returns
         -------
         ndarray of shape (n_samples, n_components)
@@ -261,22 +259,11 @@ class BaseMetricLearner(
         return matrix
 
     def pair_distance(self, pairs: Any) -> FloatArray:
-        """Return the learned distance of each pair of samples.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features)
-            Pairs of samples.
+        """Return the learned distance ``√((a - b)' M (a - b))`` of each pair of samples.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
-            ``√((a - b)' M (a - b))``.
-
-        Raises
-        ------
-        InvalidInputError
-            If `pairs` has another shape.
         """
         check_is_fitted(self)
         samples = self._read_pairs(pairs)
@@ -320,10 +307,7 @@ class BaseMetricLearner(
 
 
 class SupervisedMetricLearner(BaseMetricLearner):
-    """Base of learners that need a label of every sample.
-
-    `BaseMetricLearner` lists the members that a subclass has to write.
-    """
+    """Base of learners that need a label of every sample (see `BaseMetricLearner`)."""
 
     @abstractmethod
     def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
@@ -331,24 +315,7 @@ class SupervisedMetricLearner(BaseMetricLearner):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, as a dense array.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if all labels are of one class, or if the samples are not
-            finite, are too few, or cannot be told apart by any metric. Some of these errors are
-            `gdaopt.errors.InvalidInputError`, a subclass of `ValueError`.
-        TypeError
-            If the samples are sparse.
-        """
+        """Learn the metric."""
         X, codes = self._read(X, y)
         self._set_metric(self._learn(X, codes), X)
         return self
@@ -364,15 +331,16 @@ class SupervisedMetricLearner(BaseMetricLearner):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TransductiveMetricLearner(BaseMetricLearner):
-    """Base of learners that also learn from samples without labels.
+    """Base of learners that also learn from samples without labels (see `BaseMetricLearner`).
 
-    `BaseMetricLearner` lists the members that a subclass has to write. By their parameter
-    `missing_label` the classifiers recognise learners that take samples without labels.
+    By their parameter `missing_label` the classifiers recognise learners that take such samples.
 
     Parameters
     ----------
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`.
+        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
+        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
+        alone are refused under -1. If -1 is a class, choose another value, such as None.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"missing_label": "no_validation"}
@@ -381,32 +349,11 @@ class TransductiveMetricLearner(BaseMetricLearner):
 
     @abstractmethod
     def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
-        """Return M for samples of shape (N, K), some of which have labels.
-
-        `codes` holds the index in `classes_` of the label of each labelled sample, in their order.
-        """
+        """Return M; `codes` has the classes of the labelled samples of X, in their order."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All samples, with and without labels, as a dense array.
-        y : array-like of shape (n_samples,)
-            The labels, of at least two classes, and `missing_label` for samples without one.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if all labels are of one class, if the labels are -1 and 1
-            while -1 is `missing_label`, or if the samples are not finite, are too few, or cannot be
-            told apart by any metric. Some of these errors are `gdaopt.errors.InvalidInputError`, a
-            subclass of `ValueError`.
-        TypeError
-            If the samples are sparse.
-        """
+        """Learn the metric from all samples, with and without labels."""
         X = read_samples(self, X)
         classes, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
@@ -465,3 +412,79 @@ def _factor(block: FloatArray) -> FloatArray:
         values, vectors = scipy.linalg.eigh(block)
         factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     return factor
+
+
+_SHOWN = 10  # how many edges are printed
+
+
+# --- The graph of a metric -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MetricGraph:
+    """Edges and self-loops of a metric. Printing the graph lists its heaviest edges.
+
+    Attributes
+    ----------
+    feature_names : tuple of K str
+        Names of the features, which are the nodes.
+    edges : ndarray of int, shape (n_edges, 2)
+        Indices of the two features that each edge joins. The heaviest edge comes first.
+    weights : ndarray of shape (n_edges,)
+        ``-M_ij`` of each edge. It is negative only for metrics that are not graph metrics.
+    self_loops : ndarray of shape (K,)
+        The row sums of M.
+
+    Examples
+    --------
+    >>> M = np.array([[2.0, -0.5, 0.0], [-0.5, 3.0, -1.0], [0.0, -1.0, 4.0]])
+    >>> MetricGraph.of_metric(M, ["width", "height", "depth"]).named_edges()
+    [('height', 'depth', 1.0), ('width', 'height', 0.5)]
+    """
+
+    feature_names: tuple[str, ...]
+    edges: npt.NDArray[np.intp]
+    weights: FloatArray
+    self_loops: FloatArray
+
+    @classmethod
+    def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
+        """Return the graph of a K×K metric, of the edges above ``1e-9·tr M / K``.
+
+        Smaller entries are edges that a method removes: it shrinks them geometrically.
+        """
+        threshold = EDGE_THRESHOLD * trace(metric) / len(metric)
+        if isinstance(metric, MaskedMatrix):
+            counts = np.abs(metric.on_edges) > threshold
+            edges, found = np.column_stack(metric.edges)[counts], -metric.on_edges[counts]
+        else:
+            weights = np.triu(edge_weights(metric), 1)
+            edges = np.argwhere(np.abs(weights) > threshold)
+            found = weights[edges[:, 0], edges[:, 1]]
+        order = np.argsort(-np.abs(found), kind="stable")
+        edges = edges[order]
+        edges.flags.writeable = False
+        return cls(
+            tuple(str(name) for name in feature_names),
+            edges,
+            read_only(found[order]),
+            read_only(self_loops(metric)),
+        )
+
+    def named_edges(self) -> list[tuple[str, str, float]]:
+        """Return the two feature names and the weight of each edge, the heaviest edge first."""
+        names = self.feature_names
+        return [
+            (names[i], names[j], float(weight))
+            for (i, j), weight in zip(self.edges, self.weights, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.feature_names)} features, {len(self.edges)} edges"]
+        lines += [
+            f"  {plain(a)} – {plain(b)}: {weight:.4g}"
+            for a, b, weight in self.named_edges()[:_SHOWN]
+        ]
+        if len(self.edges) > _SHOWN:
+            lines.append(f"  and {len(self.edges) - _SHOWN} more")
+        return "\n".join(lines)

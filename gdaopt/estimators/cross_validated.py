@@ -30,8 +30,8 @@ from gdaopt.estimators.metric_learner import (
     WeightedMetricLearner,
     Weights,
     helpful_objectives,
+    stratified_sample,
 )
-from gdaopt.estimators.sampling import stratified_sample
 from gdaopt.estimators.solving import OptimalMetricLearner, warn_of_result
 from gdaopt.methods import solve
 from gdaopt.objectives import OBJECTIVES
@@ -336,11 +336,7 @@ def path_results(
     trace_bounds: FloatArray,
     weights: Weights = None,
 ) -> Iterator[Result]:
-    """Yield the results for ascending trace bounds; each run starts from the last one's metric.
-
-    The learner says what to minimise, over which sets, and how. `codes` are the classes of the
-    samples, as indices of its ``classes_``.
-    """
+    """Yield the results for ascending trace bounds; each run starts from the last one's metric."""
     objective, sets = learner._prepared(X, (codes, weights))
     last: Result | None = None
     for bound in trace_bounds.tolist():
@@ -374,10 +370,7 @@ def _fold_scores(
     trace_bounds: FloatArray,
     seconds: float | None,
 ) -> tuple[list[float], list[float]]:
-    """Return the scores on held-out samples for each trace bound, and the seconds of each fit.
-
-    Where the time for the path is over, the last metric stands for the missing metrics.
-    """
+    """Return scores on held-out samples for each bound, and seconds; a late one as the last."""
     learner = copy(learner)
     learner.classes_, codes = np.unique(y[train], return_inverse=True)
     scores, taken = [], []
@@ -399,10 +392,7 @@ def _fold_scores(
 def _results(
     objectives: list[Any], paths: list[FloatArray], scores: FloatArray, times: FloatArray
 ) -> dict[str, Any]:
-    """Return the scores in the form of `sklearn.model_selection.GridSearchCV`.
-
-    Scores and times have the shape (n_folds, n_bounds), with the bounds of all objectives.
-    """
+    """Return scores and times, (n_folds, n_bounds), as `sklearn.model_selection.GridSearchCV`."""
     bounds = np.concatenate(paths)
     named = [objective for objective, path in zip(objectives, paths, strict=True) for _ in path]
     mean = scores.mean(axis=0)

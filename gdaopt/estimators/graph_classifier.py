@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
-from gdaopt.estimators.metric_parameter import MetricClassifier
+from gdaopt.estimators.metric_classifiers import MetricClassifier
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
@@ -30,13 +30,12 @@ class GraphClassifier(MetricClassifier):
     """Spread labels over the graph of a metric: the paper's "graph-based classifier".
 
     All samples given to `fit`, with labels or without, are nodes of a graph with edge weights
-    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. Each sample has a score z for
-    each class. The labelled samples F have the score 1 for their own class and 0 for other classes.
-    The scores of the unlabelled samples U minimise ``z'Lz`` for each class, where L is the graph's
-    Laplacian: ``L_UU z_U = -L_UF z_F`` (harmonic functions, Zhu, Ghahramani and Lafferty, ICML
-    2003). The scores of a sample are non-negative and sum to 1, and the sample gets the class with
-    the largest score. For two classes this is the sign of the paper's ``argmin z'Lz`` with labels
-    ±1, which `decision_function` returns.
+    ``w_ij = exp(-(x_i - x_j)' M (x_i - x_j))`` and no self-loops. The labelled samples F have the
+    score 1 for their own class and 0 for other classes. The scores z of the unlabelled samples U
+    minimise ``z'Lz`` for each class, where L is the graph's Laplacian: ``L_UU z_U = -L_UF z_F``
+    (harmonic functions, Zhu, Ghahramani and Lafferty, ICML 2003). They are non-negative and sum to
+    1, and the sample gets the class with the largest one: for two classes the sign of the paper's
+    ``argmin z'Lz`` with labels ±1.
 
     To classify all test samples together, as the paper does, give them to `fit` without labels and
     read `transduction_`. `predict` classifies each new sample by itself.
@@ -44,13 +43,10 @@ class GraphClassifier(MetricClassifier):
     Parameters
     ----------
     n_neighbors : int, default=None
-        Join two samples by an edge only if one is among this many nearest neighbours of the other.
-        Memory and time then grow with the number of edges instead of the number of pairs. None
-        and any number from ``n_samples - 1`` on keep the edges of all pairs.
+        Join two samples by an edge only if one is among this many nearest neighbours of the other,
+        which takes less memory and time. None keeps the edges of all pairs.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
-        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
-        alone are refused under -1. If -1 is a class, choose another value, such as None.
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
 
     Attributes
     ----------
@@ -95,20 +91,6 @@ class GraphClassifier(MetricClassifier):
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
         """Spread the labels to the samples that have none.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All samples, with and without labels, as a dense array.
-        y : array-like of shape (n_samples,)
-            The labels, and `missing_label` for samples without one.
-
-        Raises
-        ------
-        InvalidInputError
-            If no sample has a label, if the labels are -1 and 1 while -1 is `missing_label`, or if
-            the metric is not symmetric, not positive semidefinite, or of another size. It is a
-            subclass of `ValueError`, which scikit-learn's own checks raise.
 
         Warns
         -----
@@ -161,16 +143,9 @@ class GraphClassifier(MetricClassifier):
 
         The score of a new sample is the mean of the scores of the samples given to `fit`, labelled
         or not, weighted by its edges to them. This is the harmonic solution at the new sample while
-        all other scores stay fixed. If all samples given to `fit` had labels, it equals the
-        solution with the new sample in the graph. Otherwise it is close to that, since one more
-        sample hardly changes the scores of other samples. There are no edges between new samples;
-        to have them, give the samples to `fit`. A sample that was given to `fit` counts as new,
-        too: its own score takes part in its mean, with weight 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Non-negative scores; each row sums to 1. They are not calibrated probabilities.
+        all other scores stay fixed: there are no edges between new samples; to have them, give the
+        samples to `fit`. A sample that was given to `fit` counts as new, too: its own score takes
+        part in its mean, with weight 1. The scores are not calibrated probabilities.
 
         Warns
         -----
@@ -193,13 +168,10 @@ class GraphClassifier(MetricClassifier):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the largest score for new samples.
+        """Return the class with the largest score for new samples, each by itself.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels. Of equal scores, the class that comes first in `classes_` wins. For samples
-            given to `fit` this can differ from `transduction_`.
+        Of equal scores, the class that comes first in `classes_` wins. For samples given to `fit`
+        this can differ from `transduction_`.
         """
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
@@ -238,10 +210,7 @@ def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.
 
 
 def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> FloatArray:
-    """Return the squared distance of each pair.
-
-    It is computed from differences, so that the distance of duplicates is exactly 0.
-    """
+    """Return squared distances of pairs from differences: those of duplicates are exactly 0."""
     squared = np.empty(len(pairs))
     step = max(1, _BLOCK_ENTRIES // coordinates.shape[1])
     for start in range(0, len(pairs), step):

@@ -16,10 +16,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import DocumentedEstimator
+from gdaopt.estimators.base import DocumentedEstimator, MetricGraph
 from gdaopt.estimators.inputs import Interval, read_samples
 from gdaopt.estimators.likelihood import Likelihood, most_likely_metric
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 
@@ -36,7 +35,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
         matter. All are 1 by default.
     edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
-        The only pairs of features that may have an edge, see `gdaopt.GraphMetrics`.
+        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`.
     tol : float, default=1e-6
         The certified gap that is allowed for each feature, in units of the log-likelihood.
     max_iter : int, default=1000
@@ -198,19 +197,14 @@ class LaplacianGraphicalModel(_GraphicalModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's convention)
-        """Fit the model.
+        """Fit the model to samples, or to their covariance matrix (see `covariance`).
+
+        An InvalidInputError says that the likelihood has no maximum.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, or their covariance matrix (see the parameter `covariance`).
         y : Ignored
             Not used.
-
-        Raises
-        ------
-        InvalidInputError
-            When the likelihood has no maximum, and for weights and edges that do not fit.
 
         Warns
         -----
@@ -279,11 +273,6 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
         ----------
         y : array-like of shape (n_samples,), default=None
             Classes, for folds that are stratified by them.
-
-        Raises
-        ------
-        InvalidInputError
-            See `LaplacianGraphicalModel.fit`.
         """
         covariance = self._read(X)
         samples = read_samples(self, X, reset=False)

@@ -64,11 +64,7 @@ def full_graph_shares(
 def neighbor_graph_shares(
     edges: npt.NDArray[np.intp], squared: FloatArray, labelled: Mask, labels: FloatArray
 ) -> tuple[FloatArray, Mask]:
-    """Return what `full_graph_shares` does, on a graph of given edges.
-
-    `edges` are the pairs of samples that an edge joins, each once, of shape (n_edges, 2), `squared`
-    their squared distances δ, and `labels` the class shares of the labelled samples.
-    """
+    """Return what `full_graph_shares` does, on a graph of edges with squared distances."""
     n_samples = len(labelled)
     linked = squared < FARTHEST
     rows, columns = np.vstack([edges[linked], edges[linked, ::-1]]).T

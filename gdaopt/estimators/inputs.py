@@ -268,12 +268,9 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     """Return the checks of scikit-learn that an estimator fails on purpose, with the reasons.
 
     It is what the argument of the same name of scikit-learn's `parametrize_with_checks` takes, and
-    for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1.
-    Where -1 is the `missing_label`, as by default, it never stands for a class, whatever other
-    labels there are: so these labels are refused. scikit-learn leaves the check out for its own
-    `LabelPropagation`, `LabelSpreading` and `SelfTrainingClassifier`. With any other
-    `missing_label`, such as None, the check passes. Another one takes weights for numbers of
-    copies: those of learners say how much the terms of a sample count, and may not be 0.
+    for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1,
+    which are refused where -1 is the `missing_label`, as by default. Another one takes weights for
+    numbers of copies: those of learners say how much the terms of a sample count, and may not be 0.
 
     Parameters
     ----------

@@ -10,21 +10,23 @@ from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import _fit_context
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
 from gdaopt.estimators.inputs import Codes, Interval, class_signal, read_weights
-from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import METHODS
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
-from gdaopt.support.deadline import until
+from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 
@@ -55,30 +57,17 @@ class WeightedMetricLearner(SupervisedMetricLearner):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric.
 
+        `MetricLearner` and `MetricLearnerCV` take sparse samples, which stay sparse, where no array
+        of K×K numbers is needed: by the learner's `method`, ``"certified"`` or ``"frank-wolfe"``,
+        and its `metrics`, all but ``"definite"`` and ``"balanced"``, without `edge_floor`.
+
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples. `MetricLearner` and `MetricLearnerCV` take sparse ones, which stay sparse,
-            where no array of K×K numbers is needed: by the learner's `method`, ``"certified"`` or
-            ``"frank-wolfe"``, and its `metrics`, all but ``"definite"`` and ``"balanced"``, without
-            `edge_floor`.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Positive weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
             two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
             pair is the product of two of them. Those of `class_weight` multiply them.
             Standard deviations are those of the samples without weights.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if all labels are of one class, if the samples are not
-            finite, are too few, or cannot be told apart by any metric, or if weights are not
-            positive. Some of these errors are `gdaopt.errors.InvalidInputError`, a subclass of
-            `ValueError`.
-        TypeError
-            If the samples are sparse and the learner takes only dense ones.
 
         Warns
         -----
@@ -328,10 +317,7 @@ callable
 
 
 def helpful_objectives(objective: ObjectiveName) -> list[str]:
-    """Return the objectives that may find something where another one finds nothing.
-
-    Nothing is what the objective "none" is to find.
-    """
+    """Return the objectives that may find something where another one finds nothing."""
     if objective == "none":
         return []
     return [f"{name!r}" for name in ("lmnn", "nca") if name != objective]
@@ -394,3 +380,64 @@ class PositiveDefiniteMetricLearner(MetricLearner):
     """
 
     _metrics = "definite"
+
+
+_FEWEST = 5  # samples of a class that are kept, where it has so many
+_QUERIES = 256  # samples whose neighbours are found at a time
+
+Indices = npt.NDArray[np.intp]
+
+
+def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
+    """Return about so many samples in the proportions of the classes, of small ones at least 5."""
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for code in range(codes.max() + 1):
+        members = np.flatnonzero(codes == code)
+        share = max(round(count * len(members) / len(codes)), _FEWEST)
+        chosen.append(rng.permutation(members)[:share])
+    found: Indices = np.sort(np.concatenate(chosen))
+    return found
+
+
+def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
+    """Return random pairs of samples, each at most once; None where that would be all of them.
+
+    With `differ` they are pairs of different classes only. The array has the shape (count, 2), the
+    smaller index first, in ascending order.
+    """
+    size, sizes = len(codes), np.bincount(codes)
+    total = (size**2 - int((sizes**2).sum())) // 2 if differ else size * (size - 1) // 2
+    if count >= total:
+        return None
+    rng = np.random.default_rng(seed)
+    found = np.empty(0, dtype=np.intp)
+    while len(found) < count:
+        left, right = rng.integers(size, size=(2, 2 * count))
+        smaller, larger = np.minimum(left, right), np.maximum(left, right)
+        fits = codes[smaller] != codes[larger] if differ else smaller < larger
+        drawn = smaller[fits] * size + larger[fits]
+        _, first = np.unique(np.concatenate([found, drawn]), return_index=True)
+        found = np.concatenate([found, drawn])[np.sort(first)][:count]  # in the order of the draw
+    return np.column_stack(np.divmod(np.sort(found), size))
+
+
+def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
+    """Return the pairs of each sample with its nearest of all other classes, each pair once."""
+    found = []
+    for code in range(codes.max() + 1):
+        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
+        for start in range(0, len(own), _QUERIES):
+            try:
+                check_time()
+            except TimeLimitError as error:
+                raise TimeLimitError(
+                    f"{error} in the search for the neighbours of {len(codes)} samples, before "
+                    "there was anything to learn; raise time_limit, or pass fewer samples"
+                ) from None
+            some = own[start : start + _QUERIES]
+            nearest = others[search.kneighbors(X[some], return_distance=False)]
+            found.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
+    pairs: Indices = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+    return pairs

@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import DocumentedEstimator
 from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
-from gdaopt.estimators.metric_learner import GraphMetricLearner
-from gdaopt.estimators.metric_parameter import (
+from gdaopt.estimators.metric_classifiers import (
+    MetricKNeighborsClassifier,
     fitted_clone,
     last_step,
     metric_space,
     takes_unlabelled,
 )
-from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
+from gdaopt.estimators.metric_learner import GraphMetricLearner
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 
@@ -36,27 +36,26 @@ def _gives_shares(classifier: Any) -> bool:
 class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedEstimator):
     """Learn a metric for each class against the rest, and classify under each.
 
-    For each class, a clone of `learner` is fitted on the labels "this class" and "not this class".
-    A clone of `classifier` is fitted on the same labels, in coordinates in which the Euclidean
-    distance is the learned one. Its answer for a sample is a real number z, which is positive if
-    the sample belongs to this class. If there are only two classes, one such problem is enough.
+    For each class, clones of `learner` and `classifier` are fitted on the labels "this class" and
+    "not this class", the latter in coordinates in which the Euclidean distance is the learned one.
+    Its answer for a sample is a real number z, positive if the sample belongs to this class. Two
+    classes are one such problem.
 
     Parameters
     ----------
     learner : estimator, default=None
-        A metric learner, that is, an estimator with `get_mahalanobis_matrix`, `metric_` or
-        `components_` after `fit`. None stands for ``GraphMetricLearner("glr")``: where "the rest"
-        are groups apart from each other, ``"mcml"`` would pull them together across this class.
+        A metric learner, as `gdaopt.GraphClassifier` takes it. None stands for
+        ``GraphMetricLearner("glr")``: where "the rest" are groups apart from each other, ``"mcml"``
+        would pull them together across this class.
     classifier : estimator, default=None
-        Any classifier of two classes with `decision_function` or `predict_proba`. It works with
-        Euclidean distances, since it is given mapped samples. None stands for
-        `gdaopt.estimators.MetricKNeighborsClassifier` with five neighbours.
+        Any classifier of two classes with `decision_function` or `predict_proba`, by Euclidean
+        distances. None stands for `gdaopt.estimators.MetricKNeighborsClassifier`.
     aggregation : {"vote", "score"}, default="vote"
-        With ``"vote"``, each z > 0 is a vote for its class, and the class with a vote wins. If
-        several classes or no class have a vote, the first of them in `classes_` wins. The published
-        code of the paper's authors does the same. With ``"score"``, the largest z wins.
+        With ``"vote"``, as in the published code of the paper's authors, each z > 0 is a vote for
+        its class; of several classes with a vote, or of all, the first wins. With ``"score"``, the
+        largest z wins.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in `gdaopt.GraphClassifier`. A learner or
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`. A learner or
         classifier that has this parameter, too, is fitted on all samples, any other one on the
         labelled samples. The answers of such a classifier are read from its
         `label_distributions_`.
@@ -110,22 +109,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metrics, and fit the classifiers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            All samples, with and without labels, as a dense array.
-        y : array-like of shape (n_samples,)
-            The labels, of at least two classes, and `missing_label` for samples without one.
-
-        Raises
-        ------
-        InvalidInputError
-            If all labels are of one class, if the labels are -1 and 1 while -1 is `missing_label`,
-            or if the learner learns no metric. It is a subclass of `ValueError`, which
-            scikit-learn's own checks raise.
-        """
+        """Learn the metrics, and fit the classifiers, from all samples, with and without labels."""
         X = read_samples(self, X)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
@@ -171,13 +155,10 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes for new samples.
 
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            What `predict_proba` of the classifiers says of each class against the rest, divided by
-            its sum, so that each row sums to 1. A sample that no classifier gives to its class has
-            the same probability for all classes. With ``aggregation="vote"`` the class of a sample
-            need not be the class of the largest probability.
+        They are what `predict_proba` of the classifiers says of each class against the rest,
+        divided by its sum. A sample that no classifier gives to its class has the same probability
+        for all classes. With ``aggregation="vote"`` the class of a sample need not be the class of
+        the largest one.
         """
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
@@ -195,13 +176,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         return probabilities
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class that has a vote, or the class with the largest score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
+        """Return the class that has a vote, or the class with the largest score."""
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return labels
@@ -236,10 +211,6 @@ def _new_scores(classifier: Any, X: FloatArray) -> FloatArray:
 
 
 def class_scores(answers: list[FloatArray], aggregation: str) -> FloatArray:
-    """Return the score of each class, z or its sign, shape (n_samples, n_classes).
-
-    A sample's class is the first one with the largest score. `answers` are z of each class; for two
-    classes, z of the second one only.
-    """
+    """Return z or its sign for each class, from z of each, or of the second of two classes."""
     scores = np.column_stack([-answers[0], answers[0]] if len(answers) == 1 else answers)
     return np.where(scores > 0, 1.0, -1.0) if aggregation == "vote" else scores

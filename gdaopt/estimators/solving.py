@@ -18,9 +18,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError, NothingLearnedWarning
-from gdaopt.estimators.base import BaseMetricLearner, components_of
+from gdaopt.estimators.base import BaseMetricLearner, MetricGraph, components_of
 from gdaopt.estimators.inputs import Interval, called
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense, trace
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import METHODS, solve
@@ -88,16 +87,8 @@ class OptimalMetricLearner(BaseMetricLearner):
     def plot_graph(self, ax: Axes | None = None) -> Axes:
         """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw. By default new axes are made.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes. Edges of negative weight are orange; graph metrics have none. Of many features
-            those with the strongest edges are drawn.
+        Edges of negative weight are orange; graph metrics have none. Of many features those with
+        the strongest edges are drawn.
         """
         from gdaopt import plotting  # imported on demand: fitting draws nothing
 
@@ -312,10 +303,7 @@ class SolvingLearner(OptimalMetricLearner):
         return in_units
 
     def _components(self, metric: Any) -> Any:
-        """Return L of a metric in the units of the features; of its largest eigenvalues if asked.
-
-        Of each eigenvector the largest entry is positive.
-        """
+        """Return L of a metric in the features' units; of its largest eigenvalues if asked."""
         if self.n_components is None:
             return components_of(metric)
         if isinstance(metric, MaskedMatrix):

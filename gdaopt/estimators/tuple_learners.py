@@ -150,12 +150,6 @@ class PairMetricLearner(_TupleLearner):
         calibration_params : dict, optional
             Arguments of `calibrate_threshold` beside the pairs; by default it looks for the highest
             accuracy.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if the pairs are of another shape or not finite, or if the
-            labels are others than 1 and -1, or only one of these.
         """
         given: Any = {} if calibration_params is None else calibration_params
         if not isinstance(given, Mapping):
@@ -185,12 +179,7 @@ class PairMetricLearner(_TupleLearner):
     decision_function = SolvingLearner.pair_score
 
     def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.
-
-        Returns
-        -------
-        ndarray of int, shape (n_pairs,)
-        """
+        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs."""
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
@@ -202,10 +191,6 @@ class PairMetricLearner(_TupleLearner):
             1 for similar pairs, -1 for dissimilar ones.
         sample_weight : array-like of shape (n_pairs,), optional
             Weights of the pairs.
-
-        Returns
-        -------
-        float
         """
         check_is_fitted(self)
         samples, similar = self._read(pairs, y, self.n_features_in_)
@@ -213,12 +198,12 @@ class PairMetricLearner(_TupleLearner):
         return float(roc_auc_score(similar, scores, sample_weight=sample_weight))
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set ``threshold_``, the largest distance at which a pair is predicted to be similar.
+        """Set ``threshold_``.
 
         Parameters
         ----------
         threshold : float
-            The distance.
+            The largest distance at which a pair is predicted to be similar.
         """
         check_is_fitted(self)
         self.threshold_ = number("threshold", threshold)
@@ -247,11 +232,6 @@ class PairMetricLearner(_TupleLearner):
             From 0 to 1, for the last two strategies.
         beta : float, optional
             β of the F-score, positive.
-
-        Raises
-        ------
-        InvalidInputError
-            For a bad argument, or pairs of one kind only.
         """
         check_is_fitted(self)
         goodness = _goodness(strategy, min_rate, beta)
@@ -351,20 +331,12 @@ class TripletMetricLearner(_TupleLearner):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, triplets: Any, y: Any = None) -> Self:  # noqa: ARG002 (for searches)
-        """Learn the metric.
+        """Learn the metric: the first sample of a triplet is to be nearer to the second.
 
         Parameters
         ----------
-        triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3)
-            Triplets of samples, or of their indices with a preprocessor. The first sample is to be
-            nearer to the second than to the third.
         y : object, optional
             Not used: triplets have no labels.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, or if the triplets are of another shape or not finite.
         """
         self._learn(read_tuples("triplets", triplets, 3, self.preprocessor))
         return self
@@ -382,12 +354,7 @@ class TripletMetricLearner(_TupleLearner):
         return self.pair_distance(samples[:, [0, 2]]) - self.pair_distance(samples[:, :2])
 
     def predict(self, triplets: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for triplets in the right order, and -1 for other triplets.
-
-        Returns
-        -------
-        ndarray of int, shape (n_triplets,)
-        """
+        """Return 1 for triplets in the right order, and -1 for other triplets."""
         return np.where(self.decision_function(triplets) > 0, 1, -1)
 
     def score(
@@ -404,10 +371,6 @@ class TripletMetricLearner(_TupleLearner):
             Not used.
         sample_weight : array-like of shape (n_triplets,), optional
             Weights of the triplets.
-
-        Returns
-        -------
-        float
         """
         return float(np.average(self.predict(triplets) == 1, weights=sample_weight))
 

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, IndexArray, no_edges
 from gdaopt.support import validation
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 
 _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB

@@ -21,7 +21,7 @@ from gdaopt.linalg.samples import (
     products_of,
 )
 from gdaopt.support import validation
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 
 _MOST_DECOMPOSED = 500  # samples: of more the negative part is that of the pairs alone

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, eye_array, vstack
 
-from gdaopt.constraints.quadratic_program import clarabel_answer
+from gdaopt.constraints.column_generation import clarabel_answer
 from gdaopt.errors import SolverFailedError, TimeLimitError
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate, MasterSolution, descended

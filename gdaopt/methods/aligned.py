@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import dual_alignment
@@ -20,7 +21,6 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC
 from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, number, store_checked
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, ProgramOptions
-from gdaopt.support.memory import free_memory
+from gdaopt.programs.base import ProgramOptions
+from gdaopt.support.resources import free_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,

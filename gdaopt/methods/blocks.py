@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends import SolverReport
+from gdaopt.backends.cvxpy import SolverReport
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import (
     ColumnDirection,
@@ -21,8 +21,8 @@ from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import JointPolytope, Polytope, Program, ProgramOptions, ProgramSolution
-from gdaopt.programs.base import observe
+from gdaopt.programs import JointPolytope, Program, ProgramSolution
+from gdaopt.programs.base import Polytope, ProgramOptions, observe
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.certificate import nothing_to_certify
-from gdaopt.constraints import PresolvedRows
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.certificate.tangent import nothing_to_certify
+from gdaopt.constraints.presolve import PresolvedRows
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix
@@ -32,7 +33,7 @@ from gdaopt.objectives import Linear
 from gdaopt.objectives.base import SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, ProgramOptions
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.result import Result
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.deadline import unlimited

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends import check_solver_options, find_solver, solve_program
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.errors import (
     InfeasibleProblemError,
     SolverFailedError,
@@ -24,11 +26,12 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ANALYTIC, Program, WholeSet
+from gdaopt.programs import Program
 from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.joint import WholeSet
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _REMEDY = "take method 'certified', fewer samples or features, or force=True"

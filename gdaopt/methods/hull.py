@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from gdaopt.certificate import Certificate, certify_point, nothing_to_certify
+from gdaopt.certificate import Certificate, certify_point
 from gdaopt.certificate.multipliers import TightMultipliers
+from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection

@@ -16,7 +16,8 @@ from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import JointPolytope, Polytope, Program
+from gdaopt.programs import JointPolytope, Program
+from gdaopt.programs.base import Polytope
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.validation import FloatArray, check_name, integer, store_checked
 

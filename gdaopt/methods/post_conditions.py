@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gdaopt.certificate import certify_point, value_below
+from gdaopt.certificate import certify_point
+from gdaopt.certificate.certify import value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
 from gdaopt.linalg.masked import is_finite
 from gdaopt.linalg.spectrum import is_at_least

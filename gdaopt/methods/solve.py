@@ -35,11 +35,10 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
-from gdaopt.support.memory import keep_freed_memory
+from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, check_name, read_only
 from gdaopt.support.warning_filters import underflow_ignored
-from gdaopt.support.workers import single_threaded
 
 _ALL: tuple[type[Method], ...] = (
     Alternating,

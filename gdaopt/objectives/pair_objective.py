@@ -28,8 +28,8 @@ from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
 from gdaopt.objectives.protocol import Derivatives, Point
 from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
+from gdaopt.support.resources import mapped
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
-from gdaopt.support.workers import mapped
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone

@@ -14,7 +14,7 @@ from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.protocol import Expression, Line, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, integer, read_only, symmetric_matrix
 
 _ARRAYS = 4  # K×K: the linear part, a metric, its gradient, and what they are made of

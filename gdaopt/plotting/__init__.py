@@ -5,10 +5,9 @@ markers shrink in small axes, such as the axes of a paper's column, so that figu
 their final size. Lines and areas can be told apart in grey print and by colour-blind readers.
 """
 
-from gdaopt.plotting.convergence import convergence
+from gdaopt.plotting.convergence import convergence, time_split
 from gdaopt.plotting.discs import discs
 from gdaopt.plotting.graph import graph
 from gdaopt.plotting.left_ends import eigenvalues, left_ends
-from gdaopt.plotting.time_split import time_split
 
 __all__ = ["convergence", "discs", "eigenvalues", "graph", "left_ends", "time_split"]

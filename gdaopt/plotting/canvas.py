@@ -1,18 +1,22 @@
-"""Axes to draw on, the sizes that have room on them, and the files of figures."""
+"""What pictures begin with: axes, sizes that have room on them, files, colours, and runs."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.result import Result
 from gdaopt.support.files import write_atomically
-from gdaopt.support.text import shortened
+from gdaopt.support.text import plain, shortened
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,10 +91,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def room(ax: Axes) -> tuple[float, float]:
-    """Return width and height of the part of the figure that is for axes and their labels, inches.
-
-    A layout decides later how the two share it.
-    """
+    """Return width and height that axes with their labels have on the figure, in inches."""
     dpi = figure_of(ax).dpi
     width, height = ax.figure.bbox.width / dpi, ax.figure.bbox.height / dpi
     spec = ax.get_subplotspec()
@@ -120,10 +121,7 @@ def letters(ax: Axes, panels: int = 1) -> int:
 
 
 def scale(ax: Axes) -> float:
-    """Return by how much lines, markers and texts shrink in small axes, such as a paper's column.
-
-    The text of a picture is set in the caller's style; this is a factor for its sizes.
-    """
+    """Return by how much lines, markers and texts shrink in small axes."""
     return float(np.clip(room(ax)[0] / _FULL_WIDTH, _SMALLEST_SCALE, 1.0))
 
 
@@ -167,6 +165,8 @@ def fit_text(
         ax.title.set_text(textwrap.fill(ax.get_title(), letters, break_long_words=False))
 
 
+# --- Files ----------------------------------------------------------------------------------------
+
 _DPI = 150
 _MARK = "gdaopt.plotting"  # stands in every file that we write, and in no other file
 
@@ -194,3 +194,102 @@ def save_figure(path: Path, figure: Figure) -> None:
 def is_picture(path: Path) -> bool:
     """Say whether a file is a picture that we wrote."""
     return path.is_file() and _MARK.encode() in path.read_bytes()
+
+
+# --- Looks ----------------------------------------------------------------------------------------
+
+# The palette of Okabe and Ito (2008), *Color Universal Design*, in an order in which neighbours
+# differ in brightness too; yellow is left out because it is hard to see on white. Colour is never
+# the only difference: line styles, markers or hatches differ as well.
+BLUE, ORANGE = "#0072B2", "#D55E00"
+COLOURS = (BLUE, "#E69F00", "#000000", "#56B4E9", ORANGE, "#009E73", "#CC79A7")
+GREY = "#777777"
+SHADE = "#EBEBEB"  # of areas behind the data
+LINE_STYLES = (
+    *("-", "--", "-.", ":"),
+    # Dashes and gaps in line widths: long ones, two dots, two dashes, and so on.
+    *((0, (7, 2)), (0, (4, 1, 1, 1, 1, 1)), (0, (4, 1, 4, 1, 1, 1)), (0, (1, 3))),
+    *((0, (4, 1, 1, 1, 1, 1, 1, 1)), (0, (7, 2, 2, 2)), (0, (2, 1)), (0, (7, 1, 1, 1, 1, 1))),
+)
+MARKERS = ("o", "s", "^", "D", "v", "X", "P", "<", ">")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\")
+
+
+def look(colour: int, line: int, colours: Sequence[Any] = COLOURS) -> dict[str, Any]:
+    """Return colour, marker and line style by their numbers; each begins anew after its last."""
+    return {
+        "color": colours[colour % len(colours)],
+        "marker": MARKERS[colour % len(MARKERS)],
+        "linestyle": LINE_STYLES[line % len(LINE_STYLES)],
+    }
+
+
+# --- Runs and metrics -----------------------------------------------------------------------------
+
+Time = Literal["iterations", "seconds", "oracle_calls"]
+"""What can stand on the horizontal axis of runs."""
+
+COLUMNS: Mapping[Time, str] = {
+    "iterations": "iteration",
+    "seconds": "seconds",
+    "oracle_calls": "oracle_calls",
+}
+"""The columns of a trace that hold it."""
+
+TIMES: Mapping[Time, Sequence[str]] = {
+    "iterations": ["iteration"],
+    "seconds": ["seconds"],
+    "oracle_calls": ["calls of the oracle", "oracle calls"],
+}
+"""The labels of that axis, from long to short."""
+
+Results = Result | Sequence[Result] | Mapping[str, Result]
+"""One run, several runs, or runs by their names in the legend."""
+
+
+def named_runs(results: Results) -> list[tuple[str, Result]]:
+    """Return the runs that a caller passed by name, or by method and solver, with numbers."""
+    if isinstance(results, Result):
+        results = [results]
+    if not isinstance(results, Iterable):
+        raise _no_runs(results)
+    if isinstance(results, Mapping):
+        runs = [(plain(str(name)), run) for name, run in results.items()]
+    else:
+        runs = _numbered(results)
+    for _, run in runs:
+        checked_run(run)
+    if not runs:
+        raise InvalidInputError("results is empty; pass at least one run")
+    return runs
+
+
+def checked_run(run: object) -> Result:
+    """Return a run that a caller passed; raise InvalidInputError for any other object."""
+    if not isinstance(run, Result):
+        raise _no_runs(run)
+    return run
+
+
+def _no_runs(value: object) -> InvalidInputError:
+    """Return the error for what is neither a run nor several."""
+    return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
+
+
+def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
+    """Return a K×K metric and the weight above which one of its edges counts."""
+    if isinstance(metric, Result):
+        return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))
+    matrix = symmetric_matrix("metric", metric)
+    return matrix, EDGE_THRESHOLD * abs(float(np.trace(matrix))) / len(matrix)
+
+
+def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:
+    """Return the runs named after method and solver, with numbers where names are equal."""
+    runs = list(results)
+    names = [f"{run.method}, {run.solver}" if isinstance(run, Result) else "no run" for run in runs]
+    numbers = {name: count(1) for name in names}
+    return [
+        (name if names.count(name) == 1 else f"{name} ({next(numbers[name])})", run)
+        for name, run in zip(names, runs, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Pictures of convergence."""
+"""Pictures of runs: their convergence, and what they spend their time on."""
 
 from __future__ import annotations
 
@@ -11,18 +11,28 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import (
+    COLOURS,
+    COLUMNS,
+    GREY,
+    HATCHES,
+    LETTER_WIDTH,
+    TIMES,
+    Results,
+    Time,
     axes_of_shape,
     axes_or_new,
     figure_of,
     fit_text,
     font_size,
+    letters,
+    look,
+    named_runs,
+    panel_width,
     scale,
 )
-from gdaopt.plotting.legends import legend_above, shared_legend
-from gdaopt.plotting.runs import COLUMNS, TIMES, Results, Time, named_runs
-from gdaopt.plotting.style import COLOURS, GREY, look
+from gdaopt.plotting.legends import legend_above, shared_legend, shortened
 from gdaopt.result import Result
-from gdaopt.support.text import shortened
+from gdaopt.support.text import shortened as display
 from gdaopt.support.validation import FloatArray, check_name, flag
 from gdaopt.trace import Trace
 
@@ -180,7 +190,7 @@ def _curves(
     if problems is not None:
         if not (isinstance(problems, Sequence) and all(isinstance(p, Hashable) for p in problems)):
             raise InvalidInputError(
-                f"problems must be a list of labels, such as texts, got {shortened(problems)}"
+                f"problems must be a list of labels, such as texts, got {display(problems)}"
             )
         labels = list(problems)
     if len(labels) != len(runs):
@@ -237,10 +247,10 @@ def _palette(colors: Sequence[ColorType] | None, wanted: int) -> Sequence[ColorT
     if colors is None:
         return COLOURS
     if isinstance(colors, str) or not isinstance(colors, Sequence):
-        raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
+        raise InvalidInputError(f"colors must be a list of colours, got {display(colors)}")
     for colour in colors:
         if not is_color_like(colour):
-            raise InvalidInputError(f"colors holds {shortened(colour)}, which is no colour")
+            raise InvalidInputError(f"colors holds {display(colour)}, which is no colour")
     if len(colors) < wanted:
         raise InvalidInputError(f"colors holds {len(colors)} colours; {wanted} are needed")
     return colors
@@ -309,10 +319,7 @@ def _draw(
 def _draw_bounds(
     ax: Axes, curves: Sequence[_Curve], time: Time, of_each_run: bool
 ) -> dict[str, Line2D]:
-    """Draw lower bounds that are not too low for the panel: of each run, or the largest.
-
-    Return the line that stands for all of them in the legend.
-    """
+    """Draw lower bounds that are not too low for the panel; return what the legend shows."""
     from matplotlib.lines import Line2D
 
     objectives = np.concatenate([curve.objective for curve in curves])
@@ -342,3 +349,108 @@ def _draw_bounds(
             ax.plot(ends, [bound, bound], color=colour, label=f"_{name}", **style)
             lines[name] = Line2D([], [], color=GREY, **style)
     return lines
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
+_PARTS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eigenvectors": "eig_seconds",
+    "objective": "objective_seconds",
+}
+
+
+def time_split(
+    results: Results, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
+) -> Axes:
+    """Draw how the seconds of each run split into parts, as a stacked bar.
+
+    The parts are columns of the trace: building programs, solving them, eigenvectors, the
+    objective, and the rest.
+
+    Parameters
+    ----------
+    results : Result, sequence of Result, or mapping of str to Result
+        The runs; the keys of a mapping are their names.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default new axes.
+    relative : bool, optional
+        Draw shares of each run's total instead of seconds.
+    legend : bool, optional
+        Whether to write the legend, above the bars.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each run, the first on top, with a bar for each part and the total at the end.
+
+    Raises
+    ------
+    InvalidInputError
+        When there are no runs.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> ax = time_split({"run": gda.solve(problem, "alternating", solver="analytic")})
+    >>> [bars.get_label() for bars in ax.containers]
+    ['build', 'solve', 'eigenvectors', 'objective', 'rest']
+    """
+    from gdaopt.plotting.ticks import name_rows
+
+    runs = named_runs(results)
+    splits = [_split(result) for _, result in runs]
+    rows = np.arange(len(runs))
+    totals = np.array([sum(split.values()) for split in splits])
+    ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
+    relative, legend = flag("relative", relative), flag("legend", legend)
+    size = scale(ax)
+    unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
+    left = np.zeros(len(runs))
+    for number, part in enumerate(splits[0]):
+        widths = np.array([split[part] for split in splits]) / unit
+        ax.barh(
+            rows,
+            widths,
+            left=left,
+            height=0.6,
+            label=part,
+            facecolor=_COLOURS[number],
+            hatch=HATCHES[number],
+            edgecolor="black",
+            linewidth=0.6 * size,
+        )
+        left = left + widths
+    totals_size = font_size(ax, "small")
+    ends = [f"{total:.3g} s" for total in totals]
+    for row, end, text in zip(rows, left, ends, strict=True):
+        ax.annotate(
+            text,
+            (end, row),
+            xytext=(4 * size, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=totals_size,
+        )
+    ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
+    name_rows(ax, [shortened(name, letters(ax)) for name, _ in runs])
+    shares = ["share of the run's seconds", "share of the seconds", "share"]
+    fit_text(ax, x=shares if relative else ["seconds"])
+    # Room for the totals: their width is known in points, the limits are in seconds.
+    widest = (LETTER_WIDTH * totals_size * (max(map(len, ends)) + 1) + 4 * size) / 72
+    share = min(widest / panel_width(ax), 0.6)
+    ax.set_xlim(0, (float(left.max()) or 1.0) / (1 - share))
+    if legend:
+        bars = {str(bar.get_label()): bar for bar in ax.containers}
+        legend_above(ax, bars)
+    return ax
+
+
+def _split(result: Result) -> dict[str, float]:
+    parts = {part: float(np.nansum(result.trace.column(name))) for part, name in _PARTS.items()}
+    return parts | {"rest": max(result.seconds - sum(parts.values()), 0.0)}

@@ -13,17 +13,21 @@ from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.plotting.canvas import (
+    BLUE,
+    COLOURS,
+    GREY,
+    LINE_STYLES,
+    ORANGE,
     AxesArray,
     axes_of_shape,
     fit_text,
     font_size,
     letters,
+    metric_and_threshold,
     panel_width,
     scale,
 )
 from gdaopt.plotting.legends import feature_names, shortened, written
-from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import BLUE, COLOURS, GREY, LINE_STYLES, ORANGE
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, flag, positive_vector
 

@@ -11,10 +11,17 @@ from scipy.sparse import csr_array, triu
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.plotting.canvas import axes_or_new, figure_of, font_size, room, scale
+from gdaopt.plotting.canvas import (
+    GREY,
+    ORANGE,
+    axes_or_new,
+    figure_of,
+    font_size,
+    metric_and_threshold,
+    room,
+    scale,
+)
 from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
-from gdaopt.plotting.runs import metric_and_threshold
-from gdaopt.plotting.style import GREY, ORANGE
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, number
 
@@ -234,10 +241,7 @@ def _apart(inches: FloatArray, count: int) -> float:
 
 
 def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: FloatArray) -> None:
-    """Write the names around the circle; when there are many, along its radii.
-
-    The inches are the width and height that the graph with its names has.
-    """
+    """Write the names around the circle, within inches; along its radii when there are many."""
     angles = np.arctan2(places[:, 1], places[:, 0])
     if len(labels) == 1:
         angles[:] = -np.pi / 2  # the only node is in the middle: its name goes below

@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import axes_or_new, fit_text, scale
+from gdaopt.plotting.canvas import (
+    BLUE,
+    COLUMNS,
+    GREY,
+    ORANGE,
+    SHADE,
+    TIMES,
+    Results,
+    Time,
+    axes_or_new,
+    checked_run,
+    fit_text,
+    look,
+    named_runs,
+    scale,
+)
 from gdaopt.plotting.legends import legend_above
-from gdaopt.plotting.runs import COLUMNS, TIMES, Results, Time, checked_run, named_runs
-from gdaopt.plotting.style import BLUE, GREY, ORANGE, SHADE, look
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, check_name, flag
 from gdaopt.trace import Trace, TraceRow
@@ -118,10 +131,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
 
 
 def set_scale(ax: Axes, ends: FloatArray, eigenvalues: FloatArray) -> None:
-    """Make the vertical axis of left-ends and eigenvalues logarithmic.
-
-    Where values are not positive, it is linear around zero.
-    """
+    """Make the vertical axis logarithmic, and linear around zero where values are not positive."""
     from gdaopt.plotting.ticks import symmetric_log
 
     values = np.concatenate([ends[np.isfinite(ends)], eigenvalues])  # some were not measured

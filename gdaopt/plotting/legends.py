@@ -48,10 +48,7 @@ def legend_above(
     width: float | None = None,
     **options: Any,
 ) -> Legend:
-    """Write a legend above axes that has room there, or a width in inches.
-
-    One that is wider than the axes is above their labels, too.
-    """
+    """Write a legend above axes, and above their labels where it is wider than the axes."""
     dpi = figure_of(ax).dpi
     options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, **options}
     available = _PANEL_SHARE * dpi * (room(ax)[0] if width is None else width)

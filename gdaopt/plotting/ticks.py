@@ -57,10 +57,7 @@ def time_axis(ax: Axes, time: str, lengths: Iterable[float]) -> None:
 
 
 def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic when all values of the lines are positive, with readable labels.
-
-    Otherwise the axis stays linear: a logarithmic one would hide values.
-    """
+    """Make an axis logarithmic, with readable labels, when all values of lines are positive."""
     lines = [line.get_xdata() if which == "x" else line.get_ydata() for line in ax.lines]
     values = np.concatenate([np.asarray(line, dtype=np.float64) for line in lines])
     values = values[np.isfinite(values)]
@@ -93,10 +90,7 @@ def symmetric_log(ax: Axes, which: Literal["x", "y"], threshold: float) -> None:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Write names beside the rows 0, 1, …; where rows are low, beside every second, third, ….
-
-    The caller sets the limits of the vertical axis.
-    """
+    """Write names beside the rows 0, 1, …; where rows are low, beside every n-th."""
     ax.yaxis.set_major_locator(_Rows(len(names)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda row, _: written(names[round(row)])))
     for tick in ax.yaxis.get_major_ticks(len(names)):

@@ -19,20 +19,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gdaopt.backends import (
-    ANALYTIC,
-    Answer,
-    Backend,
-    LinearArrays,
-    StageSeconds,
-    Stopwatch,
-    check_solver_options,
-    checked_point,
-    find_backend,
-    make_backend,
-)
+from gdaopt.backends import Answer, LinearArrays, StageSeconds, Stopwatch
+from gdaopt.backends.cvxpy import CompiledProblem
+from gdaopt.backends.protocol import ANALYTIC, Backend, checked_point
+from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.programs.compiled import CompiledProblem
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -50,34 +41,7 @@ _LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions:
-    """Who solves a program, and how.
-
-    Parameters
-    ----------
-    solver : str, optional
-        Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the exact solution in closed form.
-    solver_opts : mapping, optional
-        Options of the solver.
-    fallback : str or sequence of str, optional
-        Solvers, or ``"analytic"``, that take over in order when the one before fails.
-    isolate : bool, optional
-        Solve in a worker process, which is killed when the time limit is over.
-    cone : {"second-order", "semidefinite"}, optional
-        What the solvers have to have, where the program is not linear.
-
-    Raises
-    ------
-    InvalidInputError
-        For options beside ``solver="analytic"``, and for options that highspy does not know.
-    SolverNotFoundError
-        When a solver does not work here, or lacks the cone.
-
-    Examples
-    --------
-    >>> ProgramOptions(solver="highs", fallback=["analytic"]).solver
-    'HIGHS'
-    """
+    """Who solves a program, and how; `cone` is what solvers need where it is not linear."""
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -113,24 +77,18 @@ def store(owner: object, **values: Any) -> None:
 
 
 class Polytope(Protocol):
-    """A polytope of a linear program, which it writes as arrays and solves in closed form.
-
-    Attributes
-    ----------
-    current : ndarray of shape (n,)
-        A point known to be inside: the iterate.
-    only_gains_matter : bool
-        Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
-        large a positive cost is does then not matter, and it is cut off: left large, it would make
-        the negative ones look like 0 to a solver.
-    is_scaled : bool
-        Whether solvers see the program in units; else as it is.
-    """
+    """A polytope of a linear program, which it writes as arrays and solves in closed form."""
 
     only_gains_matter: ClassVar[bool] = False
+    """Whether each entry has a lower bound of its own that it leaves for a negative cost only. How
+    large a positive cost is does then not matter, and it is cut off: left large, it would make the
+    negative ones look like 0 to a solver."""
+
     is_scaled: ClassVar[bool] = True
+    """Whether solvers see the program in units; else as it is."""
 
     current: FloatArray
+    """A point known to be inside: the iterate."""
 
     @property
     @abstractmethod
@@ -149,10 +107,7 @@ class Polytope(Protocol):
 
     @abstractmethod
     def arrays(self, cost: FloatArray, /) -> LinearArrays:
-        """Return the program as arrays, in the units of the cost and the polytope.
-
-        The pattern of the rows is the same object for all polytopes of a kind and size.
-        """
+        """Return the program as arrays; all polytopes of a kind and size share the pattern."""
 
     @abstractmethod
     def row_scales(self) -> FloatArray:
@@ -163,10 +118,7 @@ class Polytope(Protocol):
         """Return a point of smallest ``cost · x``, in closed form."""
 
     def row_multipliers(self, _cost: FloatArray, /) -> Mapping[str, FloatArray]:
-        """Return the multipliers of the program's rows there by name, in closed form.
-
-        A row that is not named has the multiplier 0, as all have where no entry of a cost can move.
-        """
+        """Return the multipliers of rows in closed form; 0 for a row that is not named."""
         return {}
 
     @abstractmethod
@@ -240,13 +192,9 @@ class Program:
 
     Parameters
     ----------
-    solver : str or ProgramOptions, optional
-        Who solves it: a name, or a name with options.
-
-    Attributes
-    ----------
-    options : ProgramOptions
-        Who solves it, and how.
+    solver : str, optional
+        Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
+        hot; or ``"analytic"`` for the exact solution in closed form.
 
     Examples
     --------
@@ -301,7 +249,7 @@ class Program:
         ----------
         cost : ndarray of shape (size,)
             Costs of any magnitude; where all that can move are 0, the answer is the current point.
-        polytope : Polytope
+        polytope : DiagonalPolytope, ColumnPolytope or JointPolytope
             Of this program's kind and size.
         time_limit : float, optional
             Seconds left, for solvers that have such an option.
@@ -315,8 +263,8 @@ class Program:
         InvalidInputError
             When the cost is not finite.
         InfeasibleProblemError, SolverFailedError
-            See `gdaopt.backends.Backend`; also for a point that is NaN or far outside of the
-            polytope. When all solvers failed, the first one's error.
+            When all solvers failed, or returned a point that is NaN or far outside of the polytope:
+            the first one's error.
         """
         watch = Stopwatch()
         if not is_finite(cost):
@@ -430,7 +378,7 @@ def _scaled(costs: FloatArray, polytope: Polytope) -> tuple[FloatArray, float]:
 
 @dataclass(eq=False)
 class Prepared:
-    """A program with a cost and a polytope (see `gdaopt.backends.PreparedProgram`)."""
+    """A program with a cost and a polytope (see `gdaopt.backends.protocol.PreparedProgram`)."""
 
     program: Program
     cost: FloatArray

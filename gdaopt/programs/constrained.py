@@ -12,8 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays, Part, RowPattern
-from gdaopt.constraints import LinearConstraints
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.arrays import Part, RowPattern
+from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.programs.base import Polytope
@@ -29,27 +30,8 @@ _ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
 class ConstrainedPolytope(Polytope):
     """The points x of another polytope that keep linear constraints, its *rows*.
 
-    Parameters
-    ----------
-    polytope : Polytope
-        The polytope without the rows; its current point keeps the rows.
-    rows : LinearConstraints
-        The linear constraints, for which of them are equalities.
-    coefficients : ndarray of shape (m, size)
-        Of the entries of the metric that x moves.
-    residuals : ndarray of shape (m,)
-        ``⟨A_k, M⟩ - b_k`` at the current metric.
-
-    Examples
-    --------
-    >>> from gdaopt.constraints import read_constraints
-    >>> from gdaopt.programs import DiagonalPolytope, Program
-    >>> rows = read_constraints(lambda M: [M[0, 0] <= 2], n_features=2)
-    >>> polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
-    >>> coefficients = rows.of_entries((np.arange(2), np.arange(2)))
-    >>> kept = ConstrainedPolytope(polytope, rows, coefficients, rows.residuals(np.eye(2)))
-    >>> Program("HIGHS").solve(np.array([-2.0, -1.0]), kept).point
-    array([2., 3.])
+    `coefficients` are those of the entries of the metric that x moves, and `residuals` the numbers
+    ``⟨A_k, M⟩ - b_k`` at the current metric, whose point keeps the rows.
     """
 
     polytope: Polytope
@@ -144,10 +126,7 @@ class ConstrainedPolytope(Polytope):
 
 
 def _part_name(label: str) -> str:
-    """Return the name of a constraint of the user's, which must not be one of the program's own.
-
-    Different labels have different names, also labels that end with ``(own)``.
-    """
+    """Return another name for a user's constraint that has the name of one of ours."""
     return f"{label} (own)" if label.replace(" (own)", "") in _TAKEN else label
 
 
@@ -164,11 +143,7 @@ def keeping_rows(
     pairs: Edges,
     signs: FloatArray | float = -1.0,
 ) -> Polytope:
-    """Return a polytope with linear constraints on its entries, where there are some.
-
-    The pairs say which entries of the metric, which keeps the rows, these are, and `signs` which
-    signs they have in it (see `LinearConstraints.of_entries`).
-    """
+    """Return a polytope with linear constraints on the entries of these pairs, if any."""
     if rows is None:
         return polytope
     return ConstrainedPolytope(

@@ -19,11 +19,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays, Part, RowPattern
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.arrays import Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges, IndexArray, as_edges
+from gdaopt.linalg.entries import Edges, IndexArray, as_edges, entries_of, matrix_of, placement
 from gdaopt.programs.base import Polytope, store
-from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
+from gdaopt.sets import FeasibleSet
+from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.validation import (
+    FloatArray,
+    as_vector,
+    check_instance,
+    integer,
+    number,
+    positive_vector,
+    store_checked,
+)
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
@@ -205,10 +216,7 @@ class JointPolytope(Polytope):
 
 @lru_cache(maxsize=16)
 def _shape(size: int, *edges: bytes) -> tuple[RowPattern, IndexArray, tuple[Part, ...]]:
-    """Return the pattern of the rows, where in it the coefficients are, and the names.
-
-    The coefficients are 1 for the budget and for diagonal entries in their rows, and the ratios.
-    """
+    """Return the pattern of the rows, where in it the coefficients are, and the names."""
     starts, ends = (np.frombuffer(index, dtype=np.intp) for index in edges)
     diagonal, weights = np.arange(size), size + np.arange(len(starts))
     rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
@@ -221,3 +229,69 @@ def _shape(size: int, *edges: bytes) -> tuple[RowPattern, IndexArray, tuple[Part
         Part("floors", "lower", slice(size, n_entries)),
     )
     return RowPattern.of(rows[order], columns[order], 1 + size, n_entries), order, parts
+
+
+@dataclass(frozen=True, eq=False)
+class WholeSet(Polytope):
+    """A set of metrics, as vectors of entries: the *semidefinite program* ``min ⟨G, M⟩`` over it.
+
+    Its closed form is the exact oracle of the set ("Theorem: exact linear minimisation oracle").
+    The entries of a metric are handled as in the joint program.
+    """
+
+    name: ClassVar[str] = "semidefinite program"
+
+    feasible_set: FeasibleSet
+    n_features: int
+    current: FloatArray
+
+    def __post_init__(self) -> None:
+        check_instance("feasible_set", self.feasible_set, FeasibleSet)
+        store_checked(self, integer, "n_features", at_least=1)
+        size = self.n_features + len(self.edges[0])
+        store(self, current=as_vector("current", self.current, size))
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    @property
+    def edges(self) -> Edges:
+        """The pairs of features that may have an edge in the set."""
+        return self.feasible_set.edges_of(self.n_features)
+
+    @property
+    def unit(self) -> float:
+        """C, about the size of a vertex."""
+        return self.feasible_set.trace_bound
+
+    def minimize(self, cost: FloatArray) -> FloatArray:
+        """Return the vertex that the set's exact oracle finds."""
+        size, edges = self.n_features, self.edges
+        # An edge stands in the metric twice, with the opposite sign: its cost is -2 G_ij.
+        gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
+        return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
+
+    def arrays(self, cost: FloatArray) -> LinearArrays:
+        """Return arrays without bounds and rows: the set is in the `cones`."""
+        no_bounds = np.full(len(cost), np.inf)
+        return LinearArrays(cost, -no_bounds, no_bounds, _pattern(len(cost)), np.zeros(0), ())
+
+    def row_scales(self) -> FloatArray:
+        return np.zeros(0)
+
+    def cones(self, x: cp.Variable) -> list[cp.Constraint]:
+        """Return the constraints of the set."""
+        size = self.n_features
+        metric = cp.reshape(placement(size, self.edges) @ x, (size, size), order="C")
+        return self.feasible_set.of(self.unit * metric)
+
+    def made_feasible(self, point: FloatArray) -> FloatArray:
+        """Return the entries of a member near a point."""
+        metric = matrix_of(point, self.n_features, self.edges)
+        return entries_of(self.feasible_set.made_feasible(metric), self.edges)
+
+
+@lru_cache(maxsize=16)
+def _pattern(size: int) -> RowPattern:
+    return RowPattern.of(np.zeros(0, np.intp), np.zeros(0, np.intp), 0, size)

@@ -24,7 +24,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from gdaopt.backends import LinearArrays, Part, RowPattern
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.arrays import Part, RowPattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Polytope, store
@@ -107,17 +108,7 @@ class DiagonalPolytope(Polytope):
 
     @classmethod
     def at(cls, metric: FloatArray, slack: FloatArray, trace_bound: float) -> DiagonalPolytope:
-        """Return the diagonals that a metric may take.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            Its off-diagonals stay.
-        slack : ndarray of shape (K,)
-            Its scaled left-ends minus ρ, not negative.
-        trace_bound : float
-            C.
-        """
+        """Return the diagonals that a metric may take; slack are its scaled left-ends minus ρ."""
         diagonal = np.diagonal(metric).copy()
         return cls(diagonal - slack, trace_bound, diagonal)
 
@@ -239,25 +230,12 @@ class ColumnPolytope(Polytope):
         floor: FloatArray,
         signs: FloatArray | float = -1.0,
     ) -> ColumnPolytope:
-        """Return the edge weights that column `column` of a metric may take.
+        """Return the edge weights that a column of a metric may take: all other entries stay.
 
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            All its other entries stay.
-        v, slack : ndarray of shape (K,)
-            The scaling, and the left-ends it gives minus ρ, not negative. Bounds are written as
-            the current weight plus the slack, so that the current column is inside to
-            the last bit also where the slack is 0.
-        column : int
-            c.
-        others : ndarray of int, shape (n,)
-            The neighbours of c, see `gdaopt.linalg.entries.neighbors`.
-        floor : ndarray of shape (n,)
-            Least weights of the edges to them.
-        signs : ndarray of shape (n,), optional
-            The signs of their entries ``M_jc``. A neighbour with an edge of either sign is there
-            twice; at an optimum one of the two is 0, as their costs are opposite.
+        Bounds are written as the current weight plus the slack, the left-ends under v minus ρ, so
+        that the current column is inside to the last bit also where the slack is 0. A neighbour
+        with an edge of either sign is twice among the others, with both signs of its entry; at an
+        optimum one of the two is 0, as their costs are opposite.
         """
         weights = v[others] / v[column]
         entries = signs * metric[others, column]
@@ -313,10 +291,7 @@ class ColumnPolytope(Polytope):
         return feasible
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``.
-
-        The upper bounds are the rows of the other features, and the budget is the column's own.
-        """
+        """Return the program as arrays, with the parts ``"floors"``, ``"rows"``, ``"budget"``."""
         shape = _shape(len(cost), ("floors", "lower"), ("rows", "upper"))
         return _knapsack(cost, self.floor, self.upper, self.weights, self.budget, shape)
 

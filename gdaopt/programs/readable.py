@@ -134,10 +134,7 @@ def _entries_that_move(kind: object, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _comparison(M: cp.Expression, signs: FloatArray) -> cp.Expression:
-    """Return the matrix with off-diagonals ``-|M_ij|``, which has the same left-ends as M.
-
-    Where the sign s of a pair is given, that is ``s M_ij``.
-    """
+    """Return the matrix with off-diagonals ``-|M_ij|``, or ``s M_ij`` where the sign is given."""
     off_diagonal = ~np.eye(len(signs), dtype=bool)
     if (signs[off_diagonal] == 1).all():
         return M

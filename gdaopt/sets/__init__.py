@@ -3,30 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gdaopt.sets.definite import AllUnitVectors, PositiveDefiniteMetrics
 from gdaopt.sets.family import AtomFamily, PricedAtoms
-from gdaopt.sets.feasible_set import FeasibleSet, LinearMinimum
-from gdaopt.sets.graph import DiagonalMetrics, GraphMetrics
+from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.sets.kinds import (
+    DiagonalMetrics,
+    GraphMetrics,
+    PositiveDefiniteMetrics,
+    SDDMetrics,
+    SignedGraphMetrics,
+)
 from gdaopt.sets.mask import EdgeMask
-from gdaopt.sets.signed import SDDMetrics, SignedGraphMetrics
 from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import check_name
 
 __all__ = [
     "SETS",
-    "AllUnitVectors",
     "AtomFamily",
     "DiagonalMetrics",
     "EdgeMask",
     "FeasibleSet",
     "GraphMetrics",
-    "LinearMinimum",
     "PositiveDefiniteMetrics",
     "PricedAtoms",
     "SDDMetrics",
     "SignedGraphMetrics",
     "TwoSparseAtoms",
-    "set_of_record",
 ]
 
 SETS: dict[str, type[FeasibleSet]] = {
@@ -43,19 +44,7 @@ SETS: dict[str, type[FeasibleSet]] = {
 
 
 def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
-    """Return the feasible set that `FeasibleSet.record` describes.
-
-    Raises
-    ------
-    InvalidInputError
-        For a kind of sets that is not known here: it was one of the user's own, and a name in
-        `SETS` makes it known.
-
-    Examples
-    --------
-    >>> set_of_record(GraphMetrics(3.0, 0.1).record())
-    GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1, path_weight=0.0, edges=None)
-    """
+    """Return the feasible set that `FeasibleSet.record` describes, of a kind in `SETS`."""
     values = dict(record)
     kind = values.pop("kind")
     check_name("kind of feasible set", kind, SETS)

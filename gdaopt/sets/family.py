@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.linalg.masked import Symmetric, dense, norm
-from gdaopt.linalg.projection import Projection, project_on_intersection
+from gdaopt.linalg.projection import (
+    Projection,
+    project_on_bounded_sum,
+    project_on_intersection,
+    project_spectrum,
+)
+from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.cvxpy_loading import cp
@@ -30,18 +38,11 @@ _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues
 
 @dataclass(frozen=True, eq=False)
 class PricedAtoms:
-    """Atoms u and their prices ``u'Gu``, the best first.
+    """n atoms u and their prices ``u'Gu``, ascending: the best first.
 
     The price of an atom is the slope of the objective along its weight. In the terms of linear
     programming it is the reduced cost of the column ``uu'``, before the multiplier of the trace
-    bound is added. Reduced costs are elsewhere those of variables of a linear program.
-
-    Attributes
-    ----------
-    atoms : Atoms
-        n atoms.
-    prices : ndarray of shape (n,)
-        Ascending. The first is never above the least price of all atoms of the family.
+    bound is added. The first is never above the least price of all atoms of the family.
     """
 
     atoms: Atoms
@@ -85,46 +86,26 @@ class AtomFamily(ABC):
     def best_atoms(
         self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None, /
     ) -> PricedAtoms:
-        """Return the atoms of the least prices ``u'Gu``, best first.
+        """Return `count` atoms of the least prices ``u'Gu`` at most, best first.
 
-        Parameters
-        ----------
-        gradient : ndarray of shape (K, K) or MaskedMatrix, as `gradient_at` returns it
-            G, symmetric and finite.
-        count : int, optional
-            How many to return at most.
-        guess : Atoms, optional
-            Good atoms for a gradient nearby, where an iterative search starts.
+        G is finite, as `gradient_at` returns it. The guess are good atoms for a gradient nearby,
+        where an iterative search starts.
         """
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray, /) -> float:
         """Return a number that no price of the exact gradient is below.
 
-        It is the computed price of the best atom, less its round-off ("Proposition:
-        round-off of the certificate"). The default is right for all families whose least price is
-        an eigenvalue of G or of one of its blocks.
-
-        Parameters
-        ----------
-        price : float
-            Of the best atom for G.
-        gradient : ndarray of shape (K, K)
-            G.
-        errors : ndarray of shape (K,)
-            g ≥ 0: the exact gradient is within ``g_i g_j`` of each entry.
+        It is the computed price of the best atom, less its round-off ("Proposition: round-off of
+        the certificate"). By `errors` g ≥ 0 the exact gradient is within ``g_i g_j`` of each entry.
+        The default is right for all families whose least price is an eigenvalue of G or of one of
+        its blocks.
         """
         backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
         return price - float(errors @ errors) - backward * norm(dense(gradient))
 
     @abstractmethod
     def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``.
-
-        Parameters
-        ----------
-        beyond_base : ndarray of shape (K, K)
-            N = M - B of a metric M, in the cone up to round-off, which is removed.
-        """
+        """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``, up to round-off."""
 
     def basis(self, n_features: int) -> Atoms:
         """Return K atoms that are orthogonal: the unit vectors ``e_i``."""
@@ -159,18 +140,10 @@ class AtomFamily(ABC):
         correction: FloatArray | None,
         /,
     ) -> Projection:
-        """Return the nearest matrix of the cone of trace ≤ τ.
+        """Return the nearest matrix of the cone of trace ≤ τ, for ``M - B`` of a symmetric M.
 
-        Parameters
-        ----------
-        beyond_base : ndarray of shape (K, K)
-            M - B for the symmetric matrix M to project.
-        budget : float
-            τ.
-        accuracy : float
-            How far the answer may be from the semidefinite cone.
-        correction : ndarray of shape (K, K) or None
-            Of the projection of a matrix nearby, to start from.
+        It may be outside of the semidefinite cone by the accuracy. The correction of the projection
+        of a matrix nearby is a good start.
         """
         return project_on_intersection(
             beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
@@ -200,3 +173,67 @@ class AtomFamily(ABC):
     def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []
+
+
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
+
+
+class AllUnitVectors(AtomFamily):
+    """All unit vectors: their cone is the cone of the positive semidefinite matrices."""
+
+    all_unit_vectors: ClassVar[bool] = True
+
+    def best_atoms(
+        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
+    ) -> PricedAtoms:
+        """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
+        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
+        start = guess[:count].dense(len(gradient)) if guess is not None and len(guess) else None
+        prices, vectors = smallest_eigenpairs(gradient, count, start)
+        return PricedAtoms(Atoms.of_vectors(vectors), prices)
+
+    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
+        """Return it for eigenvalues: their round-off is relative to the norm of G.
+
+        Where that is more than the errors of the gradient, numbers are tried that are closer to the
+        price: -σ is one if ``G + σI`` less a little of its diagonal has a Cholesky factor, whose
+        round-off is relative to the diagonal, entry by entry.
+        """
+        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
+        of_gradient, default = float(errors @ errors), super().least_price(price, gradient, errors)
+        own = price - default - of_gradient
+        if own <= of_gradient:
+            return default
+        size = len(gradient)
+        for share in _SHARES:
+            shifted = gradient + (max(-price, 0.0) + share * own) * np.eye(size)
+            shifted[np.diag_indices(size)] *= 1 - 2 * size * (size + 3) * UNIT
+            _, failed = dpotrf(shifted, lower=1, overwrite_a=1)
+            if not failed:
+                return -max(-price, 0.0) - share * own - of_gradient
+        return default
+
+    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+        """Return the eigenvectors, with the eigenvalues as weights."""
+        values, vectors = eigh(beyond_base)
+        return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), np.maximum(values, 0.0)
+
+    def basis(self, n_features: int) -> Atoms:
+        """Return the unit vectors ``e_i``; dense ones would take products of K×K matrices."""
+        if n_features == 1:  # beside dense atoms of a single entry
+            return Atoms.of_vectors(np.eye(1))
+        return super().basis(n_features)
+
+    def projected(
+        self,
+        beyond_base: FloatArray,
+        budget: float,
+        _accuracy: float,
+        _correction: FloatArray | None,
+        /,
+    ) -> Projection:
+        """Project the eigenvalues on the values ≥ 0 whose sum is at most τ."""
+        nearest = project_spectrum(
+            beyond_base, lambda values: project_on_bounded_sum(values, budget)
+        )
+        return Projection(nearest, eigen_decompositions=1)

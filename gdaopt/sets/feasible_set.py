@@ -50,17 +50,7 @@ _ENTRY_SLACK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LinearMinimum:
-    """The answer of the exact linear minimisation oracle.
-
-    Attributes
-    ----------
-    value : float
-        ``min ⟨G, M⟩`` over the set.
-    vertex : ndarray of shape (K, K)
-        Where it is attained: an extreme point of the set.
-    atom : ndarray of shape (K,) or None
-        u of the vertex ``B + τ uu'``; None for the base itself.
-    """
+    """The least ``⟨G, M⟩``, and the vertex ``B + τ uu'`` of it; u is None for the base itself."""
 
     value: float
     vertex: FloatArray
@@ -109,16 +99,7 @@ class FeasibleSet(ShownAsTable, ABC):
         return cls(**bounds)
 
     def record(self) -> dict[str, Any]:
-        """Return the kind and the fields of the set, as plain values for a file.
-
-        Fields that are None are left out.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> gda.DiagonalMetrics(3.0, 0.1).record()
-        {'kind': 'diagonal', 'trace_bound': 3.0, 'min_eigenvalue': 0.1}
-        """
+        """Return the kind and the fields that are not None, as plain values for a file."""
         record: dict[str, Any] = {"kind": self.name}
         for field in fields(self):  # type: ignore[arg-type]  # of subclasses
             value = getattr(self, field.name)
@@ -173,16 +154,7 @@ class FeasibleSet(ShownAsTable, ABC):
         return found
 
     def check_size(self, n_features: int) -> None:
-        """Raise InvalidInputError when no K×K metric fits, or only a single one.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> gda.GraphMetrics(trace_bound=1.0, min_eigenvalue=0.5).check_size(2)
-        Traceback (most recent call last):
-            ...
-        gdaopt.errors.InvalidInputError: trace_bound 1 must exceed n_features · min_eigenvalue ...
-        """
+        """Raise InvalidInputError when no K×K metric fits, or only a single one."""
         k = integer("n_features", n_features, at_least=1)
         self.family.check_size(k)
         if self.trace_bound <= k * self.min_eigenvalue:
@@ -231,21 +203,9 @@ class FeasibleSet(ShownAsTable, ABC):
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `contains` allows them: a saved result,
-        or the point of an inexact solver.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            Symmetric.
-
-        Returns
-        -------
-        ndarray of shape (K, K)
-
-        Notes
-        -----
-        λ_min, also of the comparison matrix, is concave and the trace linear along the segment, so
-        the share t of the inner point that makes both conditions hold has a closed form.
+        or the point of an inexact solver. λ_min, also of the comparison matrix, is concave and the
+        trace linear along the segment, so the share t of the inner point that makes both conditions
+        hold has a closed form.
         """
         size = len(metric)
         fixed = self.fixed_part(size) if self.has_fixed_part else None
@@ -273,35 +233,11 @@ class FeasibleSet(ShownAsTable, ABC):
         accuracy: float = 1e-10,
         correction: FloatArray | None = None,
     ) -> Projection:
-        """Return the member of the set that is nearest to `metric`.
+        """Return the member of the set that is nearest to a matrix, in the Frobenius norm.
 
-        Parameters
-        ----------
-        metric : array-like of shape (K, K)
-            Symmetric.
-        accuracy : float, optional
-            How far the answer may be from the semidefinite cone, as a share of C. `made_feasible`
-            moves it into the set.
-        correction : ndarray of shape (K, K), optional
-            Of the projection of a metric nearby, to start from.
-
-        Returns
-        -------
-        Projection
-            In the Frobenius norm.
-
-        Raises
-        ------
-        InvalidInputError
-            When the metric is not a finite symmetric matrix, or K×K matrices do not fit.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> feasible_set = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.0)
-        >>> feasible_set.projected(np.array([[1.0, 2.0], [2.0, -1.0]])).point
-        array([[1., 0.],
-               [0., 0.]])
+        The matrix is symmetric. The answer may be outside of the semidefinite cone by a share of C,
+        the accuracy; `made_feasible` moves it into the set. The correction of the projection of a
+        metric nearby is a good start.
         """
         metric = symmetric_matrix("metric", metric)
         size = len(metric)
@@ -314,22 +250,7 @@ class FeasibleSet(ShownAsTable, ABC):
     # --- the graph of a metric ----------------------------------------------------------------
 
     def edges_of(self, n_features: int) -> Edges:
-        """Return the pairs of features that may have an edge in a member of the set.
-
-        Returns
-        -------
-        rows, columns : ndarray of int, shape (n,)
-            The pairs i < j, row by row. Programs have a variable ``y_ij = -M_ij`` for each, in
-            this order, after the K diagonal entries.
-
-        Examples
-        --------
-        >>> import gdaopt as gda
-        >>> gda.GraphMetrics(trace_bound=3.0).edges_of(3)
-        (array([0, 0, 1]), array([1, 2, 2]))
-        >>> len(gda.DiagonalMetrics(trace_bound=3.0).edges_of(3)[0])
-        0
-        """
+        """Return the pairs i < j of features that may have an edge in a member, row by row."""
         return self.family.edges_of(n_features)
 
     def edge_threshold(self, n_features: int) -> float:
@@ -357,13 +278,7 @@ class FeasibleSet(ShownAsTable, ABC):
     def best_atoms(
         self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
-        """Return the best atoms of the family (`AtomFamily.best_atoms`).
-
-        Raises
-        ------
-        InvalidInputError
-            When G holds NaN or infinite values.
-        """
+        """Return the best atoms of the family for a finite G (`AtomFamily.best_atoms`)."""
         if not is_finite(gradient):
             if isinstance(gradient, np.ndarray):
                 finite_array("gradient", gradient, ndim=2)  # raises, and says where
@@ -371,18 +286,7 @@ class FeasibleSet(ShownAsTable, ABC):
         return self.family.best_atoms(gradient, count, guess)
 
     def decomposed(self, metric: FloatArray) -> tuple[Atoms, FloatArray]:
-        """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'``.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (K, K)
-            M, a member; round-off that `contains` allows is removed.
-
-        Raises
-        ------
-        InvalidInputError
-            When M is no such sum.
-        """
+        """Return atoms and weights ≥ 0 with ``M = B + Σ_k w_k u_k u_k'`` for a member M."""
         violations = self.violations(metric)
         if violations:
             raise InvalidInputError(f"the metric is no sum of atoms: {'; '.join(violations)}")
@@ -411,6 +315,7 @@ class FeasibleSet(ShownAsTable, ABC):
         Returns
         -------
         LinearMinimum
+            The least `value`, the `vertex` at which it is attained, and its `atom`.
 
         Raises
         ------

@@ -20,18 +20,11 @@ from gdaopt.support.validation import read_only, unknown_name
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EdgeMask:
-    """The pairs of features that may have an edge, each once, row by row.
+    """The pairs of features that may have an edge, each once, in ascending order.
 
-    Make one by `EdgeMask.of`, which reads the forms that the parameter `edges` of sets and learners
-    takes. Two masks are equal when they have the same pairs for the same number of features.
-
-    Attributes
-    ----------
-    rows, columns : ndarray of int, shape (n,)
-        The pairs i < j in ascending order, read-only.
-    n_features : int or None
-        K, where the mask is for this number of features only, being made of a K×K matrix or of a
-        graph of K nodes. A mask of pairs fits every K beyond its largest index.
+    `n_features` is K where the mask is for this number of features only, being made of a K×K matrix
+    or of a graph of K nodes; a mask of pairs fits every K beyond its largest index. Two masks are
+    equal when they have the same pairs for the same number of features.
 
     Examples
     --------
@@ -63,15 +56,12 @@ class EdgeMask:
         Raises
         ------
         InvalidInputError
-            For a matrix that is not symmetric or not boolean, pairs of a feature with itself,
-            indices below 0, unknown names, and values of another form.
+            For values of any other form.
 
         Examples
         --------
         >>> EdgeMask.of(np.ones((3, 3), dtype=bool))
         EdgeMask(3 pairs of 3 features)
-        >>> EdgeMask.of([("width", "height")], names=["height", "length", "width"]).columns
-        array([2])
         """
         if isinstance(edges, cls):
             return edges
@@ -192,13 +182,7 @@ class EdgeMask:
         return self.rows.tobytes(), self.columns.tobytes(), self.n_features
 
     def record(self) -> dict[str, Any]:
-        """Return the mask as plain values for a file.
-
-        Examples
-        --------
-        >>> EdgeMask.of([(0, 1), (1, 2)]).record()
-        {'n_features': None, 'rows': [0, 1], 'columns': [1, 2]}
-        """
+        """Return the mask as plain values for a file."""
         return {
             "n_features": self.n_features,
             "rows": self.rows.tolist(),
@@ -219,13 +203,7 @@ class EdgeMask:
             )
 
     def edges_of(self, n_features: int) -> Edges:
-        """Return rows and columns of the pairs, of K features.
-
-        Raises
-        ------
-        InvalidInputError
-            See `check_size`.
-        """
+        """Return rows and columns of the pairs, of K features that `check_size` takes."""
         self.check_size(n_features)
         every = all_edges(n_features)
         return every if len(self) == len(every[0]) else (self.rows, self.columns)

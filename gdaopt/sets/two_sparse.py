@@ -119,10 +119,7 @@ class TwoSparseAtoms(AtomFamily):
         return np.where(signs, signs * entries, np.abs(entries))
 
     def with_signs(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
-        """Return the variables that programs have for pairs: indices of pairs, and signs in M.
-
-        A pair of a free sign has two of them, ``M_ij = p_ij - n_ij``.
-        """
+        """Return the variables of pairs, two for a free sign: indices of pairs, and signs in M."""
         signs = self.signs_of(pairs)
         free = np.flatnonzero(signs == 0)
         index = np.concatenate([np.arange(len(signs)), free])
@@ -143,10 +140,7 @@ class TwoSparseAtoms(AtomFamily):
         return flips
 
     def as_of_graph(self, gradient: Symmetric) -> Symmetric:
-        """Return ``s G_ij`` or ``|G_ij|``: positive where an atom of the pair may lower.
-
-        The prices of this family's atoms for G are those of the atoms of graph metrics for it.
-        """
+        """Return ``s G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         self.check_size(len(gradient))
         if self._all_positive:
             return gradient
@@ -300,10 +294,7 @@ class TwoSparseAtoms(AtomFamily):
     def projected(
         self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
     ) -> Projection:
-        """Return the nearest matrix: with its signs changed, that of graph metrics.
-
-        A free entry keeps its sign: the other sign would be farther away.
-        """
+        """Return the nearest matrix: with its signs, also free ones, that of graph metrics."""
         if not len(self.edges_of(len(beyond_base))[0]):
             diagonal = project_on_bounded_sum(np.diagonal(beyond_base), budget)
             return Projection(np.diag(diagonal))
@@ -327,10 +318,7 @@ class TwoSparseAtoms(AtomFamily):
         return cp.reshape(placed, (n_features, n_features), order="C")
 
     def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0``; the second-order cones where they are more, or fewer.
-
-        They are more where some signs are free, and inequalities where there are no pairs.
-        """
+        """Return ``N ⪰ 0``; second-order cones where some signs are free, or no pairs are there."""
         if self._some_are_free or not len(self.edges_of(beyond_base.shape[0])[0]):
             return self.second_order(beyond_base)
         return super().semidefinite(beyond_base)

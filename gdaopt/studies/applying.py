@@ -17,7 +17,7 @@ from gdaopt.datasets import Dataset
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricKNeighborsClassifier
-from gdaopt.estimators.metric_parameter import metric_space
+from gdaopt.estimators.metric_classifiers import metric_space
 from gdaopt.methods import Method
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.constraints import ConstraintsOf, LinearConstraints
+from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints import ConstraintsOf, read_constraints
+from gdaopt.constraints.rows import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.datasets.tabular import column_names, float_or_nan
 from gdaopt.errors import InvalidInputError
@@ -130,7 +130,9 @@ class LearningOptions:
         n_samples = len(dataset.labels)
         if self.max_samples is None or n_samples <= self.max_samples:
             return np.arange(n_samples)
-        from gdaopt.estimators.sampling import stratified_sample  # scikit-learn is slow to import
+        from gdaopt.estimators.metric_learner import (
+            stratified_sample,  # scikit-learn is slow to import
+        )
 
         codes = np.unique(dataset.labels, return_inverse=True)[1]
         return stratified_sample(codes, self.max_samples, seed=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gdaopt.backends import find_backend
+from gdaopt.backends.registry import find_backend
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method

@@ -71,10 +71,7 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the temporary files in a folder whose writers were killed.
-
-    Those of processes that are at work on this machine stay.
-    """
+    """Remove the temporary files in a folder whose writers no longer run on this machine."""
     for file in folder.iterdir():
         match = _TEMPORARY.fullmatch(file.name)
         if match and not _is_at_work(int(match["pid"]), file):
@@ -83,11 +80,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def parse_json(text: str) -> Any:
-    """Return what a JSON text stands for, which can be printed and written again.
-
-    A text that is not JSON, is nested too deeply to be read, or holds half a character is a
-    ValueError.
-    """
+    """Return what a JSON text stands for; one that cannot be printed again is a ValueError."""
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # refuses half a surrogate pair
@@ -135,10 +128,7 @@ _TIMES = 100
 
 @contextmanager
 def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """Open an archive; whatever fails inside of the block is a `DamagedError`.
-
-    The file has been opened, so that an OSError can come from a wrong offset only.
-    """
+    """Open an archive of an open file; whatever fails inside of the block is a `DamagedError`."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
@@ -147,11 +137,7 @@ def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
-    """Return what a member of an archive holds, and unpack no more than it announces.
-
-    In the block of `opened`, which tells what is wrong with a member that is damaged, that has
-    more bytes than the limit or than it announces, or that zipfile would unpack as a whole.
-    """
+    """Return what a member of an archive holds, and unpack no more than it announces."""
     if info.compress_type not in _KINDS:
         raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
     if info.file_size > limit:
@@ -169,11 +155,7 @@ def allowance(path: str | os.PathLike[str]) -> int:
 
 
 def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz file by name.
-
-    A file that is no npz file, is damaged, holds objects, or would unpack to more than its
-    `allowance` is a `DamagedError`.
-    """
+    """Return the arrays of an npz file by name; a `DamagedError` refuses any other file."""
     arrays = {}
     left = allowance(path)
     with open(path, "rb") as file, opened(file) as archive:

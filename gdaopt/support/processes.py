@@ -73,9 +73,8 @@ class WorkerProcess:
     ) -> ValueT:
         """Call a function of a module in the process; arguments and result are pickled.
 
-        A process that dies, or is killed after `time_limit` seconds, is a `WorkerEndedError`.
-        Errors that the function raises are raised here too, as RuntimeError when they cannot be
-        pickled.
+        A process that dies, or is killed at the limit, is a `WorkerEndedError`; errors of the
+        function are raised here, as RuntimeError when they cannot be pickled.
         """
         # Pickle copies arrays here, to where arrays lie: at other addresses products have other
         # last bits.

@@ -133,10 +133,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    """Return a value for a cell: numbers in short, of arrays the shape, of what has no text a name.
-
-    Only what has a representation of its own is represented: the default one is an address.
-    """
+    """Return a value for a cell: numbers in short, of arrays the shape, of functions the name."""
     kind: Any = type(value)
     if isinstance(value, float | str):
         return number_text(value)

@@ -123,10 +123,7 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
 
 
 def returned_numbers(value: Any) -> FloatArray:
-    """Return what a function of the user's returned as a new float64 array, finite or not.
-
-    NumPy alone would also read texts, dates, None and the real parts of complex numbers.
-    """
+    """Return what a user's function returned as new floats; refuse texts, dates and the like."""
     array = np.asarray(value)
     if array.dtype.kind in "cmMOSU":
         raise TypeError(f"{array.dtype} is no type of real numbers")
@@ -134,10 +131,7 @@ def returned_numbers(value: Any) -> FloatArray:
 
 
 def is_finite(array: FloatArray) -> bool:
-    """Say whether all entries are finite.
-
-    Methods ask this in each step, and of small arrays `numpy.all` takes twice as long.
-    """
+    """Say whether all entries are finite: of small arrays in half the time of `numpy.all`."""
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
 
 

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from gdaopt.backends import cvxpy as backend
-from gdaopt.backends import find_solver, isolated, solve_program
-from gdaopt.programs import (
-    DiagonalPolytope,
-    Program,
-    ProgramOptions,
-    ProgramSolution,
-)
+from gdaopt.backends import isolated
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_solver
+from gdaopt.programs import DiagonalPolytope, Program, ProgramSolution
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.sabotage import Sabotaged
 from tests.process_cases import is_alive
 from tests.programs.cases import AnyPolytope, random_column, random_diagonal, situation

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gdaopt.backends import LinearArrays, Part, RowPattern, Stopwatch, highspy
-from gdaopt.programs import Polytope, Program
+from gdaopt.backends import LinearArrays, Stopwatch, highspy
+from gdaopt.backends.arrays import Part, RowPattern
+from gdaopt.programs import Program
+from gdaopt.programs.base import Polytope
 from tests.backends.cases import three_programs
 from tests.helpers import PROPERTY, generators
 

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import check_solver_options, solve_program, solvers
-from gdaopt.backends.catalogue import CATALOGUE
-from gdaopt.backends.lookup import check_option_names, entry_of, tolerance_options
+from gdaopt.backends import solvers
+from gdaopt.backends.catalogue import CATALOGUE, check_option_names, entry_of, tolerance_options
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import check_solver_options
 from gdaopt.bench import RecordedProgram, load_programs, replay
 from gdaopt.bench.sequences import Sequence, record_task
-from gdaopt.programs import ProgramOptions
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import tiny_problem
 from tests.programs.cases import need
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import find_solver, solve_program
 from gdaopt.backends.catalogue import CATALOGUE
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_solver
 from tests.backends.cases import Fault, solve_diagonal, tiny_problem
 from tests.programs.cases import SOLVERS, need
 

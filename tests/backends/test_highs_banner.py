@@ -45,7 +45,7 @@ def printed(code: str, folder: Path) -> str:
         pytest.param('gda.solve(problem, "joint", solver="HIGHS", **few)', id="CVXPY"),
         pytest.param('gda.solve(problem, "joint", solver="highspy", **few)', id="highspy"),
         pytest.param(
-            "from gdaopt.backends.lookup import check_option_names\n"
+            "from gdaopt.backends.catalogue import check_option_names\n"
             'check_option_names("HIGHS", {"less_infeasible_DSE_check": True})',
             id="names of options",
         ),

@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, RowPattern, Stopwatch, highspy, isolated
+from gdaopt.backends import LinearArrays, Stopwatch, highspy, isolated
+from gdaopt.backends.arrays import RowPattern
 from gdaopt.backends.highspy import HighsModel, Solved
-from gdaopt.programs import (
-    DiagonalPolytope,
-    Program,
-    ProgramOptions,
-    ProgramSolution,
-)
+from gdaopt.programs import DiagonalPolytope, Program, ProgramSolution
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import solve_diagonal as solve_on_diagonal
 from tests.backends.cases import three_programs
 from tests.backends.sabotage import DyingModel, HangingModel

@@ -19,8 +19,9 @@ import pytest
 from cvxpy.lin_ops.lin_utils import ID_COUNTER
 
 import gdaopt as gda
-from gdaopt.backends import isolated, solve_program
-from gdaopt.programs import ProgramOptions
+from gdaopt.backends import isolated
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import sabotaged, three_programs, worker
 from tests.process_cases import is_alive, posix_only, soon
 
@@ -251,7 +252,8 @@ def test_workers_end_with_their_threads() -> None:
 
 SOLVE = """
 import cvxpy as cp
-from gdaopt.backends import isolated, solve_program
+from gdaopt.backends import (isolated)
+from gdaopt.backends.cvxpy import (solve_program)
 x = cp.Variable()
 solve_program(cp.Problem(cp.Minimize(x), [x >= 2]), "HIGHS", isolate=True)
 print(isolated._worker().pid, flush=True)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import ANALYTIC, StageSeconds, Stopwatch, make_backend
+from gdaopt.backends import StageSeconds, Stopwatch
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import make_backend
 from gdaopt.programs import DiagonalPolytope, Program
 
 

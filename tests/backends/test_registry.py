@@ -12,8 +12,10 @@ import pytest
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
 import gdaopt as gda
-from gdaopt.backends import find_solver, registry, solve_program
-from gdaopt.programs import ProgramOptions
+from gdaopt.backends import registry
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_solver
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
 from tests.programs.cases import need

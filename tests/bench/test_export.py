@@ -14,7 +14,7 @@ import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.export import export, exported_arrays, mps_text
-from gdaopt.bench.foreign import read_mps
+from gdaopt.bench.sequences import read_mps
 from tests.helpers import scaled
 
 

@@ -16,10 +16,12 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, Stopwatch, make_backend
-from gdaopt.bench import Sequence, load_programs, replay, save_programs
-from gdaopt.bench.foreign import read_folder, read_mps
-from gdaopt.programs import LinearPolytope, Program
+from gdaopt.backends import LinearArrays, Stopwatch
+from gdaopt.backends.registry import make_backend
+from gdaopt.bench import Sequence, load_programs, replay
+from gdaopt.bench.recorded import LinearPolytope, save_programs
+from gdaopt.bench.sequences import read_folder, read_mps
+from gdaopt.programs import Program
 from tests.bench.cases import by_scipy
 from tests.cli.cases import run
 from tests.process_cases import posix_only, soon

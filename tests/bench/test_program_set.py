@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 
 from gdaopt.backends import LinearArrays
-from gdaopt.bench import Sequence, program_set
+from gdaopt.bench import Sequence, export
 from gdaopt.bench.exact import Optimum
-from gdaopt.bench.export import mps_text
-from gdaopt.bench.foreign import read_mps
-from gdaopt.bench.program_set import RECIPES, write_set
+from gdaopt.bench.export import RECIPES, mps_text, write_set
+from gdaopt.bench.sequences import read_mps
 from gdaopt.errors import InvalidInputError
 from tests.bench.cases import by_scipy
 
@@ -186,7 +185,7 @@ def test_the_same_command_writes_the_same_bytes(
 ) -> None:
     names = ("diagonal-wine", "column-wine", "joint-wine", "rows-column-wine", "signed-joint-wine")
     some = [recipe for recipe in RECIPES if recipe.name in names]
-    monkeypatch.setattr(program_set, "RECIPES", some)
+    monkeypatch.setattr(export, "RECIPES", some)
     told: list[str] = []
     for name in ("one", "two"):
         write_set(tmp_path / name, 2, told.append)
@@ -217,8 +216,8 @@ def test_each_part_that_changes_is_named() -> None:
         "right-hand sides": {"row_upper": 2.0},
     }
     for what, changed in changes.items():
-        assert [*program_set._changes(program(), program(**changed))] == [what]
-    assert [*program_set._changes(program(), program())] == []
+        assert [*export._changes(program(), program(**changed))] == [what]
+    assert [*export._changes(program(), program())] == []
 
 
 def test_programs_differ_and_are_read_as_they_are(tmp_path: Path) -> None:

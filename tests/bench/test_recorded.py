@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.bench import RecordedProgram, load_programs, recording, save_programs
-from gdaopt.programs import ConstrainedPolytope, Program
+from gdaopt.bench import RecordedProgram, load_programs, recording
+from gdaopt.bench.recorded import save_programs
+from gdaopt.programs import Program
+from gdaopt.programs.constrained import ConstrainedPolytope
 from tests.helpers import refusals, scaled
 
 

@@ -14,12 +14,17 @@ from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt.bench import study
-from gdaopt.bench.judging import shifted_geometric_mean
-from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.pictures import PICTURES
-from gdaopt.bench.sequences import KINDS, Sequence, record_task
+from gdaopt.bench.sequences import KINDS, BenchOptions, Sequence, record_task
 from gdaopt.bench.study import Bench, replay_task, run_task
-from gdaopt.bench.table import counted, markdown, programs_frame, runs_frame, summary
+from gdaopt.bench.table import (
+    counted,
+    markdown,
+    programs_frame,
+    runs_frame,
+    shifted_geometric_mean,
+    summary,
+)
 
 LIMITS = BenchOptions(solvers=["highspy"])
 IRIS = Sequence("iris", gda.datasets.load("iris"))

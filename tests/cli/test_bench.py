@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gdaopt.bench import program_set, study
+from gdaopt.bench import export, study
 from tests.cli.cases import run
 from tests.studies.cases import InProcess
 
@@ -40,8 +40,8 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_set_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = [recipe for recipe in program_set.RECIPES if recipe.name == "joint-wine"]
-    monkeypatch.setattr(program_set, "RECIPES", some)
+    some = [recipe for recipe in export.RECIPES if recipe.name == "joint-wine"]
+    monkeypatch.setattr(export, "RECIPES", some)
     folder = tmp_path / "set"
     shown = run("bench", "--export-set", folder, "--most", "3")
     assert "joint-wine: 3 programs" in shown

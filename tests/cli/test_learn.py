@@ -21,7 +21,7 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 import gdaopt as gda
-from gdaopt.backends import find_solver
+from gdaopt.backends.registry import find_solver
 from gdaopt.cli import app
 from gdaopt.datasets import Dataset
 from gdaopt.linalg import gershgorin, spectrum

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from gdaopt.constraints.affine import AffineExpressions
+from gdaopt.constraints.rows import AffineExpressions
 
 SIZE = 3
 M: Any = cp.Variable((SIZE, SIZE), symmetric=True)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints import LinearProgram, presolve, read_constraints
+from gdaopt.constraints.column_generation import LinearProgram
+from gdaopt.constraints.presolve import presolve
+from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.atoms import Atoms
 from tests.constraints.cases import RandomCase
 from tests.helpers import random_symmetric

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.constraints import PresolvedRows
+from gdaopt.constraints.presolve import PresolvedRows
 from tests.helpers import properties
 
 Constraints: TypeAlias = Callable[[cp.Expression], list[cp.Constraint]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from gdaopt.constraints.quadratic_program import clarabel_answer
+from gdaopt.constraints.column_generation import clarabel_answer
 from gdaopt.errors import SolverFailedError
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.constraints import LinearConstraints, read_constraints
+from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.programs import DiagonalPolytope

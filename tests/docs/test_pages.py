@@ -109,6 +109,7 @@ def test_a_list_is_complete(page: str, names: list[str]) -> None:
 
 NOT_PUBLIC = {
     "gdaopt.cli": "the commands, on a page of their own",
+    "gdaopt.constraints": "what problems and certificates are made of",
     "gdaopt.master": "what the method certified is made of",
     "gdaopt.support": "helpers of all packages",
     "gdaopt.studies": "what the commands are made of",

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 import gdaopt as gda
 from gdaopt.estimators import cross_validated
 from gdaopt.estimators.cross_validated import _choice, path_results
-from gdaopt.estimators.sampling import stratified_sample
+from gdaopt.estimators.metric_learner import stratified_sample
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, samples
 

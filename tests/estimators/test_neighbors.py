@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 
-from gdaopt.estimators.neighbors import MetricKNeighborsClassifier
+from gdaopt.estimators.metric_classifiers import MetricKNeighborsClassifier
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES
 from tests.helpers import random_metric, scaled

@@ -12,7 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 import gdaopt as gda
 from gdaopt.estimators import metric_learner
 from gdaopt.estimators.inputs import class_signal
-from gdaopt.estimators.sampling import nearest_of_other_classes, random_pairs, stratified_sample
+from gdaopt.estimators.metric_learner import (
+    nearest_of_other_classes,
+    random_pairs,
+    stratified_sample,
+)
 from tests.estimators.cases import LEARNERS, samples
 
 

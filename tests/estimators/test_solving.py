@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators.inputs import class_signal
-from gdaopt.estimators.sampling import nearest_of_other_classes
+from gdaopt.estimators.metric_learner import nearest_of_other_classes
 from gdaopt.scaling import auto_trace_bound
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 

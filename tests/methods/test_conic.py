@@ -11,7 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
-from gdaopt.support import memory
+from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
 from tests.methods.certified_cases import (
     assert_same_optimum,
@@ -118,7 +118,7 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr(resources, "free_memory", lambda: 1000)
 
 
 @pytest.mark.parametrize("method", ["sdp", "socp", "sdp-frank-wolfe"])
@@ -147,4 +147,4 @@ def test_estimates_grow_with_the_program() -> None:
     assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
     few, many = (small(5, n).objective.conic_bytes() for n in (20, 40))
     assert many > 2 * few
-    assert 0 < memory.free_memory() < 1e15
+    assert 0 < resources.free_memory() < 1e15

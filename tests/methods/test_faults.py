@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import find_solver, isolated, solve_program
-from gdaopt.backends.lookup import entry_of
-from gdaopt.programs import DiagonalPolytope, Program, ProgramOptions
+from gdaopt.backends import isolated
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_solver
+from gdaopt.programs import DiagonalPolytope, Program
+from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled

@@ -163,7 +163,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             yield block
 
     monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
-    monkeypatch.setattr("gdaopt.support.workers._n_threads", lambda: 1)
+    monkeypatch.setattr("gdaopt.support.resources._n_threads", lambda: 1)
     return found
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
+from gdaopt.backends.cvxpy import CompiledProblem
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.programs.compiled import CompiledProblem
 from tests.methods.certified_cases import certified
 from tests.programs.cases import need
 from tests.sets.mask_cases import (
@@ -87,7 +87,8 @@ def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
     problem = masked_problem(seed, objective)
     feasible_set = set_of(problem)
     if isinstance(feasible_set, gda.SignedGraphMetrics):
-        feasible_set = feasible_set.unsigned
+        bounds = feasible_set.trace_bound, feasible_set.min_eigenvalue
+        feasible_set = gda.GraphMetrics(*bounds, feasible_set.path_weight, feasible_set.edges)
     problem = replace(problem, feasible_set=feasible_set)
     for method, options in ALIGNED:
         for state in gda.iterate(problem, method, **options):

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import find_solver
+from gdaopt.backends.registry import find_solver
 from gdaopt.methods import RunEnded, StallRule
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric

@@ -9,7 +9,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.baselines.geodesic import geometric_mean_of_inverse
+from gdaopt.estimators.baselines.geometric_mean import geometric_mean_of_inverse
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import SETS, named_set

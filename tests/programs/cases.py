@@ -9,14 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gdaopt.backends import find_solver
+from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.backends.registry import find_solver
 from gdaopt.errors import SolverNotFoundError
 from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import tree_floors
 from gdaopt.methods.alternating import column_floor
 from gdaopt.programs import (
-    ANALYTIC,
     ColumnPolytope,
     DiagonalPolytope,
     JointPolytope,

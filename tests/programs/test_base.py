@@ -13,13 +13,8 @@ from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.linalg.entries import matrix_of
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    JointPolytope,
-    Program,
-    ProgramOptions,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.support.validation import FloatArray
 from tests.backends.cases import Fault, solve_diagonal
 from tests.helpers import PROPERTY, generators, scaled

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints import read_constraints
+from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program

@@ -9,15 +9,11 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import Answer, LinearArrays
-from gdaopt.constraints import read_constraints
-from gdaopt.programs import (
-    ConstrainedPolytope,
-    DiagonalPolytope,
-    Program,
-    ProgramOptions,
-    WholeSet,
-)
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.constraints.rows import read_constraints
+from gdaopt.programs import DiagonalPolytope, Program
+from gdaopt.programs.base import ProgramOptions
+from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
+from gdaopt.programs.joint import WholeSet
 from gdaopt.support.validation import FloatArray
 from tests.backends.cases import three_programs
 from tests.programs.cases import need

@@ -7,7 +7,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.entries import Edges, entries_of, matrix_of
-from gdaopt.programs import Program, WholeSet
+from gdaopt.programs import Program
+from gdaopt.programs.joint import WholeSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import HULLS, set_of

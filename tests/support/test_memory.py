@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.support import memory
-from gdaopt.support.memory import check_fits, free_memory
+from gdaopt.support import resources
+from gdaopt.support.resources import check_fits, free_memory
 
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2 * 10**9)
+    monkeypatch.setattr(resources, "free_memory", lambda: 2 * 10**9)
     check_fits(2e9, "the metric", "take less")
     with pytest.raises(
         InvalidInputError,
@@ -24,7 +24,7 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_limit_of_the_container_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     free = free_memory()
     assert free > 0
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    monkeypatch.setattr(resources, "_CGROUP", tmp_path)
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
     assert free_memory() == 600

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import SolverInfo
+from gdaopt.backends.registry import SolverInfo
 
 X, SIGNS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [1, -1, -1]
 GLR = gda.GLR(X, SIGNS)

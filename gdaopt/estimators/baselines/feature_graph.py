@@ -44,8 +44,8 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     Parameters
     ----------
     trace_bound : {"auto", "K"} or float, default="auto"
-        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
-        it is the number of features, as in the published comparisons, which use z-scores.
+        C: see `gdaopt.scaling`; with ``"K"`` the number of features, as in the published
+        comparisons, which use z-scores.
     tolerance : float, default=1e-5
         The method stops when a round, over the diagonal and all rows, lowers the objective by at
         most this much.
@@ -70,8 +70,6 @@ class FeatureGraphLearning(SupervisedMetricLearner):
     Source: Hu, Gao, Cheung, Guo, *Feature Graph Learning for 3D Point Cloud Denoising* (IEEE
     Transactions on Signal Processing 2020; preprint 2019).
 
-    * *Published:* the problem, and steps on the diagonal and on rows in turn, under Gershgorin's
-      and Schur's conditions.
     * *From code* that the authors compared with later: M starts as the identity with 0.1 at the
       entries (i, i ± 1). The first step size lr is ``0.1 / N``. It is halved when the objective
       rises, and otherwise multiplied by 1.01. A step on the diagonal is ``m ← max(m - lr·g, f)``
@@ -79,17 +77,13 @@ class FeatureGraphLearning(SupervisedMetricLearner):
       is subtracted from all its entries, but no entry goes below its floor. A step on row i is
       ``s ← s - lr·g``, shortened to the length ``√(λ_min(M_-i) m_ii)``, where ``M_-i`` is M without
       row and column i. If the floors would then add up to more than C, the row stays as it is. The
-      g are the derivatives of the sum over all ordered pairs, twice those of ``z'Lz``, and the
-      two equal entries of M off the diagonal count as one variable. The tolerances and limits are
-      from the code, too.
-    * *Reconstructed:* a step that raises the objective is undone and tried again with half the
-      size; the code keeps it. Entries can violate their own condition after other entries have
-      changed. If then steps of all sizes raise the objective, no step is taken. All floors are
-      computed from the current M; in the code, the floors of other rows can be out of date. The
-      eigenvalues stay at least ``10⁻⁹ C/K`` above 0. The algorithm runs in units of C/K, that is,
-      on the features times ``√(C/K)`` with trace bound K, so that the result does not depend on the
-      scale of the features with ``"auto"``. For C = K these units change nothing. The sum over more
-      than two classes is this package's own.
+      g are twice the derivatives of ``z'Lz``, and the two equal entries of M off the diagonal count
+      as one variable. The tolerances and limits are from the code, too.
+    * *This package's own:* a step that raises the objective is undone and tried again with half the
+      size; the code keeps it. If steps of all sizes raise the objective, no step is taken. All
+      floors are computed from the current M. The eigenvalues stay at least ``10⁻⁹ C/K`` above 0.
+      The algorithm runs in units of C/K, so that the result does not depend on the scale of the
+      features with ``"auto"``. With more than two classes the objective is a sum.
 
     In each round, each row takes the smallest eigenvalue of a matrix of size K - 1. A fit takes
     less than a second for K = 100, and about ten minutes for K = 1000.
@@ -173,10 +167,7 @@ class FeatureGraphDescent:
         self.rate = _RATE / self.n_samples
 
     def steps(self) -> Iterator[tuple[int | None, PairPoint]]:
-        """Yield the objective at the start and after each step, with the row that it changed.
-
-        None stands for the diagonal, and for the start.
-        """
+        """Yield the objective at the start and after each step, with the row, None for others."""
         yield None, self.point
         size = len(self.point.metric)
         while True:
@@ -294,10 +285,7 @@ class _Row:
 
 
 def floors(metric: FloatArray) -> FloatArray:
-    """Return the floors ``Σ_j |m_ij|`` over j ≠ i, for each i.
-
-    If each entry of the diagonal is above its floor, M is positive definite.
-    """
+    """Return ``Σ_j |m_ij|`` over j ≠ i: with a diagonal above, M is positive definite."""
     magnitudes = np.abs(metric)
     np.fill_diagonal(magnitudes, 0.0)
     sums: FloatArray = magnitudes.sum(axis=1)

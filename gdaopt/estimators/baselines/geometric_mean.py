@@ -1,4 +1,4 @@
-"""Geometric mean metric learning: a closed form from similar and dissimilar pairs."""
+"""Metrics in closed form: the geometric mean of similar and dissimilar pairs, and the identity."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
@@ -16,9 +17,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import SupervisedMetricLearner, components_of
-from gdaopt.estimators.baselines.geodesic import geometric_mean_of_inverse, reciprocal_condition
 from gdaopt.estimators.inputs import Codes, Interval, one_hot
-from gdaopt.support.validation import FloatArray, integer, number
+from gdaopt.support.validation import FloatArray, integer, number, symmetric_matrix
 from gdaopt.support.warning_filters import ignoring
 
 _PAIRS = 40  # times h(h-1) pairs are drawn for h classes
@@ -75,15 +75,12 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     * *Published:* the sums S and D, ``M = S⁻¹ #_t D``, the number of pairs, the values of t that
       are tried, and a ridge of ``10⁻⁶ I`` that is added to both S and D if either has a reciprocal
       condition number below 10⁻⁹.
-    * *From code,* which is public and derived from the authors' code: both samples of a pair are
-      drawn from all samples, independently and with replacement. Then the labels decide of which
-      kind the pair is. So the numbers of both kinds depend on the sizes of the classes. A pair of a
-      sample with itself counts as similar and adds 0.
-    * *Reconstructed:* the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features. This is
-      the published ridge for z-scores, and it follows other scales. A constant feature gets the
-      mean variance of the others. The condition number is computed for features of variance 1,
-      too. Of several values of t with the same accuracy, the smallest is used. All values of t are
-      tried on the same pairs, which are drawn from the training part of each fold.
+    * *From code* that is derived from the authors' code: both samples of a pair are drawn from all
+      samples, independently and with replacement, and the labels decide of which kind it is.
+    * *This package's own:* the ridge is ``10⁻⁶ diag(v)`` with the variances v of the features, the
+      published one for z-scores; a constant feature gets the mean variance of the others. Of
+      several values of t with the same accuracy, the smallest is used. All values are tried on the
+      same pairs, which are drawn from the training part of each fold.
 
     Examples
     --------
@@ -169,11 +166,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
 def pair_matrices(
     X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Draw random pairs of samples, and return S, D and the number of similar pairs.
-
-    First the first samples of all pairs are drawn, then the second ones. S and D are the sums of
-    ``d d'`` over the differences d of similar and of dissimilar pairs.
-    """
+    """Draw random pairs, and return both sums of ``dd'`` and the number of similar ones."""
     size = X.shape[1]
     S, D, n_similar = np.zeros((size, size)), np.zeros((size, size)), 0
     first, second = random.randint(len(X), size=n_pairs), random.randint(len(X), size=n_pairs)
@@ -230,3 +223,80 @@ def _accuracy(metric: FloatArray, X: FloatArray, codes: Codes, train: Codes, tes
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :_NEIGHBORS]
     votes = one_hot(codes)[train][nearest].sum(axis=1)
     return float((votes.argmax(axis=1) == codes[test]).mean())
+
+
+# The geodesic ``A #_t B = A^½ (A^-½ B A^-½)^t A^½`` needs no square roots of matrices: for each
+# factorisation ``A = LL'`` it is ``L (L⁻¹ B L⁻')^t L'``, and Cholesky's is the cheapest. As
+# ``A #_t B = B #_{1-t} A``, either matrix can be the one that is factored; factoring the better
+# conditioned one loses the fewest digits (Bhatia, *Positive Definite Matrices*, 2007, chapters 4
+# and 6; Iannazzo, *The geometric mean of two matrices from a computational viewpoint*, 2016).
+
+
+def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> FloatArray:
+    """Return ``S⁻¹ #_t D`` without forming the inverse, for positive definite S and D.
+
+    For t = ½ it is the M with ``M S M = D``, and the minimiser of ``tr(MS) + tr(M⁻¹D)``. With
+    ``S = LL'`` it is ``L⁻' (L'DL)^t L⁻¹``, with ``D = GG'`` it is ``G (G'SG)^{t-1} G'``. Source:
+    Zadeh, Hosseini, Sra, *Geometric Mean Metric Learning* (ICML 2016).
+    """
+    S, factor = _factored("S", S)
+    D, other = _factored("D", D, len(S))
+    if reciprocal_condition(S) < reciprocal_condition(D):
+        return _symmetric(other @ _power(other.T @ S @ other, t - 1) @ other.T)
+    power = _power(factor.T @ D @ factor, t)
+    half = solve_triangular(factor, power, lower=True, trans="T")
+    return _symmetric(solve_triangular(factor, half.T, lower=True, trans="T"))
+
+
+def reciprocal_condition(matrix: FloatArray) -> float:
+    """Return ``1 / (‖A‖₁ ‖A⁻¹‖₁)``, which is 0 for a singular matrix."""
+    return 1 / float(np.linalg.cond(matrix, 1)) if matrix.any() else 0.0  # NumPy's result is nan
+
+
+def _factored(
+    name: str, value: FloatArray, size: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return a matrix A and its L, lower triangular, with ``LL' = A``; refuse an indefinite one."""
+    matrix = symmetric_matrix(name, value, size)
+    try:
+        return matrix, cholesky(matrix, lower=True)
+    except LinAlgError as error:
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        raise InvalidInputError(
+            f"{name} is not positive definite: its smallest eigenvalue is {least:.3g}; add a "
+            "small multiple of the identity"
+        ) from error
+
+
+def _power(matrix: FloatArray, exponent: float) -> FloatArray:
+    """Return the power of a matrix that is positive definite up to round-off."""
+    values, vectors = eigh(_symmetric(matrix))
+    # Round-off can move the smallest eigenvalues below 0.
+    values = np.maximum(values, np.finfo(float).eps * values[-1])
+    return np.asarray((vectors * values**exponent) @ vectors.T)
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric part, which is symmetric to the last digit."""
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+class EuclideanMetric(SupervisedMetricLearner):
+    """The identity matrix, to compare learned metrics with.
+
+    It takes the place of a learner in a study. The labels are checked but not used.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        The identity.
+
+    Examples
+    --------
+    >>> learner = EuclideanMetric().fit([[0.0, 3.0], [4.0, 0.0]], ["a", "b"])
+    >>> learner.pair_distance([[[0.0, 3.0], [4.0, 0.0]]])
+    array([5.])
+    """
+
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:  # noqa: ARG002 (labels are not used)
+        return np.eye(X.shape[1])

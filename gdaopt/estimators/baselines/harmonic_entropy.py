@@ -63,17 +63,13 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     * *Published:* the weights; ``P = D⁻¹W``, smoothed to ``P̃ = η/N + (1-η)P``; the harmonic
       solution ``f_U = (I - P̃_UU)⁻¹ P̃_UF f_F``, where U and F are the samples without and with
-      labels; for two classes, the mean entropy ``H = -mean_U [f ln f + (1-f) ln(1-f)]`` and its
-      gradient. Here one adjoint solve gives the gradient for all features.
-    * *Reconstructed:* L-BFGS-B minimises H over log σ, from σ = 1 and within ``|log σ| ≤ 3``. This
-      is meant for standardised features: if the features have a far smaller or larger spread, H is
-      flat at the start, and σ stays near 1. With more than two classes, f has one column for each
-      class and ``H = -mean_U Σ_c f_c ln f_c``, which for two classes is the published H. If all
-      samples have labels, each one's label is predicted from the labels of the others:
-      ``f_i = Σ_j p̃_ij f_j`` over j ≠ i.
+      labels; for two classes, the mean entropy ``H = -mean_U [f ln f + (1-f) ln(1-f)]``.
+    * *This package's own:* L-BFGS-B minimises H over log σ, from σ = 1 and within ``|log σ| ≤ 3``,
+      for standardised features: where the spreads are far from 1, H is flat at the start. With more
+      than two classes ``H = -mean_U Σ_c f_c ln f_c``. If all samples have labels, each one's label
+      is predicted from the labels of the others: ``f_i = Σ_j p̃_ij f_j`` over j ≠ i.
 
-    The trace of the metric is not bounded. The harmonic solution of `gdaopt.GraphClassifier` under
-    this metric is not smoothed.
+    The trace of the metric is not bounded.
 
     Examples
     --------
@@ -141,12 +137,9 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 class LabelEntropy:
     """The mean entropy ``H = -mean_i Σ_c f_ic ln f_ic`` of the samples with predicted labels.
 
-    The class shares ``f_U`` of the unlabelled samples U are the harmonic solution of the smoothed
-    random walk ``P̃ = η/N + (1-η) D⁻¹W``: they solve ``(I - P̃_UU) f_U = P̃_UF f_F``, where F are
-    the labelled samples. (`gdaopt.estimators.harmonic` solves this system for η = 0 only, where it
-    has a symmetric form, and it does not keep the factors that the gradient needs.) If all samples
-    have labels, each one is predicted from the labels of the others, ``f_i = Σ_j p̃_ij f_j`` over
-    j ≠ i, and the smoothing is ``η/(N-1)`` off the diagonal.
+    See `HarmonicEntropyWeights`. (`gdaopt.estimators.harmonic` solves this system for η = 0 only,
+    where it has a symmetric form, and it does not keep the factors that the gradient needs.) If all
+    samples have labels, the smoothing is ``η/(N-1)`` off the diagonal.
     """
 
     def __init__(
@@ -199,10 +192,7 @@ class LabelEntropy:
         return coordinates
 
     def _moves(self, coordinates: FloatArray) -> FloatArray:
-        """Return the rows of P of the predicted samples.
-
-        The weights of each row are divided by the largest of them, so that no row underflows.
-        """
+        """Return the rows of P of the predicted samples, none of which underflows."""
         squared = cdist(coordinates[self._rows], coordinates, "sqeuclidean")
         squared[self._own] = np.inf
         moves: FloatArray = np.exp(squared.min(axis=1, keepdims=True) - squared)

@@ -14,13 +14,13 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import CutOffSamplesWarning, SolverNotFoundError
-from gdaopt.estimators.baselines import alternating_classifier
-from gdaopt.estimators.baselines.alternating_classifier import (
+from gdaopt.estimators.baselines import feature_weights
+from gdaopt.estimators.baselines.feature_weights import (
     AlternatingClassifierWeights,
+    harmonic_codes,
     relax_labels,
     relaxed_codes,
 )
-from gdaopt.estimators.baselines.feature_weights import harmonic_codes
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.support.validation import FloatArray
 from tests.estimators.baselines.cases import blobs, partly_labelled
@@ -109,7 +109,7 @@ def test_labels_that_do_not_repeat_and_labels_that_go_round(
         calls += 1
         return everyone
 
-    monkeypatch.setattr(alternating_classifier, "harmonic_codes", strange)
+    monkeypatch.setattr(feature_weights, "harmonic_codes", strange)
     with pytest.warns(ConvergenceWarning, match="did not repeat in 3 rounds") as seen:
         learner = AlternatingClassifierWeights(max_rounds=3).fit(X, y)
     assert seen[0].filename == __file__

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
 
 import gdaopt as gda
-from gdaopt.estimators.baselines.geodesic import geometric_mean_of_inverse
+from gdaopt.estimators.baselines.geometric_mean import geometric_mean_of_inverse
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators
 from tests.linalg.cases import definite

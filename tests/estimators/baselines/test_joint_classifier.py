@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.estimators.baselines.feature_weights import regulariser_of_weights
-from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights, newton_step
+from gdaopt.estimators.baselines.feature_weights import (
+    JointClassifierWeights,
+    newton_step,
+    regulariser_of_weights,
+)
 from gdaopt.estimators.inputs import one_hot
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray

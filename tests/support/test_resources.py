@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.support import workers
+from gdaopt.support import resources
 from gdaopt.support.deadline import Deadline, check_time, until
-from gdaopt.support.workers import mapped, single_threaded
+from gdaopt.support.resources import mapped, single_threaded
 
 
 @pytest.fixture(params=[1, 3])
 def n_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(workers, "_n_threads", lambda: request.param)
+    monkeypatch.setattr(resources, "_n_threads", lambda: request.param)
     return int(request.param)
 
 
@@ -40,7 +40,7 @@ def test_deadlines_and_errors_reach_the_caller() -> None:
 
 def test_products_have_their_threads_back() -> None:
     def n_of_products() -> list[int]:
-        found = workers._controller().select(user_api="blas").info()
+        found = resources._controller().select(user_api="blas").info()
         return [pool["num_threads"] for pool in found]
 
     before = n_of_products()

@@ -1,11 +1,9 @@
-"""Worker threads.
+"""Threads and memory of this machine.
 
 The library of the products starts threads for small ones too, and they wait for each other busily.
 Where something else needs the processors, a product of 100 rows then takes ten to a hundred times
-as long as in one thread.
-
-NumPy lets go of Python's lock in products and exponentials, so that threads work side by side. Each
-of them then calculates alone: the library of the products has one thread for each meanwhile.
+as long as in one thread. NumPy lets go of Python's lock in products and exponentials, so that
+threads work side by side: each of them calculates alone meanwhile.
 """
 
 from __future__ import annotations
@@ -14,8 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gdaopt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -48,10 +51,7 @@ def _n_threads() -> int:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Let each product of matrices, or decomposition, in a block take one thread.
-
-    `mapped` has its threads here, too.
-    """
+    """Let each product of matrices, or decomposition, in a block take one thread."""
     with _Limit.changing:
         # The first sets the limit and the last lifts it: a limit set in between would restore the
         # limit itself, and not the number of threads before it.
@@ -86,3 +86,41 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+_CGROUP = Path("/sys/fs/cgroup")
+_KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
+
+
+def free_memory() -> int:
+    """Return the bytes that this process can still get, within its container's limit."""
+    import psutil  # on demand: only what may not fit asks
+
+    free: int = psutil.virtual_memory().available
+    try:
+        limit = int((_CGROUP / "memory.max").read_text())
+        used = int((_CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):  # no such limit, or "max"
+        return free
+    return min(free, max(limit - used, 0))
+
+
+def check_fits(needed: float, what: str, remedy: str) -> None:
+    """Raise InvalidInputError for what needs more bytes of memory than are free."""
+    free = free_memory()
+    if needed > free:
+        raise InvalidInputError(
+            f"{what} would need about {needed / 1e9:.3g} GB of memory, of which {free / 1e9:.3g} "
+            f"are free; {remedy}"
+        )
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Have the arrays of a step made where those of the last step were freed.
+
+    glibc gives freed memory back to the system, unless an array as large was freed before, and
+    mapping it anew in each step can take as long as the step. An array that is not written to
+    takes no memory.
+    """
+    np.empty(_KEPT, dtype=np.uint8)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import DocumentedEstimator, components_of
-from gdaopt.estimators.inputs import Mask, read_samples
+from gdaopt.estimators.inputs import Mask, read_labelled_samples, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -29,11 +30,10 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
     Parameters
     ----------
     metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. If it is a metric learner, that is,
-        an estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, a clone
-        of it is fitted: on all samples if it has a parameter `missing_label`, else on the labelled
-        samples. To use a fitted learner as it is, pass ``learner.metric_``. A pipeline may end with
-        a learner.
+        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
+        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
+        pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
+        `missing_label`, else on the labelled samples. Of a fitted one pass ``learner.metric_``.
 
     Attributes
     ----------
@@ -86,14 +86,7 @@ class MetricSpace:
 def metric_space(
     metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
 ) -> MetricSpace:
-    """Read the parameter `metric`. If it is a learner, fit a clone of it, see `fitted_clone`.
-
-    None stands for the identity. A learner has `get_mahalanobis_matrix`, `metric_` or `components_`
-    after its `fit`. The learners of gdaopt and of metric-learn have them, and so does the
-    `NeighborhoodComponentsAnalysis` of scikit-learn. A pipeline may end with a learner. Refused are
-    matrices that are not K×K, symmetric and positive semidefinite, and estimators that learn no
-    metric.
-    """
+    """Read the parameter `metric`; of a learner a clone is fitted (`fitted_clone`)."""
     learner, before = None, None
     matrix = metric
     if metric is None:
@@ -157,8 +150,7 @@ def takes_unlabelled(estimator: Any) -> bool:
 def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
     """Fit a clone of an estimator, on all samples if it takes samples without labels.
 
-    The clone then has ``missing_label=None``, which cannot be the label of a class. Any other
-    estimator is fitted on the labelled samples only, whose labels are `labels`.
+    The clone then has ``missing_label=None``, which cannot be the label of a class.
     """
     copy = clone(estimator)
     if not takes_unlabelled(copy):
@@ -167,3 +159,105 @@ def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labell
     y[labelled] = labels
     last_step(copy).set_params(missing_label=None)
     return copy.fit(X, y)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MetricKNeighborsClassifier(MetricClassifier):
+    """Classify samples by the vote of their nearest neighbours under a metric matrix.
+
+    The samples are mapped to coordinates in which the Euclidean distance is the distance under the
+    metric (``x ↦ Lx`` with ``M = L'L``). scikit-learn's `KNeighborsClassifier` does the rest there.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours vote.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of a vote, as in `KNeighborsClassifier`.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How neighbours are searched for, as in `KNeighborsClassifier`.
+    n_jobs : int, default=None
+        Number of parallel searches, as in `KNeighborsClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The different labels, sorted.
+    neighbors_ : KNeighborsClassifier
+        The classifier that was fitted on the mapped samples.
+
+    See Also
+    --------
+    GraphClassifier : Spreads labels over the graph of a metric.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 9.0], [1.0, 0.0], [2.0, 9.0], [3.0, 0.0]], ["a", "a", "b", "b"]
+    >>> new = [[0.6, 5.0], [2.9, 9.0]]
+    >>> MetricKNeighborsClassifier(1, metric=[[1, 0], [0, 0]]).fit(X, y).predict(new).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MetricClassifier._parameter_constraints,
+        **{
+            name: KNeighborsClassifier._parameter_constraints[name]
+            for name in ("n_neighbors", "weights", "algorithm", "n_jobs")
+        },
+    }
+
+    n_neighbors: int = field(default=5, kw_only=False)
+    weights: Any = "uniform"
+    algorithm: str = "auto"
+    n_jobs: int | None = None
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Store the samples; if `metric` is a learner, fit a clone of it first."""
+        X, y = read_labelled_samples(self, X, y)
+        coordinates = self._enter_space(X, np.full(len(X), True), y)
+        self.neighbors_ = KNeighborsClassifier(
+            self.n_neighbors,
+            weights=self.weights,
+            algorithm=self.algorithm,
+            n_jobs=self.n_jobs,
+        ).fit(coordinates, y)
+        self.classes_ = self.neighbors_.classes_
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label with the most votes; of equal ones, the first in `classes_` wins."""
+        coordinates = self._mapped(X)
+        labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
+        return labels
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the share of the votes that each class gets."""
+        coordinates = self._mapped(X)
+        shares: FloatArray = self.neighbors_.predict_proba(coordinates)
+        return shares
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None
+    ) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+        """Return the nearest neighbours among the samples given to `fit`, with their distances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Samples. None stands for the samples given to `fit`; none of them is then a neighbour of
+            itself.
+        n_neighbors : int, default=None
+            How many neighbours to return. None stands for the parameter of the classifier.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            Distances under the metric, in ascending order.
+        indices : ndarray of int, shape (n_samples, n_neighbors)
+            Indices of the neighbours among the samples given to `fit`.
+        """
+        check_is_fitted(self)
+        coordinates = None if X is None else self._mapped(X)
+        distances, indices = self.neighbors_.kneighbors(coordinates, n_neighbors)
+        return distances, indices

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import CATALOGUE, SolverEntry, catalogue, lookup
-from gdaopt.backends.lookup import add_module, tolerance_options
+from gdaopt.backends import CATALOGUE, SolverEntry, catalogue
+from gdaopt.backends.catalogue import add_module, tolerance_options
 from tests.cli.cases import run
 from tests.helpers import scaled
 
@@ -26,14 +26,14 @@ BACKEND = Path(__file__).with_name("linprog_backend.py")
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is added is forgotten, and whatever is installed here is looked for anew."""
-    monkeypatch.delenv(lookup._MODULES, raising=False)
+    monkeypatch.delenv(catalogue._MODULES, raising=False)
     before = dict(CATALOGUE)
-    lookup._add_foreign.cache_clear()
+    catalogue._add_foreign.cache_clear()
     yield
-    os.environ.pop(lookup._MODULES, None)
+    os.environ.pop(catalogue._MODULES, None)
     CATALOGUE.clear()
     CATALOGUE.update(before)
-    lookup._add_foreign.cache_clear()
+    catalogue._add_foreign.cache_clear()
 
 
 def install(folder: Path, entry_point: str) -> None:
@@ -81,8 +81,8 @@ def test_a_file_has_backends(tmp_path: Path) -> None:
     text = BACKEND.read_text(encoding="utf-8")
     path.write_text(text.replace("linprog = Solver", "Mine = Solver"), encoding="utf-8")
     assert "Mine" in run("--backend-module", path, "solvers")
-    assert os.environ[lookup._MODULES] == str(path)
-    assert gda.backends.find_backend("mine") == "Mine"
+    assert os.environ[catalogue._MODULES] == str(path)
+    assert gda.backends.registry.find_backend("mine") == "Mine"
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_a_broken_package_is_a_line_of_the_list(
 ) -> None:
     install(tmp_path, f"broken = {point}")
     monkeypatch.syspath_prepend(tmp_path)
-    lookup._add_foreign.cache_clear()
+    catalogue._add_foreign.cache_clear()
     (info,) = [info for info in gda.solvers() if info.name == "broken"]
     assert not info.usable
     assert "cannot be loaded" in info.reason
     assert says in info.reason
     with pytest.raises(gda.errors.SolverFailedError, match="cannot be loaded"):
-        gda.backends.make_backend("broken")
+        gda.backends.registry.make_backend("broken")
 
 
 def test_versions_are_the_solvers_own(monkeypatch: pytest.MonkeyPatch) -> None:

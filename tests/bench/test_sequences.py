@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import SolverInfo
-from gdaopt.bench import options
-from gdaopt.bench.options import BenchOptions, starts_of
+from gdaopt.backends.registry import SolverInfo
+from gdaopt.bench import sequences
+from gdaopt.bench.sequences import BenchOptions, starts_of
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_all_solvers_are_those_that_work(monkeypatch: pytest.MonkeyPatch) -> Non
     """Each once: GLPK_MI and ECOS_BB solve linear programs by the code of their namesakes."""
     names = {"highspy": True, "HIGHS": True, "ECOS_BB": True, "SCS": False}
     probed = [SolverInfo(name, usable) for name, usable in names.items()]
-    monkeypatch.setattr(options, "solvers", lambda: probed)
+    monkeypatch.setattr(sequences, "solvers", lambda: probed)
     assert BenchOptions().solvers == ("analytic", "highspy", "HIGHS")
 
 

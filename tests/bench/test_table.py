@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import gmean
 
 from gdaopt.backends import Answer, StageSeconds
-from gdaopt.bench import Replayed
-from gdaopt.bench.judging import (
+from gdaopt.bench.replayed import Replayed
+from gdaopt.bench.table import (
     VERDICTS,
     charged,
     mean_residual,
