@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.result import Result
 from gdaopt.support.text import plain, shortened
-from gdaopt.support.validation import FloatArray, symmetric_matrix
+from gdaopt.support.validation import symmetric_matrix
 
 Time = Literal["iterations", "seconds", "oracle_calls"]
 """What can stand on the horizontal axis of runs."""
@@ -31,6 +32,9 @@ TIMES: Mapping[Time, Sequence[str]] = {
     "oracle_calls": ["calls of the oracle", "oracle calls"],
 }
 """The labels of that axis, from long to short."""
+
+MOST_FEATURES = 40
+"""The features that are drawn of a metric that is no array."""
 
 Results = Result | Sequence[Result] | Mapping[str, Result]
 """One run, several runs, or runs by their names in the legend."""
@@ -68,15 +72,32 @@ def _no_runs(value: object) -> InvalidInputError:
     return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
 
 
-def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
+def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[Symmetric, float]:
     """Return a K×K metric and the weight above which one of its edges counts.
 
-    A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``.
+    A run's feasible set has such a weight; for a matrix it follows from ``tr M / K``. The metric is
+    an array where all features are drawn.
     """
     if isinstance(metric, Result):
-        return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))
+        known = metric.known_metric
+        threshold = metric.feasible_set.edge_threshold(len(known))
+        return known if len(known) > MOST_FEATURES else metric.metric, threshold
     matrix = symmetric_matrix("metric", metric)
     return matrix, EDGE_THRESHOLD * abs(float(np.trace(matrix))) / len(matrix)
+
+
+def shown_features(metric: Symmetric) -> npt.NDArray[np.intp]:
+    """Return the features to draw, ascending: of a metric that is no array, at most 40.
+
+    They have the strongest edges, and then the largest diagonal entries.
+    """
+    if not isinstance(metric, MaskedMatrix):
+        return np.arange(len(metric))
+    order = np.argsort(-np.abs(metric.on_edges), kind="stable")
+    ends = np.column_stack(metric.edges)[order].ravel()
+    ranked = np.concatenate([ends, np.argsort(-metric.diagonal(), kind="stable")])
+    _, first = np.unique(ranked, return_index=True)
+    return np.sort(ranked[np.sort(first)[:MOST_FEATURES]])
 
 
 def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:

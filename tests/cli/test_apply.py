@@ -83,7 +83,7 @@ def test_each_class_is_judged_by_its_own_metric(
     assert found["label"].tolist() == truth.tolist()
     right = int((found["class"] == truth).sum())
     assert right >= 45
-    assert f"{right} of 50 labels are those of the table" in output
+    assert f"{right} of 50 labels are those of the file" in output
 
 
 def test_coordinates_have_the_distances_of_the_metric(
