@@ -426,11 +426,11 @@ class TestSparseFiles:
         self, scale: str, zero_based: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(base, "MOST_DENSE", 10)  # a table takes the same way
-        X, labels = self.samples(50)
+        X, labels = self.samples(20)
         first = int(not zero_based)
         lines = svmlight_lines(csr_array(X), labels, first)
         (tmp_path / "words.svm").write_text("".join(lines))
-        table = pd.DataFrame(X, columns=[str(k + first) for k in range(50)]).assign(label=labels)
+        table = pd.DataFrame(X, columns=[str(k + first) for k in range(20)]).assign(label=labels)
         table.to_csv(tmp_path / "words.csv", index=False)
         found = {}
         for kind in ("csv", "svm"):
@@ -446,12 +446,12 @@ class TestSparseFiles:
             written = found[kind].to_dict()
             for (one, other), entry in written.items():
                 assert entries[int(one) - first, int(other) - first] == entry
-            assert 2 * len(written) - 50 == len(entries)
+            assert 2 * len(written) - 20 == len(entries)
         scale_of = found["csv"].abs().max()
         both = pd.concat(found, axis=1).fillna(0.0)
         assert (both["csv"] - both["svm"]).abs().max() <= 1e-9 * scale_of
         assert record(tmp_path / "svm")["scaling"]["means"] is None
-        assert record(tmp_path / "svm")["features"] == [str(k + first) for k in range(50)]
+        assert record(tmp_path / "svm")["features"] == [str(k + first) for k in range(20)]
         np.testing.assert_allclose(
             record(tmp_path / "svm")["scaling"]["spreads"],
             record(tmp_path / "csv")["scaling"]["spreads"],
@@ -459,7 +459,7 @@ class TestSparseFiles:
         )
 
     def test_pictures_of_many_features(self, tmp_path: Path) -> None:
-        X, labels = self.samples(300)
+        X, labels = self.samples(60)
         path = write_svmlight(tmp_path / "words.svm.gz", X, labels)
         learn(path, "--tolerance", 1e-3, "--out", tmp_path / "out")
         assert names(tmp_path / "out") == files("2", samples="samples.svmlight")
@@ -474,7 +474,16 @@ class TestSparseFiles:
         entries = rng.random(40_000), (np.arange(40_000) // 20, rng.integers(50_000, size=40_000))
         X = csr_array(entries, shape=(2000, 50_000))
         (tmp_path / "words.svm").write_text("".join(svmlight_lines(X, labels)))
-        options = ("--scale", "none", "--trace-bound", "auto", "--tolerance", 0.5, "--out", tmp_path / "out")
+        options = (
+            "--scale",
+            "none",
+            "--trace-bound",
+            "auto",
+            "--tolerance",
+            0.5,
+            "--out",
+            tmp_path / "out",
+        )
         tracemalloc.start()
         try:
             learn(tmp_path / "words.svm", *options)
