@@ -20,12 +20,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.samples import Samples, divided, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.objectives.pairs.reading import read_samples
@@ -34,7 +33,6 @@ from gdaopt.support.validation import (
     FloatArray,
     check_instance,
     check_name,
-    finite_array,
     integer,
     number,
 )
@@ -60,26 +58,25 @@ _LEAST_SHARE = 0.1  # ρ as a share of C/K
 _LARGEST = 1e140  # the largest distance at C = 1: the Hessian holds squares of such distances
 
 
-def scale_features(
-    X: npt.ArrayLike, scale: str = "unit", reference: npt.ArrayLike | None = None
-) -> FloatArray:
+def scale_features(X: Any, scale: str = "unit", reference: Any = None) -> Samples:
     """Return the features at a scale that the package's defaults expect.
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        One row a sample.
+    X : array-like or sparse array of shape (N, K)
+        One row a sample. Sparse samples stay sparse: nothing is subtracted from them, which
+        changes no difference of samples.
     scale : {"unit", "zscore", "none"}
         ``"zscore"`` subtracts each column's mean and divides by its population standard deviation.
         ``"unit"``, the default, then divides by √(2K), so that the mean of ``‖x_i - x_j‖²`` over
         all i and j is 1 when no column is constant. ``"none"`` leaves the values as they are.
         A column that is constant in the reference becomes 0 by the first two.
-    reference : array-like of shape (n, K), optional
+    reference : array-like or sparse array of shape (n, K), optional
         The samples whose means and deviations are used; X by default.
 
     Returns
     -------
-    ndarray of shape (N, K)
+    ndarray or csr_array of shape (N, K)
         A new array.
 
     Raises
@@ -96,16 +93,18 @@ def scale_features(
     array([-1.,  1.,  3.])
     """
     check_name("scale", scale, SCALES)
-    X = finite_array("X", X, ndim=2, is_data=True)
+    X = read_samples(X)
     if scale == "none":
         return X
     of = X
     if reference is not None:
-        of = finite_array("reference", reference, ndim=2, is_data=True)
+        of = read_samples(reference, "reference")
         if of.shape[1] != X.shape[1]:
             raise InvalidInputError(
                 f"reference has {of.shape[1]} columns and X has {X.shape[1]}; they must be as many"
             )
+    if is_sparse(X):
+        return divided(X, feature_scales(of, scale)[1])
     means, extent, deviation = _moments(of)
     z_scores: FloatArray = (X - means) / extent / deviation
     return z_scores / math.sqrt(2 * X.shape[1]) if scale == "unit" else z_scores
@@ -114,19 +113,21 @@ def scale_features(
 def feature_scales(X: Any, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
     """Return means and spreads by which `scale_features` scales: ``(x - mean) / spread``.
 
-    Of sparse samples no copy is dense. The spread of a constant column is infinite.
+    From sparse samples it does not subtract the means. The spread of a constant column is infinite.
     """
     check_name("scale", scale, SCALES)
-    X = read_samples(X) if is_sparse(X) else finite_array("X", X, ndim=2, is_data=True)
+    X = read_samples(X)
     if scale == "none":
         return np.zeros(X.shape[1]), np.ones(X.shape[1])
-    means, extent, deviation = _sparse_moments(X) if is_sparse(X) else _moments(X)
+    means, extent, deviation = _moments(X)
     spreads = extent * deviation
     return means, spreads * math.sqrt(2 * X.shape[1]) if scale == "unit" else spreads
 
 
-def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the means of columns, their ranges, and their standard deviations in these units."""
+    if is_sparse(X):
+        return _sparse_moments(X)
     # Divided by the range first, squares neither overflow nor vanish; ∞ turns constants into 0.
     extent = np.ptp(X, axis=0)
     extent = np.where(extent > 0, extent, np.inf)

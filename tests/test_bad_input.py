@@ -121,9 +121,9 @@ CASES: list[Case] = [
     ("numbers as text in X", glr([["1", "2"], ["3", "4"]], [1, -1]), "it holds '1' at index"),
     ("10^400 in X", glr([[10**400], [1]], [1, -1]), "X holds a number that is too large for a"),
     (
-        "sparse X to be centred",
-        lambda _: scale_features(csr_array(FEATURES)),  # type: ignore[arg-type]
-        "X is sparse; pass a dense array",
+        "sparse reference of other features",
+        lambda _: scale_features(csr_array(FEATURES), reference=csr_array(FEATURES[:, :2])),
+        "reference has 2 columns and X has 3; they must be as many",
     ),
     # what takes the place of what
     (

@@ -96,11 +96,11 @@ def scaled(features: FloatArray, labelled: np.ndarray[Any, Any], scaling: str) -
     could be learned about it.
     """
     if scaling == "halves":
-        result = np.empty_like(features)
+        halves = np.empty_like(features)
         for half in (labelled, ~labelled):
-            result[half] = scale_features(features[half], _RULES["scale"])
-        return result
-    result = scale_features(features, _RULES["scale"], features[labelled])
+            halves[half] = scale_features(features[half], _RULES["scale"])
+        return halves
+    result: FloatArray = scale_features(features, _RULES["scale"], features[labelled])
     if scaling == "train-normalized":
         lengths = np.linalg.norm(result, axis=1, keepdims=True)
         result /= np.where(lengths > 0, lengths, 1.0)

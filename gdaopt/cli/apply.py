@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gdaopt.cli.output import Output
+from gdaopt.datasets.svmlight import is_svmlight
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.files import check_writable, write_text
 
@@ -17,7 +18,9 @@ def apply(
     table: Annotated[
         Path,
         typer.Argument(
-            metavar="NEW.csv", help="new samples: a CSV file with the columns of the features"
+            metavar="NEW.csv|NEW.svmlight",
+            help="new samples: a CSV file with the columns of the features, or, where the run has "
+            "learned from one, an svmlight file",
         ),
     ],
     transform: Annotated[
@@ -39,12 +42,15 @@ def apply(
     label: Annotated[
         str | None,
         typer.Option(
-            help="column of NEW.csv with known labels, to compare with (default: the run's)"
+            help="column of NEW.csv with known labels, to compare with (default: the run's)",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="output file (default: ./NEW-classes.csv or ./NEW-coordinates.csv)"),
+        typer.Option(
+            help="output file (default: ./NEW-classes.csv or ./NEW-coordinates.csv; coordinates "
+            "of an svmlight file are another one)"
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="replace that file")] = False,
 ) -> None:
@@ -57,33 +63,38 @@ def apply(
     import numpy as np
     import pandas as pd
 
-    from gdaopt.studies.applying import LearnedRun  # scikit-learn is slow to import
+    # scikit-learn is slow to import
+    from gdaopt.studies.applying import LearnedRun, coordinates_text
 
     output = Output()
-    ending = "coordinates" if transform else "classes"
-    path = out or Path(f"{table.stem}-{ending}.csv")
+    ending = "classes.csv"
+    if transform:
+        ending = "coordinates.svmlight" if is_svmlight(table) else "coordinates.csv"
+    path = out or Path(f"{table.stem}-{ending}")
     if path.exists() and not force:
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
     check_writable(path)
     learned = LearnedRun.load(run)
     X, labels = learned.read(table, label)
-    rows = pd.RangeIndex(1, len(X) + 1, name="row")
-    written = pd.DataFrame(index=rows)
-    if labels is not None:
-        written["label"] = labels
+    n_samples = X.shape[0]
     if transform:
-        coordinates = learned.transform(X, class_name)
-        written[[f"x{k + 1}" for k in range(X.shape[1])]] = coordinates
+        text = coordinates_text(learned.transform(X, class_name), labels)
     else:
+        written = pd.DataFrame(index=pd.RangeIndex(1, n_samples + 1, name="row"))
+        if labels is not None:
+            written["label"] = labels
         shares = learned.shares(X, neighbors, class_name)
         classes = np.array(learned.dataset.classes)
         found = classes[shares.argmax(axis=1)]
         written["class"] = found
         written[[f"share of {name}" for name in classes]] = shares
         counts = ", ".join(f"{name}: {(found == name).sum()}" for name in classes)
-        output.say(f"{len(X)} samples: {counts}")
+        output.say(f"{n_samples} samples: {counts}")
         if labels is not None:
             right = int((found == labels).sum())
-            output.say(f"{right} of {len(X)} labels are those of the table ({right / len(X):.1%})")
-    write_text(path, written.to_csv())
+            output.say(
+                f"{right} of {n_samples} labels are those of the file ({right / n_samples:.1%})"
+            )
+        text = written.to_csv()
+    write_text(path, text)
     output.say(f"written to {path}")

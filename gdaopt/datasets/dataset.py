@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.objectives.pairs.reading import read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
 
@@ -26,8 +28,9 @@ class Dataset:
     ----------
     name : str
         Name of the data set in tables and files.
-    features : ndarray of shape (N, K)
-        Finite numbers, one row for each sample. Kept as a read-only copy in float64.
+    features : ndarray or sparse array of shape (N, K)
+        Finite numbers, one row for each sample. Kept as a read-only copy in float64; of sparse
+        ones, as a `scipy.sparse.csr_array` without stored zeros.
     labels : ndarray of shape (N,)
         The class of each sample: text, a number or a truth value. Kept as a read-only array of str.
     feature_names : sequence of str
@@ -50,12 +53,12 @@ class Dataset:
     """
 
     name: str
-    features: FloatArray = field(repr=False)
+    features: Samples = field(repr=False)
     labels: npt.NDArray[np.str_] = field(repr=False)
     feature_names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        features = read_only(finite_array("features", self.features, ndim=2, is_data=True))
+        features = _kept(self.features)
         labels = _as_text(self.labels)
         labels.flags.writeable = False
         _check_text("name", self.name)
@@ -92,7 +95,12 @@ class Dataset:
         """A SHA-256 of features, their names, and labels."""
         shape = [list(self.features.shape), list(self.feature_names), self.labels.tolist()]
         digest = hashlib.sha256(json.dumps(shape).encode())
-        digest.update(np.ascontiguousarray(self.features, dtype="<f8").tobytes())
+        values = self.features
+        if is_sparse(values):
+            for places in (values.indptr, values.indices):
+                digest.update(places.astype("<i8").tobytes())
+            values = values.data
+        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
         return digest.hexdigest()
 
     def signal(self, positive: str) -> FloatArray:
@@ -120,6 +128,18 @@ class Dataset:
         """
         check_name("class", positive, self.classes)
         return np.where(self.labels == positive, 1.0, -1.0)
+
+
+def _kept(features: Any) -> Samples:
+    """Return a read-only copy of features; sparse ones have one form for the same numbers."""
+    if not is_sparse(features):
+        return read_only(finite_array("features", features, ndim=2, is_data=True))
+    rows = read_samples(features, "features").copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    for array in (rows.data, rows.indices, rows.indptr):
+        array.flags.writeable = False
+    return rows
 
 
 def _as_text(labels: Any) -> npt.NDArray[np.str_]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
@@ -365,6 +366,32 @@ def remarks(dataset: Dataset) -> list[str]:
     Its features are not scaled yet. Nothing of it is an error: a column of row numbers can be
     learned from, a constant column gets no weight that matters, and numbers may be classes.
     """
+    if is_sparse(dataset.features):
+        found, advice = [_on_sparse(dataset.features)], ""
+    else:
+        found, advice = _on_columns(dataset), "; --label names another column"
+    labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
+    is_fraction = np.isfinite(labels).all() and bool((labels % 1 != 0).any())
+    is_count = np.isfinite(labels).all() and len(labels) > _FEW_VALUES
+    if is_fraction or is_count:
+        found.append(
+            f"the labels are {len(labels)} different numbers, from {labels.min():g} to "
+            f"{labels.max():g}, and look like measurements rather than classes{advice}"
+        )
+    return found
+
+
+def _on_sparse(samples: Samples) -> str:
+    """Say what scaling does to sparse samples."""
+    share = 100 * samples.nnz / math.prod(samples.shape)
+    return (
+        f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
+        "features are not centred, which changes no distance"
+    )
+
+
+def _on_columns(dataset: Dataset) -> list[str]:
+    """Return the remarks on columns that are hardly features."""
     found = []
     constant = []
     for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
@@ -383,15 +410,6 @@ def remarks(dataset: Dataset) -> list[str]:
             found.append(
                 f"columns {names}{more} are constant and say nothing; --drop leaves them out"
             )
-    labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
-    is_fraction = np.isfinite(labels).all() and bool((labels % 1 != 0).any())
-    is_count = np.isfinite(labels).all() and len(labels) > _FEW_VALUES
-    if is_fraction or is_count:
-        found.append(
-            f"the labels are {len(labels)} different numbers, from {labels.min():g} to "
-            f"{labels.max():g}, and look like measurements rather than classes; --label names "
-            "another column"
-        )
     return found
 
 

@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dpotrs
 
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.linalg.spectrum import (
     LARGEST_DENSE,
     eigenpairs_by_lobpcg,
@@ -42,7 +42,7 @@ _SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
 _ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
 
 
-def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+def discs(metric: Symmetric, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of the Gershgorin discs of ``diag(1/v) M diag(v)``.
 
     The centres are ``M_ii`` and the radii ``Σ_{j≠i} |M_ij| v_j / v_i``, for any symmetric M and
@@ -54,13 +54,17 @@ def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, 
     >>> discs(M)
     (array([2., 5., 4.]), array([3., 4., 3.]))
     """
-    metric = as_symmetric("metric", metric)
+    magnitudes: Any
+    if isinstance(metric, MaskedMatrix):
+        magnitudes = abs(replace(metric, on_diagonal=np.zeros(len(metric)))).sparse()
+    else:
+        metric = as_symmetric("metric", metric)
+        magnitudes = np.abs(metric)
+        np.fill_diagonal(magnitudes, 0.0)
     if v is not None:
         v = positive_vector("v", v, len(metric))
-    magnitudes = np.abs(metric)
-    np.fill_diagonal(magnitudes, 0.0)
-    radii = magnitudes.sum(axis=1) if v is None else (magnitudes @ v) / v
-    return np.diagonal(metric).copy(), radii
+    radii: FloatArray = magnitudes.sum(axis=1) if v is None else (magnitudes @ v) / v
+    return metric.diagonal().copy(), radii
 
 
 def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.result import Result
 from gdaopt.support.files import write_atomically
 from gdaopt.support.text import plain, shortened
-from gdaopt.support.validation import FloatArray, symmetric_matrix
+from gdaopt.support.validation import symmetric_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ _SMALLEST_SCALE = 0.65
 _SMALLEST_FONT = 6.0  # points
 _LABEL_SHARE = 0.8  # of the height, for the label of a vertical axis
 _NAMES_SHARE = 0.45  # of the room, for names beside rows
+_MOST_FEATURES = 40  # that are drawn of a metric that is no array
 _PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
@@ -276,12 +278,31 @@ def _no_runs(value: object) -> InvalidInputError:
     return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
 
 
-def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[FloatArray, float]:
-    """Return a K×K metric and the weight above which one of its edges counts."""
+def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[Symmetric, float]:
+    """Return a K×K metric and the weight above which one of its edges counts.
+
+    The metric of a run of few features is an array.
+    """
     if isinstance(metric, Result):
-        return metric.metric, metric.feasible_set.edge_threshold(len(metric.metric))
+        known = metric.known_metric
+        threshold = metric.feasible_set.edge_threshold(len(known))
+        return known if len(known) > _MOST_FEATURES else metric.metric, threshold
     matrix = symmetric_matrix("metric", metric)
     return matrix, EDGE_THRESHOLD * abs(float(np.trace(matrix))) / len(matrix)
+
+
+def shown_features(metric: Symmetric) -> npt.NDArray[np.intp]:
+    """Return the features to draw, ascending: of a metric that is no array, at most 40.
+
+    They have the strongest edges, and then the largest diagonal entries.
+    """
+    if not isinstance(metric, MaskedMatrix):
+        return np.arange(len(metric))
+    order = np.argsort(-np.abs(metric.on_edges), kind="stable")
+    ends = np.column_stack(metric.edges)[order].ravel()
+    ranked = np.concatenate([ends, np.argsort(-metric.diagonal(), kind="stable")])
+    _, first = np.unique(ranked, return_index=True)
+    return np.sort(ranked[np.sort(first)[:_MOST_FEATURES]])
 
 
 def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:

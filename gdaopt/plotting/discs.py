@@ -10,8 +10,9 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
-from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.linalg.gershgorin import align, comparison_matrix
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
+from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.plotting.canvas import (
     BLUE,
     COLOURS,
@@ -26,6 +27,7 @@ from gdaopt.plotting.canvas import (
     metric_and_threshold,
     panel_width,
     scale,
+    shown_features,
 )
 from gdaopt.plotting.legends import feature_names, shortened, written
 from gdaopt.result import Result
@@ -49,7 +51,8 @@ def discs(
 
     Each disc is flattened to the height of its row, or drawn as a true circle in the complex plane.
     Its centre, radius and left-end can be read off the horizontal axis, which has the same limits
-    in both panels.
+    in both panels. Of a run with many features, which has no K×K array, the 40 features with the
+    strongest edges are drawn.
 
     Parameters
     ----------
@@ -97,21 +100,21 @@ def discs(
             f"circles of {len(M)} features cannot be told apart; leave circles out for more than "
             f"{len(COLOURS)}"
         )
-    pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(M))
-    scalings = (
-        None,
-        align(M, edge_threshold=threshold).v if v is None else positive_vector("v", v, len(M)),
-    )
+    shown = shown_features(M)
+    pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(shown))
+    if v is not None:
+        v = positive_vector("v", v, len(M))
+    found = gershgorin.discs(M), _aligned(M, threshold) if v is None else gershgorin.discs(M, v)
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
-    labels = [shortened(label, longest) for label in labels]
-    for panel, scaling in zip(pair, scalings, strict=True):
+    labels = [shortened(labels[k], longest) for k in shown]
+    for panel, of_all in zip(pair, found, strict=True):
         if panel is not None:
-            centres, radii = gershgorin.discs(M, scaling)
+            centres, radii = (values[shown] for values in of_all)
             if circles:
                 _draw_circles(panel, centres, radii, labels)
-                _mark_eigenvalues(panel, M)
+                _mark_eigenvalues(panel, dense(M))
             else:
                 _draw_rows(panel, centres, radii, labels)
             label = _mark_smallest(panel, smallest_eigenvalue(M))
@@ -134,6 +137,19 @@ def discs(
         width = sum(map(panel_width, panels)) / len(panels)
         fit_text(panel, width, x=[f"real axis (dashed: {label})", f"dashed: {label}", label])
     return pair
+
+
+def _aligned(M: Symmetric, threshold: float) -> tuple[FloatArray, FloatArray]:
+    """Return centres and radii of aligned discs.
+
+    A metric that is no array has left-ends at the smallest eigenvalues of its components, for which
+    no v is needed ("Theorem: eigenvector alignment").
+    """
+    if isinstance(M, MaskedMatrix):
+        centres = M.diagonal()
+        return centres, centres - component_eigenvalues(comparison_matrix(M))
+    array = dense(M)
+    return gershgorin.discs(array, align(array, edge_threshold=threshold).v)
 
 
 def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:

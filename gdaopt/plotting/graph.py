@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, triu
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.linalg.masked import MaskedMatrix
@@ -20,6 +19,7 @@ from gdaopt.plotting.canvas import (
     metric_and_threshold,
     room,
     scale,
+    shown_features,
 )
 from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
 from gdaopt.result import Result
@@ -40,7 +40,6 @@ _FONT_SIZE, _SMALLEST_FONT = 8.0, 4.5  # points; the least where there are many 
 _LINE_HEIGHT = 1.15  # font sizes
 _LABEL_DISTANCE = 8.0  # points
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
-_MOST_FEATURES = 40  # that are drawn of a metric that is no array
 _FITS = 1e-6  # of a name: what is missing by no more is round-off
 _PADDING = 0.1  # inches around the graph, its legend and its colour bar
 _LIMIT, _LARGEST_LIMIT = 1.15, 2.5  # longer names are cut rather than that the graph is tiny
@@ -96,16 +95,14 @@ def graph(
     """
     import networkx as nx
 
-    if isinstance(metric, Result) and isinstance(metric.known_metric, MaskedMatrix):
-        index, M = _strongest(metric.sparse_metric)
-        edge_threshold = metric.feasible_set.edge_threshold(len(metric.known_metric))
-        every = feature_names(names, len(metric.known_metric))
-        labels = [every[k] for k in index]
-        loops = self_loops(metric.known_metric)[index]
-    else:
-        M, edge_threshold = metric_and_threshold(metric)
-        labels, loops = feature_names(names, len(M)), self_loops(M)
-    size = len(M)
+    whole, edge_threshold = metric_and_threshold(metric)
+    shown = shown_features(whole)
+    size = len(shown)
+    every = feature_names(names, len(whole))
+    labels, loops = [every[k] for k in shown], self_loops(whole)[shown]
+    M: Any = whole
+    if isinstance(whole, MaskedMatrix):
+        M = whole.sparse()[shown][:, shown].toarray()
     if threshold is None:
         threshold = edge_threshold
     threshold = number("threshold", threshold, at_least=0)
@@ -124,20 +121,9 @@ def graph(
     width = max(width - bar, width / 3)
     legend = _draw_edges(ax, places[edges], weights[edges[:, 0], edges[:, 1]], width)
     inches = np.array([width, max(height - legend, height / 3)])
-    _draw_nodes(ax, places, loops, _apart(inches, len(M)))
+    _draw_nodes(ax, places, loops, _apart(inches, size))
     _write_labels(ax, places, labels, inches)
     return ax
-
-
-def _strongest(metric: csr_array) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return the features to draw of many, ascending, and their part of the metric."""
-    upper = triu(metric, 1).tocoo()
-    order = np.argsort(-np.abs(upper.data), kind="stable")
-    ends = np.column_stack(upper.coords)[order].ravel()
-    ranked = np.concatenate([ends, np.argsort(-metric.diagonal(), kind="stable")])
-    _, first = np.unique(ranked, return_index=True)
-    index = np.sort(ranked[np.sort(first)[:_MOST_FEATURES]])
-    return index, metric[index][:, index].toarray()
 
 
 def _draw_edges(ax: Axes, segments: FloatArray, weights: FloatArray, room: float) -> float:

@@ -11,18 +11,23 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 
 from gdaopt.datasets import Dataset
+from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators import MetricKNeighborsClassifier
-from gdaopt.estimators.metric_classifiers import metric_space
+from gdaopt.estimators.base import components_of
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric
+from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.methods import Method
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
 from gdaopt.studies.learning import LearningOptions, learn_classes
-from gdaopt.studies.saved_runs import RECORD, SAMPLES, read_record, read_samples
+from gdaopt.studies.saved_runs import RECORD, read_record, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, integer
 
@@ -35,7 +40,7 @@ class LearnedRun:
     scale: str  # of the features, see `gdaopt.scaling.scale_features`
     fill: FloatArray | None  # what missing values of new samples are replaced by
     label: str | None  # the column of the labels, where the run was given one
-    metrics: Mapping[str, FloatArray]  # of each class
+    metrics: Mapping[str, Symmetric]  # of each class
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -48,11 +53,12 @@ class LearnedRun:
             )
         try:
             options = record["options"]
-            dataset = read_samples(path / SAMPLES, record["dataset"], record["features"])
+            samples = path / record["samples_file"]
+            dataset = read_samples(samples, record["dataset"], record["features"])
             if dataset.sha256 != record["data_sha256"]:
-                raise InvalidInputError(f"{path / SAMPLES} does not hold the samples of the run")
+                raise InvalidInputError(f"{samples} does not hold the samples of the run")
             metrics = {
-                name: Result.load(path / entry["file"]).metric
+                name: Result.load(path / entry["file"]).known_metric
                 for name, entry in record["classes"].items()
             }
             scale, label = str(options["scale"]), options["label"]
@@ -66,30 +72,41 @@ class LearnedRun:
 
     def read(
         self, path: str | os.PathLike[str], label: str | None = None
-    ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
-        """Read new samples, not scaled, from a table with the columns of the features.
+    ) -> tuple[Samples, npt.NDArray[np.str_] | None]:
+        """Read new samples, not scaled, from a file of the kind that was learned from.
 
         Labels come from the column of that name; by default from the column of the run, where the
-        table has it. See `gdaopt.datasets.tabular.read_features`.
+        table has it. See `gdaopt.datasets.tabular.read_features`. Of an svmlight file they count
+        where one of them is a class of the run.
         """
         names = self.dataset.feature_names
+        is_of_run = is_sparse(self.dataset.features)
+        if is_of_run != is_svmlight(path):
+            kind = "an svmlight file (.svm, .svmlight or .libsvm)" if is_of_run else "a CSV file"
+            raise InvalidInputError(
+                f"{path} is not {kind}, in which new samples of this run have to come"
+            )
+        if is_of_run:
+            if label is not None:
+                raise InvalidInputError(
+                    f"--label {label} goes with a CSV file, which {path} is not; leave it out"
+                )
+            found, known = read_numbered(path, names)
+            return found, known if np.isin(known, self.dataset.classes).any() else None
         X, labels = read_features(path, names, fill=self.fill, label=label or self.label)
         if label is not None and labels is None:
             raise InvalidInputError(f"{path} has no column {label!r} for --label")
         return X, labels
 
-    def transform(self, X: FloatArray, name: str | None = None) -> FloatArray:
+    def transform(self, X: Samples, name: str | None = None) -> Samples:
         """Return coordinates in which the Euclidean distance is the distance under a metric.
 
         Samples are not scaled; the class whose metric it is may be left out where there is only
         one.
         """
-        names = np.asarray(self.dataset.labels)
-        samples = self._scaled(self.dataset.features)
-        space = metric_space(self._metric(name), samples, np.full(len(names), True), names)
-        return space.coordinates(self._scaled(X))
+        return self._coordinates(self._metric(name))(X)
 
-    def shares(self, X: FloatArray, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
+    def shares(self, X: Samples, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
         """Return the share of each class among the nearest neighbours, shape (N, n_classes).
 
         Under several metrics it is the share of each class under the metric that was learned for
@@ -103,13 +120,14 @@ class LearnedRun:
                 f"neighbors must be at most {len(self.dataset.labels)}, the number of samples "
                 f"learned from, got {n_neighbors}"
             )
-        new, samples = self._scaled(X), self._scaled(self.dataset.features)
         classes = list(self.dataset.classes)
         codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
 
-        def under(metric: FloatArray) -> FloatArray:
-            neighbors = MetricKNeighborsClassifier(n_neighbors, metric=metric)
-            found: FloatArray = neighbors.fit(samples, codes).predict_proba(new)
+        def under(metric: Symmetric) -> FloatArray:
+            coordinates = self._coordinates(metric)
+            neighbors = KNeighborsClassifier(n_neighbors)
+            neighbors.fit(coordinates(self.dataset.features), codes)
+            found: FloatArray = neighbors.predict_proba(coordinates(X))
             return found
 
         if name is not None or len(self.metrics) == 1:
@@ -124,14 +142,14 @@ class LearnedRun:
         return np.column_stack(parts)
 
     def predict(
-        self, X: FloatArray, n_neighbors: int = 5, name: str | None = None
+        self, X: Samples, n_neighbors: int = 5, name: str | None = None
     ) -> npt.NDArray[np.str_]:
         """Return the class of each new sample; see `shares`."""
         best = self.shares(X, n_neighbors, name).argmax(axis=1)
         found: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
         return found
 
-    def _metric(self, name: str | None) -> FloatArray:
+    def _metric(self, name: str | None) -> Symmetric:
         """Return the metric of a class, or the only one."""
         if name is None:
             if len(self.metrics) > 1:
@@ -143,9 +161,30 @@ class LearnedRun:
         check_name("class of a metric:", name, list(self.metrics))
         return self.metrics[name]
 
-    def _scaled(self, X: FloatArray) -> FloatArray:
-        """Return samples at the scale of the samples that were learned from."""
-        return scale_features(X, self.scale, reference=self.dataset.features)
+    def _coordinates(self, metric: Symmetric) -> Callable[[Samples], Samples]:
+        """Return the map of samples, not scaled, to coordinates with the distances of a metric."""
+        known, components = self.dataset.features, components_of(metric)
+        # Distances do not depend on the origin, but their round-off does. Nothing is subtracted
+        # from sparse samples, which would be dense then.
+        origin = 0.0 if is_sparse(known) else scale_features(known, self.scale).mean(axis=0)
+        return lambda X: (scale_features(X, self.scale, known) - origin) @ components.T
+
+
+def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) -> str:
+    """Return a table of coordinates, or, of sparse ones, a text in the svmlight format."""
+    n_samples, size = coordinates.shape
+    if is_sparse(coordinates):
+        rows = csr_array(coordinates)
+        rows.sort_indices()
+        return "".join(svmlight_lines(rows, np.full(n_samples, "0") if labels is None else labels))
+    table = pd.DataFrame(
+        coordinates,
+        index=pd.RangeIndex(1, n_samples + 1, name="row"),
+        columns=[f"x{k + 1}" for k in range(size)],
+    )
+    if labels is not None:
+        table.insert(0, "label", labels)
+    return table.to_csv()
 
 
 FOLDS, NEIGHBORS = 5, 5
@@ -190,7 +229,8 @@ def cross_validated(
     for number, (known, new) in enumerate(splits, 1):
         progress(f"accuracy, fold {number} of {FOLDS}")
         part = replace(dataset, features=dataset.features[known], labels=dataset.labels[known])
-        identity = {"": np.eye(dataset.features.shape[1])}
+        euclidean = MaskedMatrix.of_diagonal(np.ones(dataset.features.shape[1]))
+        identity: dict[str, Symmetric] = {"": euclidean}
         for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
             run = LearnedRun(part, options.scale, None, None, metrics)
             found = run.predict(dataset.features[new], min(NEIGHBORS, len(known)))
@@ -201,9 +241,9 @@ def cross_validated(
 
 def _metrics(
     dataset: Dataset, options: LearningOptions, method: Method
-) -> Iterator[tuple[str, FloatArray]]:
+) -> Iterator[tuple[str, Symmetric]]:
     """Yield each class with its metric."""
     for name, result in learn_classes(options.problems(dataset), method):
         if result.status == "interrupted":
             raise KeyboardInterrupt
-        yield name, result.metric
+        yield name, result.known_metric

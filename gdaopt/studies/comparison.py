@@ -197,7 +197,7 @@ def solve_task(
         **{name: getattr(result, name) for name in _OF_RESULT},
         "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
         "eigenvalue_slack": None if smallest is None else smallest - least,
-        "edges": problem.feasible_set.n_edges(result.metric),
+        "edges": problem.feasible_set.n_edges(result.known_metric),
         "peak_memory": peak_memory(),
     }
 

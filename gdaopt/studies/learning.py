@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from gdaopt.constraints.rows import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
+from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
 from gdaopt.datasets.tabular import column_names, float_or_nan
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.methods import Method, State, iterate, solve
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
@@ -32,8 +34,6 @@ from gdaopt.support.validation import (
     store_checked,
     unknown_name,
 )
-
-_SPARSE = (".svm", ".svmlight", ".libsvm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +98,8 @@ class LearningOptions:
         kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
         raise InvalidInputError(
             f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
-            f"by --label, one class by --positive, or, to learn all of them in turn, pass "
-            f"--max-classes {n_classes}"
+            f"(of a CSV file) by --label, one class by --positive, or, to learn all of them in "
+            f"turn, pass --max-classes {n_classes}"
         )
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
@@ -167,9 +167,10 @@ class LearningOptions:
         masked = "" if self.edges is None else f" with at most {n_edges} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
+        centred = ", not centred" if is_sparse(dataset.features) else ""
         return (
             f"{samples} samples{self._drawn(dataset)}, K = {size} features {SCALES[self.scale]} "
-            f"({self.scale}), {self._learned(dataset)}; objective {self.objective}, set "
+            f"({self.scale}{centred}), {self._learned(dataset)}; objective {self.objective}, set "
             f"{self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
@@ -200,32 +201,31 @@ def load_source(
     drop: Sequence[str] = (),
     impute: str | None = None,
 ) -> Dataset:
-    """Return the data set known by that name, or the one in a CSV file.
+    """Return the data set known by that name, or the one in a CSV or svmlight file.
 
     `label`, `drop` and `impute` go with a CSV file (see `gdaopt.datasets.read_csv`), `data_dir`
     with the sets of `gdaopt.datasets.FROM_UCI`; an option that does not go with the source is
     refused.
     """
     check_instance("source", source, str)
-    is_table = source not in BUILTIN
-    if source.lower().endswith(_SPARSE):
-        raise InvalidInputError(
-            f"{source} looks like a file of sparse samples, and commands read tables; in Python "
-            "gdaopt.datasets.read_svmlight reads it, and gdaopt.MetricLearner learns from it"
-        )
-    if is_table and not source.lower().endswith(".csv"):
-        raise unknown_name("data set (or a file ending in .csv):", source, BUILTIN)
-    if label is not None and not is_table:
-        check_instance("label", label, str)
-        raise InvalidInputError(f"--label {label} goes with a CSV file; {source} has its own")
-    if (column_names(drop) or impute is not None) and not is_table:
-        raise InvalidInputError(f"--drop and --impute go with a CSV file, not with {source}")
+    is_table, is_sparse_file = source.lower().endswith(".csv"), is_svmlight(source)
+    if not (is_table or is_sparse_file or source in BUILTIN):
+        raise unknown_name("data set (or a file ending in .csv or .svmlight):", source, BUILTIN)
+    of_tables = {"label": label, "drop": ",".join(column_names(drop)) or None, "impute": impute}
+    for name, value in of_tables.items():
+        if value is not None and not is_table:
+            check_instance(name, value, str)
+            raise InvalidInputError(
+                f"--{name} {value} goes with a CSV file, which {source} is not; leave it out"
+            )
     if data_dir is not None and source not in FROM_UCI:
         data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
             f"--data-dir {data_dir} goes with {', '.join(FROM_UCI)}, not with {source}; "
             "leave it out"
         )
+    if is_sparse_file:
+        return load_svmlight(source)
     if is_table:
         return read_csv(source, label, drop=drop, impute=impute)
     return load(source, data_dir)

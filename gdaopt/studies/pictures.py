@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure
+from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure, shown_features
 from gdaopt.plotting.legends import shared_legend, shortened, written
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
@@ -51,6 +51,17 @@ class Run:
     def label(self) -> str:
         """What it is called among all runs."""
         return f"{self.group}: {self.name}" if self.group else self.name
+
+    @property
+    def n_shown(self) -> int:
+        """How many features pictures show."""
+        return len(shown_features(self.result.known_metric))
+
+    @property
+    def selection(self) -> str:
+        """What a title says where not all features are shown."""
+        size = len(self.result.known_metric)
+        return "" if self.n_shown == size else f" ({self.n_shown} of {size} features)"
 
 
 def picture_names(names: Iterable[str] | None = None, suffix: str = "png") -> list[str]:
@@ -153,12 +164,12 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
 def _discs(runs: Sequence[Run], title: str) -> Figure:
     """Draw the raw and aligned discs of each run, one below the other."""
     shown = runs[:MOST_PANELS]
-    heights = [1.3 + 0.24 * len(run.result.metric) for run in shown]
+    heights = [1.3 + 0.24 * run.n_shown for run in shown]
     figure = _figure(11, sum(heights), _part_of(title, len(shown), len(runs)))
     for run, part in zip(shown, _rows(figure, heights), strict=True):
         pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
         for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
-            _set_title(ax, f"{shortened(run.label)}: {what}")
+            _set_title(ax, f"{shortened(run.label)}: {what}{run.selection}")
     return figure
 
 
@@ -190,14 +201,15 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     shown = runs[:MOST_PANELS]
     columns = min(len(shown), 2)
     rows = ceil(len(shown) / columns)
-    small = max(len(run.result.metric) for run in shown) <= 8
+    small = max(run.n_shown for run in shown) <= 8
     width, height = (5.5, 4.0) if small else (7.5, 6.4)
     title = _part_of(title, len(shown), len(runs))
     figure = _figure(width * columns, 0.3 + height * rows, title)
     parts = figure.subfigures(rows, columns, squeeze=False).ravel()
     for run, part in zip(shown, parts, strict=False):
         # A title of the axes would be where the legend is.
-        part.suptitle(written(shortened(run.label)), fontsize="large", parse_math=False)
+        label = written(shortened(run.label) + run.selection)
+        part.suptitle(label, fontsize="large", parse_math=False)
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
 

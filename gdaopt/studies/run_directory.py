@@ -8,17 +8,21 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
+from scipy.sparse import triu
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
 from gdaopt.studies.directory_lock import content, sole_writer
@@ -27,9 +31,9 @@ from gdaopt.studies.pictures import picture_names, write_pictures
 from gdaopt.studies.saved_runs import (
     FORMAT,
     RECORD,
-    SAMPLES,
     read_record,
     read_runs,
+    samples_file,
     write_samples,
 )
 from gdaopt.studies.study_directory import versions
@@ -45,7 +49,6 @@ PICTURES = {
 
 _TRACE = "-trace.csv"
 _METRIC = "-metric.csv"
-_METRIC_CORNER = "feature"  # the first cell of that table
 
 
 class RunDirectory:
@@ -84,7 +87,7 @@ class RunDirectory:
             if content(self.path):
                 self._look()
             self._write_record()  # first: it says that the files beside it are ours
-            write_samples(self.path / SAMPLES, self._dataset)
+            write_samples(self.path, self._dataset)
             self._held = held.pop_all()
         return self
 
@@ -102,9 +105,8 @@ class RunDirectory:
         stem = self._stems[name]
         result.save(self.path / f"{stem}.npz")
         result.trace.to_csv(self.path / f"{stem}{_TRACE}")
-        names = list(self._dataset.feature_names)
-        metric = pd.DataFrame(result.metric, index=names, columns=names)
-        write_text(self.path / f"{stem}{_METRIC}", metric.to_csv(index_label=_METRIC_CORNER))
+        metric = _metric_text(result.known_metric, self._dataset.feature_names)
+        write_text(self.path / f"{stem}{_METRIC}", metric)
         found = {**self.results, name: result}
         self.results = {name: found[name] for name in self._dataset.classes if name in found}
         self._write_record()
@@ -147,7 +149,7 @@ class RunDirectory:
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.results]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
-        return [*files, *picture_names(PICTURES), SAMPLES]
+        return [*files, *picture_names(PICTURES), samples_file(self._dataset)]
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
@@ -165,19 +167,22 @@ class RunDirectory:
             "versions": versions(),
         }
 
-    def _scaling(self) -> dict[str, list[float | None]]:
+    def _scaling(self) -> dict[str, list[float | None] | None]:
         """Return the mean and the spread of each feature: scaled is (x - mean) / spread.
 
-        The spread of a constant feature is null, and its scaled values are 0.
+        There are no means for sparse samples, of which scaled is x / spread. The spread of a
+        constant feature is null, and its scaled values are 0.
         """
-        means, spreads = feature_scales(self._dataset.features, self._options["scale"])
+        features = self._dataset.features
+        means, spreads = feature_scales(features, self._options["scale"])
         spread = [number if math.isfinite(number) else None for number in spreads.tolist()]
-        return {"means": means.tolist(), "spreads": spread}
+        return {"means": None if is_sparse(features) else means.tolist(), "spreads": spread}
 
     def _record(self) -> dict[str, Any]:
         stems = self._stems
         return {
             **self._identity(),
+            "samples_file": samples_file(self._dataset),
             "classes": {
                 name: {
                     "file": f"{stems[name]}.npz",
@@ -191,6 +196,20 @@ class RunDirectory:
             # With their SHA-256; those of an earlier run until this one has finished.
             "files": {**self._stale, **{name: _digest(self.path / name) for name in self._files()}},
         }
+
+
+def _metric_text(metric: Symmetric, names: Sequence[str]) -> str:
+    """Return a metric as a table of K rows and columns, or, where it is no array, as its entries.
+
+    These are the diagonal and, once, each edge, with the names of both features.
+    """
+    if not isinstance(metric, MaskedMatrix):
+        table = pd.DataFrame(dense(metric), index=list(names), columns=list(names))
+        return table.to_csv(index_label="feature")
+    upper = triu(metric.sparse()).tocoo()
+    rows, columns = (np.array(names)[places] for places in upper.coords)
+    entries = {"feature": rows, "other feature": columns, "entry": upper.data}
+    return pd.DataFrame(entries).to_csv(index=False)
 
 
 def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> dict[str, str]:

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from gdaopt.datasets import Dataset
+from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
@@ -25,8 +27,6 @@ RECORD = "result.json"
 FORMAT = 2
 """The format number of that file."""
 
-SAMPLES = "samples.csv"
-"""The name of the file with the samples that a run has learned from, to the last bit."""
 
 # The options that, beside data, class and feasible set, make two problems different.
 _PROBLEM = ("scale", "edge_floor")
@@ -99,8 +99,8 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
         runs = []
         for name, entry in record["classes"].items():
             result = Result.load(path / Path(entry["file"]).name)
-            if len(features) != len(result.metric):
-                raise ValueError(f"{len(features)} features, {len(result.metric)} in {name}")
+            if len(features) != (size := len(result.known_metric)):
+                raise ValueError(f"{len(features)} features, {size} in {name}")
             runs.append(
                 Run(
                     name=f"{prefix}{name}",
@@ -147,7 +147,7 @@ def _of_file(path: Path, prefix: str) -> Run:
     """Return the run that `Result.save` wrote into a file."""
     result = Result.load(path)
     name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
-    return Run(name=name, problem=(path.stem, len(result.metric)), result=result)
+    return Run(name=name, problem=(path.stem, len(result.known_metric)), result=result)
 
 
 def _unrecorded(path: Path, prefix: str) -> list[Run]:
@@ -158,13 +158,26 @@ def _unrecorded(path: Path, prefix: str) -> list[Run]:
             result = Result.load(file)
         except (InvalidInputError, OSError):
             continue  # another program wrote this npz file
-        problem = (file.stem, len(result.metric))
+        problem = (file.stem, len(result.known_metric))
         runs.append(Run(name=f"{prefix}{file.stem}", problem=problem, result=result))
     return runs
 
 
-def write_samples(path: Path, dataset: Dataset) -> None:
-    """Write the samples of a data set, not scaled; the last column holds the labels."""
+def samples_file(dataset: Dataset) -> str:
+    """Return the name of the file with the samples that a run has learned from."""
+    return "samples.svmlight" if is_sparse(dataset.features) else "samples.csv"
+
+
+def write_samples(folder: Path, dataset: Dataset) -> None:
+    """Write the samples of a data set, not scaled, to the last bit.
+
+    Of a table the last column holds the labels. Labels and names of sparse samples are numbers.
+    """
+    path = folder / samples_file(dataset)
+    if is_sparse(dataset.features):
+        lines = svmlight_lines(dataset.features, dataset.labels, int(dataset.feature_names[0]))
+        write_text(path, "".join(lines))
+        return
     table = pd.DataFrame(dataset.features, columns=list(dataset.feature_names))
     table.insert(len(table.columns), "label", dataset.labels, allow_duplicates=True)
     write_text(path, table.to_csv(index=False))
@@ -172,6 +185,8 @@ def write_samples(path: Path, dataset: Dataset) -> None:
 
 def read_samples(path: Path, name: str, feature_names: Sequence[str]) -> Dataset:
     """Read what `write_samples` wrote; the name of the data set and its features are not in it."""
+    if is_svmlight(path):
+        return Dataset(name, *read_numbered(path, feature_names), tuple(feature_names))
     with path.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     features = [[float(text) for text in row[:-1]] for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from matplotlib.figure import Figure
+from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
 from gdaopt.cli import app
 from gdaopt.cli.output import IN_USE
+from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.studies import pictures
+from gdaopt.support.validation import FloatArray
 
 IRIS = ("setosa", "versicolor", "virginica")
 PICTURES = {"convergence.png", "discs.png", "left_ends.png", "graph.png"}
@@ -49,10 +54,10 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def files(*stems: str) -> set[str]:
+def files(*stems: str, samples: str = "samples.csv") -> set[str]:
     """Return the files of a run on classes of these file names."""
     of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-metric.csv", "-trace.csv")}
-    return of_classes | PICTURES | {"result.json", "samples.csv"}
+    return of_classes | PICTURES | {"result.json", samples}
 
 
 def record(folder: Path) -> dict[str, Any]:
@@ -87,6 +92,14 @@ def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:
     lines = ["width,kind,height,price in $ or $\\q$"]
     lines += [f'{a},"{kind}",{b},{c}' for kind, (a, b, c) in zip(of_sample, X, strict=True)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_svmlight(path: Path, features: FloatArray, labels: npt.NDArray[np.str_]) -> Path:
+    """Write samples as an svmlight file, whose classes are 1, 2, … in their order."""
+    codes = np.unique(labels, return_inverse=True)[1] + 1
+    text = "".join(svmlight_lines(csr_array(features), codes.astype(np.str_)))
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
 
 

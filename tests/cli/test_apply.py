@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.scaling import scale_features
 from gdaopt.studies.applying import LearnedRun
-from tests.cli.cases import ANALYTIC, interrupt, learn, run, undrawn
+from tests.cli.cases import ANALYTIC, interrupt, learn, run, undrawn, write_svmlight
 
 IRIS = load("iris")
 
@@ -33,6 +34,27 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     with undrawn():
         learn(folder / "known.csv", *ANALYTIC, "--out", folder / "run")
     return folder / "known.csv", folder / "new.csv", folder / "run"
+
+
+@pytest.fixture(scope="module")
+def sparse_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Return the same as svmlight files, with the classes 1, 2 and 3."""
+    folder = tmp_path_factory.mktemp("sparse")
+    is_new = np.arange(len(IRIS.labels)) % 3 == 0
+    known, new = (
+        write_svmlight(folder / f"{name}.svm", IRIS.features[rows], IRIS.labels[rows])
+        for name, rows in (("known", ~is_new), ("new", is_new))
+    )
+    with undrawn():
+        learn(known, "--tolerance", 1e-2, "--out", folder / "run")
+    return known, new, folder / "run"
+
+
+@pytest.fixture(params=["split", "sparse_split"])
+def either(request: pytest.FixtureRequest) -> tuple[Path, Path, Path]:
+    """Return files of either kind."""
+    files: tuple[Path, Path, Path] = request.getfixturevalue(request.param)
+    return files
 
 
 def apply(*arguments: object, code: int = 0) -> str:
@@ -83,7 +105,7 @@ def test_each_class_is_judged_by_its_own_metric(
     assert found["label"].tolist() == truth.tolist()
     right = int((found["class"] == truth).sum())
     assert right >= 45
-    assert f"{right} of 50 labels are those of the table" in output
+    assert f"{right} of 50 labels are those of the file" in output
 
 
 def test_coordinates_have_the_distances_of_the_metric(
@@ -124,6 +146,60 @@ def test_two_classes_have_one_metric(tmp_path: Path) -> None:
     apply(tmp_path / "run", tmp_path / "t.csv", "--transform", "--out", tmp_path / "x.csv")
 
 
+def test_sparse_samples_are_classified_by_scikit_learns_neighbors(
+    sparse_split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    _, new, folder = sparse_split
+    judge, coordinates = neighbors(folder, "2", 5)
+    out = tmp_path / "out.csv"
+    said = apply(folder, new, "--class", "2", "--out", out)
+    found = pd.read_csv(out, dtype=str)
+    expected = pd.Index(IRIS.classes).get_indexer(judge.predict(coordinates)) + 1
+    assert found["class"].tolist() == expected.astype(str).tolist()
+    truth = pd.Index(IRIS.classes).get_indexer(IRIS.labels[::3]) + 1
+    assert found["label"].tolist() == truth.astype(str).tolist()
+    assert f"{(expected == truth).sum()} of 50 labels are those of the file" in said
+
+    apply(folder, new, "--transform", "--class", "2", "--out", tmp_path / "x.svmlight")
+    X, labels = gda.datasets.read_svmlight(tmp_path / "x.svmlight", n_features=4)
+    assert labels.tolist() == truth.tolist()
+    found_distances = euclidean_distances(X)
+    np.testing.assert_allclose(found_distances, euclidean_distances(coordinates), atol=1e-6)
+
+
+def test_new_sparse_samples_keep_the_indices_of_the_run(
+    sparse_split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    """Without feature 1, or labels of the run's classes, in any of them."""
+    _, _, folder = sparse_split
+    new = tmp_path / "new.svm"
+    new.write_text("0 2:3.5 3:1.4\n0 3:1.5\n")
+    X, labels = LearnedRun.load(folder).read(new)
+    np.testing.assert_array_equal(X.toarray(), [[0, 3.5, 1.4, 0], [0, 0, 1.5, 0]])
+    assert labels is None
+    said = apply(folder, new, "--out", tmp_path / "out.csv")
+    assert "labels" not in said
+    new.write_text("0 5:1\n")
+    said = apply(folder, new, "--out", tmp_path / "other.csv", code=2)
+    assert "holds the index 5; of 4 features counted from 1 the last is 4" in said
+    new.write_text("0 0:1\n")
+    said = apply(folder, new, "--out", tmp_path / "other.csv", code=2)
+    assert "holds an index 0, and indices are counted from 1" in said
+
+
+def test_samples_of_the_other_kind_are_refused(
+    split: tuple[Path, Path, Path], sparse_split: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    out = ("--out", tmp_path / "out.csv")
+    for arguments, message in [
+        ((split[2], sparse_split[1]), "is not a CSV file, in which new samples of this run have"),
+        ((sparse_split[2], split[1]), "is not an svmlight file (.svm, .svmlight or .libsvm)"),
+        ((sparse_split[2], sparse_split[1], "--label", "x"), "--label x goes with a CSV file"),
+    ]:
+        assert message in apply(*arguments, *out, code=2)
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_the_metric_and_the_scaling_as_plain_files(split: tuple[Path, Path, Path]) -> None:
     known, _, folder = split
     metric = pd.read_csv(folder / "setosa-metric.csv", index_col="feature", dtype=str).astype(float)
@@ -159,8 +235,8 @@ def test_refuses(split: tuple[Path, Path, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["read", "shares"])
-def test_interrupted(split: tuple[Path, Path, Path], tmp_path: Path, method: str) -> None:
-    _, new, folder = split
+def test_interrupted(either: tuple[Path, Path, Path], tmp_path: Path, method: str) -> None:
+    _, new, folder = either
     out = tmp_path / "out.csv"
     with interrupt(1, LearnedRun, method):
         output = apply(folder, new, "--out", out, code=130)
@@ -168,12 +244,14 @@ def test_interrupted(split: tuple[Path, Path, Path], tmp_path: Path, method: str
     assert not out.exists()
 
 
-@pytest.mark.parametrize("file", ["samples.csv", "setosa.npz"])
+@pytest.mark.parametrize("kind", ["samples", "result"])
 @pytest.mark.parametrize("damage", ["missing", "cut"])
 def test_a_damaged_run(
-    split: tuple[Path, Path, Path], tmp_path: Path, file: str, damage: str
+    either: tuple[Path, Path, Path], tmp_path: Path, kind: str, damage: str
 ) -> None:
-    _, new, folder = split
+    _, new, folder = either
+    record = json.loads((folder / "result.json").read_text())
+    file = record["samples_file"] if kind == "samples" else next(iter(record["classes"])) + ".npz"
     copy = tmp_path / "run"
     copy.mkdir()
     for path in folder.iterdir():

@@ -57,5 +57,5 @@ def test_a_directory_for_nothing(source: str, tmp_path: Path) -> None:
 
 
 def test_a_label_for_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="--label area goes with a CSV file; seeds has"):
+    with pytest.raises(InvalidInputError, match="--label area goes with a CSV file, which seeds"):
         load_source("seeds", label="area")

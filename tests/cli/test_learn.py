@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,17 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 from rich.progress import Progress
+from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
 from gdaopt.cli import app
 from gdaopt.datasets import Dataset
+from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.linalg import gershgorin, spectrum
 from gdaopt.objectives import PairObjective
+from gdaopt.objectives.pairs import base
 from gdaopt.programs import Program
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.run_directory import RunDirectory
@@ -46,6 +50,7 @@ from tests.cli.cases import (
     undrawn,
     unmeasured,
     write_csv,
+    write_svmlight,
 )
 from tests.process_cases import posix_only
 
@@ -319,27 +324,45 @@ class TestDirectories:
         assert names(tmp_path) == files("setosa") | {"virginica.npz"}
         assert (tmp_path / "virginica.npz").read_bytes() == b"mine"
 
-    def test_a_killed_run_is_gone_on_with(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("is_sparse", [False, True])
+    def test_a_killed_run_is_gone_on_with(self, is_sparse: bool, tmp_path: Path) -> None:
         """By the same command, with the classes that are missing, and to the same end."""
-        self.learn(tmp_path / "whole")
-        out = tmp_path / "out"
+        arguments, classes = self.ARGUMENTS, IRIS
+        if is_sparse:
+            data = gda.datasets.load("iris")
+            path = write_svmlight(tmp_path / "iris.svm", data.features, data.labels)
+            arguments, classes = (str(path), "--tolerance", "0.03"), ("1", "2", "3")
+        whole, out = tmp_path / "whole", tmp_path / "out"
+        learn(*arguments, "--out", whole)
         with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
-            app(["learn", *self.ARGUMENTS, "--out", str(out)])
-        (out / ".virginica.npz.999999999-0a1b2c3d.tmp").write_text("half")
+            app(["learn", *arguments, "--out", str(out)])
+        (out / f".{classes[2]}.npz.999999999-0a1b2c3d.tmp").write_text("half")
         (out / ".gdaopt.lock").touch()  # of a process that is no more
-        first = (out / "setosa.npz").stat().st_mtime_ns
-        refused = self.learn(out, "--trace-bound", 2, code=2)
+        first = (out / f"{classes[0]}.npz").stat().st_mtime_ns
+        refused = learn(*arguments, "--out", out, "--trace-bound", 2, code=2)
         assert "already holds files; pass --force" in refused
-        output = self.learn(out)
-        assert "setosa: there already" in output
-        assert "versicolor: there already" not in output
-        assert (out / "setosa.npz").stat().st_mtime_ns == first
-        assert names(out) == names(tmp_path / "whole")
-        assert unmeasured(record(out)) == unmeasured(record(tmp_path / "whole"))
-        for name in IRIS:
-            one, other = (gda.Result.load(tmp_path / n / f"{name}.npz") for n in ("whole", "out"))
+        output = learn(*arguments, "--out", out)
+        assert f"{classes[0]}: there already" in output
+        assert f"{classes[1]}: there already" not in output
+        assert (out / f"{classes[0]}.npz").stat().st_mtime_ns == first
+        assert names(out) == names(whole)
+        assert unmeasured(record(out)) == unmeasured(record(whole))
+        for name in classes:
+            one, other = (gda.Result.load(each / f"{name}.npz") for each in (whole, out))
             np.testing.assert_array_equal(one.metric, other.metric)
-        assert all(f"{name}: there already" in self.learn(out) for name in IRIS)
+            metrics = [(each / f"{name}-metric.csv").read_bytes() for each in (whole, out)]
+            assert metrics[0] == metrics[1]
+        again = learn(*arguments, "--out", out)
+        assert all(f"{name}: there already" in again for name in classes)
+
+    def test_force_replaces_the_samples_of_another_kind(self, tmp_path: Path) -> None:
+        self.learn(tmp_path / "out", "--positive", "setosa")
+        data = gda.datasets.load("iris")
+        path = write_svmlight(tmp_path / "iris.svm", data.features, data.labels)
+        learn(path, "--positive", "1", "--out", tmp_path / "out", "--force")
+        assert names(tmp_path / "out") == files("1", samples="samples.svmlight")
+        self.learn(tmp_path / "out", "--positive", "setosa", "--force")
+        assert names(tmp_path / "out") == files("setosa")
 
     def test_a_run_that_was_killed_at_its_first_write(self, tmp_path: Path) -> None:
         (tmp_path / ".result.json.999999999-0a1b2c3d.tmp").write_text("{")
@@ -384,6 +407,91 @@ class TestDirectories:
         assert error.startswith(f"error: cannot write to {tmp_path / 'file' / below}: ")
         assert error.endswith("; choose another --out")
         assert content(tmp_path) == {"file": b"mine"}
+
+
+class TestSparseFiles:
+    """An svmlight file has the same metrics as the table of its samples, and no dense copy."""
+
+    @staticmethod
+    def samples(n_features: int) -> tuple[FloatArray, Any]:
+        rng = np.random.default_rng(3)
+        labels = np.tile(["-1", "1"], 15)
+        X = rng.integers(1, 9, (30, n_features)) / 8 * (rng.random((30, n_features)) < 0.3)
+        X[:, :5] += (labels == "1")[:, None]
+        return X, labels
+
+    @pytest.mark.parametrize("zero_based", [False, True])
+    @pytest.mark.parametrize("scale", ["unit", "none"])
+    def test_the_metric_is_that_of_the_table(
+        self, scale: str, zero_based: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(base, "MOST_DENSE", 10)  # a table takes the same way
+        X, labels = self.samples(20)
+        first = int(not zero_based)
+        lines = svmlight_lines(csr_array(X), labels, first)
+        (tmp_path / "words.svm").write_text("".join(lines))
+        table = pd.DataFrame(X, columns=[str(k + first) for k in range(20)]).assign(label=labels)
+        table.to_csv(tmp_path / "words.csv", index=False)
+        found = {}
+        for kind in ("csv", "svm"):
+            out = tmp_path / kind
+            arguments = ("--scale", scale, "--tolerance", 1e-10, "--out", out)
+            said = learn(tmp_path / f"words.{kind}", *arguments, "--verbose")
+            assert ("not centred" in said) == (kind == "svm")
+            found[kind] = pd.read_csv(
+                out / "-1-metric.csv", index_col=["feature", "other feature"], dtype=str
+            ).astype(float)["entry"]
+            metric = gda.Result.load(out / "-1.npz").sparse_metric.tocoo()
+            entries = {(i, j): x for i, j, x in zip(*metric.coords, metric.data, strict=True)}
+            written = found[kind].to_dict()
+            for (one, other), entry in written.items():
+                assert entries[int(one) - first, int(other) - first] == entry
+            assert 2 * len(written) - 20 == len(entries)
+        scale_of = found["csv"].abs().max()
+        both = pd.concat(found, axis=1).fillna(0.0)
+        assert (both["csv"] - both["svm"]).abs().max() <= 1e-9 * scale_of
+        assert record(tmp_path / "svm")["scaling"]["means"] is None
+        assert record(tmp_path / "svm")["features"] == [str(k + first) for k in range(20)]
+        np.testing.assert_allclose(
+            record(tmp_path / "svm")["scaling"]["spreads"],
+            record(tmp_path / "csv")["scaling"]["spreads"],
+            rtol=1e-12,
+        )
+
+    def test_pictures_of_many_features(self, tmp_path: Path) -> None:
+        X, labels = self.samples(60)
+        path = write_svmlight(tmp_path / "words.svm.gz", X, labels)
+        learn(path, "--tolerance", 1e-3, "--out", tmp_path / "out")
+        assert names(tmp_path / "out") == files("2", samples="samples.svmlight")
+        run("plot", tmp_path / "out", "--out", tmp_path / "again")
+        assert imread(tmp_path / "again" / "discs.png")[..., :3].std() > 0.02
+
+    @pytest.mark.usefixtures("no_pictures")
+    def test_no_copy_is_dense(self, tmp_path: Path) -> None:
+        """As arrays the samples would need 800 MB, and the metric 20 GB."""
+        rng = np.random.default_rng(0)
+        labels = np.tile(["1", "-1"], 1000)
+        entries = rng.random(40_000), (np.arange(40_000) // 20, rng.integers(50_000, size=40_000))
+        X = csr_array(entries, shape=(2000, 50_000))
+        (tmp_path / "words.svm").write_text("".join(svmlight_lines(X, labels)))
+        options = (
+            "--scale",
+            "none",
+            "--trace-bound",
+            "auto",
+            "--tolerance",
+            0.5,
+            "--out",
+            tmp_path / "out",
+        )
+        tracemalloc.start()
+        try:
+            learn(tmp_path / "words.svm", *options)
+            run("apply", tmp_path / "out", tmp_path / "words.svm", "--out", tmp_path / "a.csv")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 500e6
 
 
 class TestTables:

@@ -14,10 +14,16 @@ from tests.cli.cases import ANALYTIC, content, run, undrawn
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
-    (("words.svmlight",), "sparse samples, and commands read tables; in Python gdaopt.datasets"),
-    (("irsi",), "unknown data set (or a file ending in .csv): 'irsi'; did you mean 'iris'"),
+    (("irsi",), "unknown data set (or a file ending in .csv or .svmlight): 'irsi'; did you mean"),
     (("absent.csv",), "cannot read absent.csv"),
-    (("iris", "--label", "x"), "--label x goes with a CSV file; iris has its own"),
+    (("absent.svm.gz",), "absent.svm.gz cannot be read: "),
+    (("file.libsvm",), "file.libsvm cannot be read: "),
+    *(
+        ((source, f"--{option}", "mean"), f"--{option} mean goes with a CSV file, which {source}")
+        for source in ("iris", "absent.svmlight")
+        for option in ("label", "drop", "impute")
+    ),
+    (("absent.svm", "--data-dir", "x"), "--data-dir x goes with page_blocks, pb300, seeds, not"),
     (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
     (("iris", "--metrics", "grpah"), "unknown kind of metrics 'grpah'; did you mean 'graph'?"),
     (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),

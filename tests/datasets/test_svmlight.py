@@ -37,8 +37,11 @@ def test_samples_come_back_and_can_be_learned_from(
         ("a,b\n1,2\n", "no file in the svmlight format"),
         ("1 2:x\n", "no file in the svmlight format"),
         ("1 3:1 2:1\n", "no file in the svmlight format"),
-        ("1 5:1\n", "no file in the svmlight format"),  # of 4 features
-        ("", "holds 0 samples"),
+        ("1 5:1\n", "holds the index 5; of 4 features counted from 1 the last is 4"),
+        ("1,2 1:1\n2 2:1\n", "has lines with several labels, separated by commas"),
+        ("spam 1:1\n", "no file in the svmlight format"),
+        ("", "holds no samples"),
+        ("# a comment\n", "holds no samples"),
         ("1 2:nan\n", "not finite"),
         ("inf 2:1\n", "not finite"),
     ],

@@ -39,16 +39,18 @@ def checked_samples(X: Any) -> Samples:
     return features
 
 
-def read_samples(X: Any) -> Samples:
+def read_samples(X: Any, name: str = "X") -> Samples:
     """Return samples as an array or, where they are sparse, by rows as a `csr_array`."""
     if not is_sparse(X):
-        return finite_array("X", X, ndim=2, is_data=True)
+        return finite_array(name, X, ndim=2, is_data=True)
     if X.dtype.kind not in "biuf":
-        raise InvalidInputError(f"X is sparse and holds {X.dtype}; pass real numbers")
+        raise InvalidInputError(f"{name} is sparse and holds {X.dtype}; pass real numbers")
     if X.ndim != 2 or 0 in X.shape:
-        raise InvalidInputError(f"X must have 2 dimensions, none of them 0, got shape {X.shape}")
+        raise InvalidInputError(
+            f"{name} must have 2 dimensions, none of them 0, got shape {X.shape}"
+        )
     features = csr_array(X, dtype=np.float64)
-    finite_array("X", np.append(features.data, 0.0), ndim=1, is_data=True)
+    finite_array(name, np.append(features.data, 0.0), ndim=1, is_data=True)
     return features
 
 
