@@ -1,4 +1,4 @@
-"""The layout of the package: no circles of imports, and tests for each module."""
+"""The layout of the package: no circles of imports, nothing that needs the baselines."""
 
 from __future__ import annotations
 
@@ -13,46 +13,6 @@ PACKAGE = ROOT / "gdaopt"
 
 CIRCLES: list[list[str]] = []
 """The circles of imports that are known, each as a sorted list of modules."""
-
-SMALL = 40
-"""Lines up to which a module needs no test file of its own."""
-
-TESTED_ELSEWHERE: dict[str, str] = {
-    # The package itself, and the interfaces that others implement
-    "gdaopt": "tests/test_package.py",
-    **{f"gdaopt.bench.{name}": "tests/bench/test_study.py" for name in ("sequences", "table")},
-    "gdaopt.programs.linear": "tests/bench/test_foreign.py",
-    "gdaopt.programs.compiled": "tests/programs/test_base.py",
-    "gdaopt.objectives.protocol": "tests/objectives/test_check.py",
-    # Families of atoms: one grid over all of them
-    "gdaopt.sets": "tests/sets/test_feasible_set.py",
-    "gdaopt.sets.definite": "tests/sets/test_family.py",
-    "gdaopt.sets.graph": "tests/sets/test_family.py",
-    "gdaopt.sets.two_sparse": "tests/sets/test_family.py",
-    "gdaopt.estimators.baselines.feature_weights": (
-        "tests/estimators/baselines/test_joint_classifier.py"
-    ),
-    # What all methods share: one grid over them
-    "gdaopt.methods.base": "tests/methods/test_limits.py",
-    "gdaopt.methods.blocks": "tests/methods/test_joint.py",
-    "gdaopt.methods.hull": "tests/methods/test_frank_wolfe.py",
-    "gdaopt.methods.stopping": "tests/methods/test_solve.py",
-    "gdaopt.methods.state": "tests/methods/test_limits.py",
-    # Parts of pictures
-    "gdaopt.plotting.canvas": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.legends": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.ticks": "tests/plotting/test_layout.py",
-    "gdaopt.plotting.runs": "tests/plotting/test_convergence.py",
-    "gdaopt.plotting.style": "tests/plotting/test_convergence.py",
-    # Files, processes and printing, tested by those who use them
-    "gdaopt.errors": "tests/test_bad_input.py",
-    "gdaopt.support.processes": "tests/studies/test_runner.py",
-    "gdaopt.studies.comparison_table": "tests/cli/test_compare.py",
-    "gdaopt.studies.run_directory": "tests/cli/test_learn.py",
-    "gdaopt.cli.options": "tests/cli/test_learn.py",
-    "gdaopt.cli.output": "tests/cli/test_compare.py",
-}
-"""Modules whose tests are not at the path of the module, and the file that has them."""
 
 
 def name_of(path: Path) -> str:
@@ -108,36 +68,3 @@ def test_the_imports_are_found() -> None:
     assert "gdaopt.problem" in set(imported("gdaopt.methods.steps"))  # under TYPE_CHECKING
     assert "gdaopt.estimators" in set(imported("gdaopt"))
     assert len(MODULES) > 100
-
-
-def files_of_tests(module: str) -> list[Path]:
-    """Return where a module may have its tests: its own file, its package's grid or file."""
-    if module in TESTED_ELSEWHERE:
-        return [ROOT / TESTED_ELSEWHERE[module]]
-    *folders, name = module.split(".")[1:]
-    folder = Path(ROOT, "tests", *folders)
-    own, grid = folder / f"test_{name}.py", folder / "test_grid.py"
-    return [own, grid, folder.with_name(f"test_{folder.name}.py")]
-
-
-def needs_tests(module: str) -> bool:
-    """Say whether a module is long enough, and more than a list of names from other modules."""
-    text = MODULES[module].read_text(encoding="utf-8")
-    defines = any(
-        isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(ast.parse(text))
-    )
-    return module in TESTED_ELSEWHERE or (defines and len(text.splitlines()) > SMALL)
-
-
-def modules_without_tests() -> dict[str, str]:
-    """Return the modules without tests, and the file where they belong."""
-    return {
-        module: str(files_of_tests(module)[0].relative_to(ROOT))
-        for module in [*MODULES, *(TESTED_ELSEWHERE.keys() - MODULES.keys())]
-        if module not in MODULES
-        or (needs_tests(module) and not any(file.exists() for file in files_of_tests(module)))
-    }
-
-
-def test_every_module_has_a_test_file() -> None:
-    assert modules_without_tests() == {}

@@ -23,7 +23,7 @@ from gdaopt.estimators.baselines.alternating_classifier import (
 from gdaopt.estimators.baselines.feature_weights import harmonic_codes
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.support.validation import FloatArray
-from tests.estimators.baselines.cases import blobs, partly_labelled
+from tests.estimators.cases import blobs, partly_labelled
 
 
 def test_with_all_labels_it_is_the_diagonal_learner() -> None:

@@ -8,7 +8,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.estimators.baselines.harmonic_entropy import HarmonicEntropyWeights, LabelEntropy
 from gdaopt.support.validation import FloatArray
-from tests.estimators.baselines.cases import CLASSES_AND_LABELS, blobs, partly_labelled
+from tests.estimators.cases import CLASSES_AND_LABELS, blobs, partly_labelled
 
 
 @pytest.mark.parametrize(("classes", "some"), CLASSES_AND_LABELS)

@@ -13,7 +13,7 @@ from gdaopt.estimators.baselines.joint_classifier import JointClassifierWeights,
 from gdaopt.estimators.inputs import one_hot
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.validation import FloatArray
-from tests.estimators.baselines.cases import blobs, partly_labelled
+from tests.estimators.cases import blobs, partly_labelled
 
 
 def distances(X: FloatArray, codes: np.ndarray) -> FloatArray:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import gdaopt as gda
-from gdaopt.support.validation import FloatArray
-from tests.estimators.baselines.cases import blobs, partly_labelled
-from tests.estimators.cases import TRANSDUCTIVE
+from gdaopt.estimators import BaseMetricLearner, baselines
+from tests.estimators.cases import TRANSDUCTIVE, blobs, partly_labelled
 
 
 @pytest.fixture(params=TRANSDUCTIVE)
@@ -50,47 +47,16 @@ def test_the_order_of_samples_does_not_matter(baseline: Any, some: bool) -> None
     np.testing.assert_allclose(baseline().fit(X[order], y[order]).metric_, expected, rtol=1e-3)
 
 
-def test_labels_of_any_kind(baseline: Any) -> None:
-    X, y = partly_labelled(classes=3)
-    expected = baseline().fit(X, y).metric_
-    names = ["a" if label == 0 else "bc"[label - 1] if label > 0 else None for label in y]
-    frame = pd.DataFrame(X, columns=list("pqrs"))
-    learner = baseline(missing_label=None).fit(frame, pd.Series(names))
-    np.testing.assert_allclose(learner.metric_, expected, rtol=1e-6)  # other order in memory
-    assert learner.classes_.tolist() == ["a", "b", "c"]
-    assert learner.feature_names_in_.tolist() == list("pqrs")
-    strings = [name or "unknown" for name in names]
-    unknown = baseline(missing_label="unknown").fit(X, strings)
-    np.testing.assert_array_equal(unknown.metric_, expected)
-    floats = baseline(missing_label=np.nan).fit(X, np.where(y == -1, np.nan, y))
-    np.testing.assert_array_equal(floats.metric_, expected)
+# --- The learners of the literature beside one another, and under scikit-learn's names -----------
 
 
-def test_the_graph_classifier_gives_it_all_samples(baseline: Any) -> None:
-    X, y = partly_labelled(classes=2)
-    classifier = gda.GraphClassifier(baseline()).fit(X, y)
-    np.testing.assert_array_equal(classifier.metric_, baseline().fit(X, y).metric_)
-    assert np.abs(classifier.metric_ - baseline().fit(X[y != -1], y[y != -1]).metric_).max() > 1e-3
-    _, truth = blobs(classes=2)
-    assert np.mean(classifier.transduction_ == truth) > 0.9
+WHO_SAYS = ("published", "from code", "reconstructed")
 
 
-# --- Samples -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("samples", "labels", "message"),
-    [
-        (np.ones((4, 2)), [0, 1, 0, -1], "4 samples that are all the same"),
-        (np.array([[0.0], [1e-80], [0.0]]), [0, 1, -1], "X spans about 1e-80"),
-        (np.array([[0.0], [1e200], [-1e200]]), [0, 1, -1], r"X spans about 2e\+200|spans"),
-        (np.arange(4.0)[:, None], [1, 1, 1, 1], "y has 1 class, 1"),
-        (np.arange(4.0)[:, None], [1, 1, -1, -1], "y holds only -1 and 1"),
-        (np.arange(4.0)[:, None], [-1] * 4, "y holds no label"),
-    ],
-)
-def test_samples_and_labels_that_nothing_can_be_learned_from(
-    baseline: Any, samples: FloatArray, labels: list[int], message: str
-) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
-        baseline().fit(samples, labels)
+@pytest.mark.parametrize("name", baselines.__all__)
+def test_each_says_where_its_formulas_are_from(name: str) -> None:
+    words = (getattr(baselines, name).__doc__ or "").lower()
+    if name != "EuclideanMetric":
+        assert any(word in words for word in WHO_SAYS)
+        assert "source:" in words
+    assert issubclass(getattr(baselines, name), BaseMetricLearner)
