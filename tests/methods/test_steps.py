@@ -21,8 +21,7 @@ from gdaopt.programs import JointPolytope
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.methods.certified_cases import Nearest
-from tests.methods.run_cases import Case
-from tests.methods.step_cases import Function, parabola, segment
+from tests.methods.run_cases import Case, Function, parabola, segment
 
 # --- By name, and of one's own --------------------------------------------------------------------
 
