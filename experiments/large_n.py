@@ -3,12 +3,9 @@
 Run ``python experiments/large_n.py`` from the top of a checkout (fifteen minutes, if quiet).
 It prints the table and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
 are CPU times as multiples of one evaluation of value and gradient, so that a machine that is busy
-changes little; the seconds are those of the clock. ``--only N`` measures one N and writes nothing.
+changes little; the seconds are those of the clock.
 """
 
-from __future__ import annotations
-
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -124,9 +121,8 @@ def bare(size: int) -> tuple[float, float]:
 
 def cpu(call: Callable[[], Any]) -> tuple[float, float, Any]:
     """Return the CPU and the wall seconds of a call, and what it returns."""
-    wall, start = time.perf_counter(), time.process_time()
-    found = call()
-    return time.process_time() - start, time.perf_counter() - wall, found
+    wall, (seconds, found) = pages.timed(lambda: pages.timed(call, time.process_time))
+    return seconds, wall, found
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -262,10 +258,6 @@ def row(case: Case, found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=int)
-    options = parser.parse_args()
     page = pages.Page(
         "large_n",
         "# Learning from many samples",
@@ -287,8 +279,7 @@ def main() -> None:
         ),
     )
     for case in CASES:
-        if options.only in (None, case.n_samples):
-            page.add(row(case, pages.in_a_process(measure, case)))
+        page.add(row(case, pages.in_a_process(measure, case)))
     page.add(
         "",
         "## Through the learner",
@@ -306,13 +297,11 @@ def main() -> None:
     )
     n_worse = 0
     for learner_case in LEARNER_CASES:
-        if options.only in (None, learner_case.n_samples):
-            found = pages.in_a_process(measure_learner, learner_case)
-            n_worse += found["learned"] < found["plain"]
-            page.add(learner_row(learner_case, found))
+        found = pages.in_a_process(measure_learner, learner_case)
+        n_worse += found["learned"] < found["plain"]
+        page.add(learner_row(learner_case, found))
     page.add("", f"In {n_worse} of the rows the learned metric classifies worse than no learning.")
-    if options.only is None:
-        page.write()
+    page.write()
 
 
 if __name__ == "__main__":

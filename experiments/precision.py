@@ -2,18 +2,15 @@
 
 Run ``python experiments/precision.py`` from the top of a checkout (six minutes); it prints the
 tables and writes ``figures/precision.md`` and ``figures/precision.png``. Each case runs in a
-process of its own. ``--largest 200`` leaves out what is larger. GGLasso is measured where it is
-installed.
+process of its own. GGLasso is measured where it is installed.
 """
 
-from __future__ import annotations
-
-import argparse
 import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from statistics import median
@@ -29,7 +26,7 @@ from sklearn.covariance import GraphicalLasso
 
 import gdaopt as gda
 from gdaopt.estimators import LaplacianGraphicalModel
-from gdaopt.support.processes import WorkerEndedError, peak_memory
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
 LIMIT = 120.0  # seconds that others get
@@ -162,13 +159,12 @@ PENALISED = ("LaplacianGraphicalModel", "GraphicalLasso", "GGLasso")
 LARGEST = {"GraphicalLasso": 500, "GGLasso": 1000, "CLARABEL": 50}
 
 
-def cases(largest: int) -> list[Case]:
-    """Return all cases up to a number of features."""
-    sizes = [size for size in (50, 100, 200, 500, 1000) if size <= largest]
+def cases() -> list[Case]:
+    """Return all cases."""
     listed = [
         Case(graph, size, times_k, who)
         for graph in ("tree", "grid")
-        for size in sizes
+        for size in (50, 100, 200, 500, 1000)
         for times_k in (0.5, 1.0, 5.0)
         for who in WHO
         if (who in ("projected-newton", "LaplacianGraphicalModel") or times_k == 5.0)
@@ -176,7 +172,7 @@ def cases(largest: int) -> list[Case]:
         and (who != "GGLasso" or find_spec("gglasso") is not None)
     ]
     # A tree falls into small blocks, a grid of that size has one block of nearly all features.
-    return listed + [Case("tree", 5000, 1.0, "LaplacianGraphicalModel")] * (largest >= 5000)
+    return [*listed, Case("tree", 5000, 1.0, "LaplacianGraphicalModel")]
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -204,24 +200,8 @@ def measure(case: Case) -> dict[str, Any]:
 def cholesky_seconds(size: int) -> float:
     """Return the median time of one Cholesky factorisation of a K×K matrix."""
     matrix = np.full((size, size), 0.5) + np.eye(size)
-    seconds = []
-    for _ in range(7 if size <= 1000 else 1):
-        start = time.perf_counter()
-        cholesky(matrix, lower=True, check_finite=False)
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
-
-
-def in_time(case: Case) -> dict[str, Any] | None:
-    """Return the figures of a case from a fresh process; None where it takes too long."""
-    limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
-    try:
-        figures: dict[str, Any] = pages.in_a_process(measure, case, limit=limit)
-    except WorkerEndedError as error:
-        if not error.is_late:
-            raise
-        return None
-    return figures
+    once = partial(cholesky, matrix, lower=True, check_finite=False)
+    return median(pages.timed(once)[0] for _ in range(7 if size <= 1000 else 1))
 
 
 def row(case: Case, figures: dict[str, Any] | None) -> str:
@@ -262,8 +242,7 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
     figure.savefig(pages.FIGURES / "precision.png", dpi=150)
 
 
-def main(largest: int) -> None:
-    """Measure, print, write."""
+def main() -> None:
     page = pages.Page(
         "precision",
         "# Precision matrices that are graph metrics",
@@ -288,8 +267,9 @@ def main(largest: int) -> None:
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     )
     measured = []
-    for case in cases(largest):
-        figures = in_time(case)
+    for case in cases():
+        limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
+        figures = pages.in_a_process(measure, case, limit=limit)
         page.add(row(case, figures))
         if figures is not None:
             measured.append((case, figures))
@@ -298,6 +278,4 @@ def main(largest: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--largest", type=int, default=5000, help="most features")
-    main(parser.parse_args().largest)
+    main()

@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from gdaopt.datasets import load, scale_features
+from gdaopt.datasets.builtin import load
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian, path_edges, unit_laplacian
+from gdaopt.scaling import scale_features
 from gdaopt.support.validation import FloatArray
 
 

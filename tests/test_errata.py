@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh, eigvalsh
 
 import gdaopt as gda
-from gdaopt.datasets import load
+from gdaopt.datasets.builtin import load
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.gershgorin import align, left_ends
 from gdaopt.linalg.laplacian import (

@@ -1,7 +1,5 @@
 """Results: what they hold and print, and that files give back what was saved."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import FrozenInstanceError, replace

@@ -16,7 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.memory import check_fits
+from gdaopt.support.resources import check_fits
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray, as_path, flag, integer
 

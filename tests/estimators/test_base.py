@@ -1,7 +1,5 @@
 """The learners keep scikit-learn's rules and have metric-learn's names."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -9,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
+from gdaopt.estimators import MetricGraph
 from gdaopt.estimators.base import components_of
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
@@ -67,14 +68,6 @@ def test_components_of_a_singular_metric() -> None:
     metric = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     components = components_of(metric)
     np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
-
-
-def test_the_distance_goes_into_a_neighbours_classifier(wine: tuple[FloatArray, Any]) -> None:
-    X, y = wine
-    learner = gda.GraphMetricLearner().fit(X, y)
-    by_function = KNeighborsClassifier(metric=learner.get_metric()).fit(X, y)
-    by_transform = make_pipeline(learner, KNeighborsClassifier()).fit(X, y)
-    np.testing.assert_array_equal(by_function.predict(X[::9]), by_transform.predict(X[::9]))
 
 
 @pytest.mark.parametrize("shape", [(4, 13), (4, 3, 13), (4, 2, 12)])
@@ -149,3 +142,36 @@ def test_components_of_a_graph_without_edges_take_no_factor(
     assert sizes == [2]
     np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
     np.testing.assert_array_equal(components, np.triu(components))
+
+
+# --- The graph of a learned metric, in numbers and as a picture ----------------------------------
+
+
+def test_graph_of_the_metric(fitted: Any) -> None:
+    graph = fitted.graph_
+    assert graph.feature_names == tuple(f"x{i}" for i in range(13))
+    np.testing.assert_allclose(graph.self_loops, fitted.result_.metric.sum(axis=1))
+    i, j = graph.edges.T
+    np.testing.assert_array_equal(graph.weights, -fitted.result_.metric[i, j])
+    assert (np.diff(np.abs(graph.weights)) <= 0).all()
+    assert (graph.weights > 0).all() or isinstance(fitted, gda.PositiveDefiniteMetricLearner)
+    assert (len(graph.edges) == 0) == isinstance(fitted, gda.DiagonalMetricLearner)
+    first = str(graph).splitlines()[0]
+    assert first == f"13 features, {len(graph.edges)} edges"
+
+
+def test_names_of_any_kind_are_one_line_each() -> None:
+    matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    shown = str(MetricGraph.of_metric(matrix, ["\x1b[31mred", "two\nlines"]))
+    assert shown.splitlines()[1:] == [r"  \x1b[31mred – two\nlines: 1"]
+
+
+def test_picture_of_the_graph() -> None:
+    learner = gda.GraphMetricLearner().fit(*wine_z_scores())
+    ax = learner.plot_graph()
+    assert isinstance(ax, Axes)
+    assert [text.get_text() for text in ax.texts] == [f"x{i}" for i in range(13)]
+    lines = ax.collections[0]
+    assert isinstance(lines, LineCollection)
+    assert len(lines.get_segments()) == len(learner.graph_.edges)
+    assert learner.plot_graph(ax=ax.figure.add_subplot()) is not ax

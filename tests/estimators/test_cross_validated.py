@@ -1,7 +1,5 @@
 """Learners that choose their trace bound by cross-validation."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -9,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
@@ -252,31 +249,3 @@ def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPat
         found.cv_results_["split0_test_score"], by_hand.cv_results_["split0_test_score"]
     )
     assert found.sample_indices_ is None  # the last fit is of all
-
-
-def test_a_limit_ends_paths_and_the_last_fit_and_warns() -> None:
-    X, y = samples()
-    late = gda.MetricLearner(time_limit=1e-6)
-    learner = gda.MetricLearnerCV(late, objectives=["mcml"], trace_bounds=3, cv=2)
-    with pytest.warns(ConvergenceWarning, match="MetricLearnerCV did not conv") as caught:
-        learner.fit(X, y)
-    assert caught[0].filename == __file__
-    assert learner.result_.status == "time_limit"
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"learner": gda.GraphClassifier()}, "'learner' parameter"),
-        ({"learner": gda.MetricLearner("lda")}, "'objective' parameter of MetricLearner"),
-        ({"objectives": ["glr", "lda"]}, "got 'lda' in it"),
-        ({"objectives": []}, "objectives is an empty list"),
-        ({"trace_bounds": [1.0, -2.0]}, "trace_bounds must be positive, got -2"),
-        ({"trace_bounds": [1.0, np.nan]}, "trace_bounds holds nan"),
-        ({"cv": 1}, "n_splits"),
-    ],
-)
-def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
-    X, y = samples()
-    with pytest.raises(ValueError, match=message):
-        gda.MetricLearnerCV(**bad).fit(X, y)

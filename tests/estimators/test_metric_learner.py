@@ -1,7 +1,5 @@
 """The learners on several classes, with weights, with few pairs; limits and errors."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import warnings
@@ -28,7 +26,6 @@ from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, sam
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
-# --- Masks of edges ------------------------------------------------------------------------------
 
 NAMES = ["height", "length", "width", "weight"]
 BY_NAME = [("weight", "length"), ("height", "width")]
@@ -57,14 +54,6 @@ def test_edges_keep_to_a_mask(edges: Any) -> None:
     np.testing.assert_array_equal(masked.metric_, expected.metric_)
 
 
-def test_no_edges_are_a_diagonal_metric() -> None:
-    X, codes = samples()
-    masked = gda.GraphMetricLearner(edges=[], tolerance=1e-8).fit(X, codes)
-    diagonal = gda.DiagonalMetricLearner(tolerance=1e-8).fit(X, codes)
-    np.testing.assert_allclose(masked.metric_, diagonal.metric_, atol=1e-3 * masked.trace_bound_)
-    assert masked.result_.objective == pytest.approx(diagonal.result_.objective, rel=1e-7)
-
-
 def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
     X, codes = samples()
     star = [(0, 3), (1, 3), (2, 3)]
@@ -77,23 +66,6 @@ def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
         assert not learner.metric_[0, 1:3].any()
         with pytest.raises(ValueError, match=r"edge_floor|path_weight"):
             gda.GraphMetricLearner(edges=star[:2], edge_floor=0.01, method=method).fit(X, codes)
-
-
-@pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        ([("heigth", "width")], "unknown feature in edges: 'heigth'; did you mean 'height'"),
-        ([("width", "width")], "feature 'width' with itself"),
-        ([(0, 4)], r"the pair \(0, 4\), and the 4 features are numbered from 0 to 3"),
-        ([(-1, 2)], "numbered from 0 on"),
-        (np.triu(AS_MATRIX), "not symmetric"),
-        (np.zeros((3, 3), dtype=bool), "a mask of 3 features, and there are 4"),
-    ],
-)
-def test_bad_edges(edges: Any, message: str) -> None:
-    X, codes = samples()
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
-        gda.GraphMetricLearner(edges=edges).fit(pd.DataFrame(X, columns=NAMES), codes)
 
 
 # --- Sets of metrics -----------------------------------------------------------------------------
@@ -162,11 +134,6 @@ def test_metrics_of_any_signs(options: dict[str, Any]) -> None:
         gda.MetricLearner(edge_floor=0.1, **options).fit(X, codes)
 
 
-def test_balanced_metrics_have_a_method_of_their_own() -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match="got method='joint'; leave the method"):
-        gda.MetricLearner(metrics="balanced", method="joint").fit(*samples())
-
-
 def test_signs_need_two_classes() -> None:
     X, codes = samples()
     for learner, given, found in (
@@ -183,28 +150,6 @@ def test_signs_need_two_classes() -> None:
             learner.fit(*given)
     colours = partial(gda.SignedGraphMetrics, [1, -1, 1, -1])
     assert gda.MetricLearner(metrics=colours).fit(X, codes).result_.status == "converged"
-
-
-@pytest.mark.parametrize(
-    "metrics", ["diagonal", "definite", gda.GraphMetrics(4.0), gda.GraphMetrics]
-)
-@pytest.mark.parametrize("option", [{"edges": [(0, 1)]}, {"edge_floor": 0.1}])
-def test_edges_are_those_of_graphs(metrics: Any, option: dict[str, Any]) -> None:
-    with pytest.raises(
-        gda.errors.InvalidInputError,
-        match="edges go with metrics='graph', 'signed', 'sdd' or 'balanced'",
-    ):
-        gda.MetricLearner(metrics=metrics, **option).fit(*samples())
-
-
-def test_a_function_that_makes_no_set() -> None:
-    cases: list[tuple[Any, str]] = [
-        (lambda C, rho: np.eye(4), "what metrics returns must be a FeasibleSet"),
-        (lambda C: gda.GraphMetrics(C), "cannot be called with 2 argument"),
-    ]
-    for wrong, message in cases:
-        with pytest.raises(gda.errors.InvalidInputError, match=message):
-            gda.MetricLearner(metrics=wrong).fit(*samples())
 
 
 # --- Objectives by name --------------------------------------------------------------------------
@@ -245,61 +190,7 @@ def test_options_go_to_the_objectives_that_have_them() -> None:
     assert nearest.result_.objective == pytest.approx(lmnn.value(nearest.metric_))
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "says"),
-    [
-        (
-            "lmnn",
-            {"class_weight": "balanced"},
-            "goes with the objectives glr, mcml, nca, none, and not",
-        ),
-        ("mcml", {"n_neighbors": 3}, "goes with the objectives glr, lmnn, and not with mcml"),
-        ("lmnn", {"n_neighbors": 500}, "each class needs more samples"),
-        ("mcml", {"max_pairs": 10}, "max_pairs goes with the objectives glr, deml"),
-        ("glr", {"max_pairs": 9, "n_neighbors": 3}, "n_neighbors and max_pairs both choose pairs"),
-        (gda.GLR, {"max_pairs": 10}, "max_pairs are for objectives by name"),
-        (gda.GLR, {"n_neighbors": 3}, "class_weight, n_neighbors and max_pairs are for"),
-    ],
-)
-def test_other_options_are_refused(name: Any, options: dict[str, Any], says: str) -> None:
-    X, y = samples()
-    with pytest.raises(ValueError, match=says):
-        gda.GraphMetricLearner(name, **options).fit(X, y)
-
-
 # --- Weights and neighbours ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_class_weights_are_copies_of_samples(learner: Any) -> None:
-    X, codes = samples()
-    times = np.array([1, 3, 2])
-    learner = partial(learner, "glr", scale="none")
-    repeated = learner(tolerance=1e-8).fit(
-        X.repeat(times[codes], axis=0), codes.repeat(times[codes])
-    )
-    weighted = learner(tolerance=1e-8, class_weight={1: 3.0, 2: 2.0}).fit(X, codes)
-    assert weighted.trace_bound_ == pytest.approx(repeated.trace_bound_, rel=1e-12)
-    assert weighted.result_.objective == pytest.approx(repeated.result_.objective, rel=1e-7)
-    plain = learner(tolerance=1e-8).fit(X, codes)
-    assert not np.allclose(plain.metric_, weighted.metric_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
-def test_weights_that_are_not_positive(weight: float) -> None:
-    X, codes = samples()
-    with pytest.raises(gda.errors.InvalidInputError, match=r"class_weight of 1 must be .*, got "):
-        gda.GraphMetricLearner(class_weight={1: weight}).fit(X, codes)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_all_neighbours_are_all_pairs(learner: Any) -> None:
-    X, codes = samples()
-    every = learner("glr", tolerance=1e-8).fit(X, codes)
-    listed = learner("glr", tolerance=1e-8, n_neighbors=60).fit(X, codes)
-    assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
-    near = learner("glr", n_neighbors=5, class_weight="balanced").fit(X, codes)
-    assert certified_by_the_learner(near, X)
 
 
 def test_weights_of_samples_go_to_the_objective() -> None:
@@ -324,30 +215,6 @@ def test_weights_of_samples_go_to_the_objective() -> None:
     assert some.result_.objective == pytest.approx(of_some.value(some.metric_))
     of_all = gda.MCML(X, codes, sample_weight=weights)
     assert some.full_objective_ == pytest.approx(of_all.value(some.metric_))
-
-
-@pytest.mark.parametrize(
-    ("objective", "weight", "message"),
-    [
-        (
-            "lmnn",
-            1.0,
-            "sample_weight goes with the objectives glr, mcml, nca, none, and not with lmnn",
-        ),
-        (gda.GLR, 1.0, "sample_weight, class_weight, n_neighbors and max_pairs are for"),
-        ("mcml", 0.0, "sample_weight holds 0 at index 59; weights must"),
-        ("mcml", np.nan, "Input sample_weight contains NaN"),
-        ("mcml", np.ma.masked, r"sample_weight has 1 masked value\(s\)"),
-    ],
-)
-def test_bad_weights_of_samples(objective: Any, weight: Any, message: str) -> None:
-    X, codes = samples()
-    weights = np.ma.array(np.ones(60))
-    weights[59] = weight
-    with pytest.raises(ValueError, match=message):
-        gda.GraphMetricLearner(objective).fit(
-            X, codes, weights if weight is np.ma.masked else weights.data
-        )
 
 
 def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:
@@ -382,16 +249,6 @@ def test_methods_and_solvers() -> None:
     assert connected.result_.components == 1
     with pytest.raises(gda.errors.InvalidInputError, match="has no programs to solve"):
         gda.GraphMetricLearner(solver="HIGHS").fit(X, codes)
-
-
-def test_an_objective_of_ones_own() -> None:
-    def distances(X: FloatArray, signal: FloatArray) -> gda.GLR:
-        assert signal.shape == (60, 3)
-        return gda.GLR(2 * X, signal)
-
-    X, codes = samples()
-    learner = gda.GraphMetricLearner(distances).fit(X, codes)
-    assert certified_by_the_learner(learner, X)
 
 
 def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:

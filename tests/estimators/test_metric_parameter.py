@@ -1,17 +1,17 @@
-"""The parameter `metric` of the classifiers: a matrix or a learner."""
+"""Classifiers under a metric: a matrix or a learner, and scikit-learn's nearest neighbours."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
-from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from gdaopt.estimators import (
     GraphMetricLearner,
@@ -22,31 +22,12 @@ from gdaopt.estimators.baselines import HarmonicEntropyWeights
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves
+from tests.helpers import random_metric, scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
 
 class TestMetric:
-    @pytest.mark.parametrize(
-        ("metric", "message"),
-        [
-            ([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]], "not symmetric: [0,1] is 0.5, [1,0] is 0"),
-            (np.diag([1.0, -0.5, 1.0]), "smallest eigenvalue is -0.5, with trace 1.5"),
-            (np.diag([1.0, -1e-6, 1.0]), "smallest eigenvalue is -1e-06, with trace 2"),
-            (-np.eye(3), "smallest eigenvalue is -1"),
-            (np.eye(2), "metric must be 3×3, got 2×2"),
-            (np.ones((3, 2)), "metric must be square, got shape (3, 2)"),
-            (np.full((3, 3), np.nan), "metric holds nan at index (0, 0)"),
-            ("euclidean", "must be None, an array-like or an object implementing 'fit'"),
-            (StandardScaler(), "metric=StandardScaler() learns no metric"),
-            (5, "The 'metric' parameter of GraphClassifier must be"),
-        ],
-    )
-    def test_that_is_wrong(self, metric: Any, message: str) -> None:
-        X, y = halves()
-        with pytest.raises(ValueError, match=re.escape(message)):
-            GraphClassifier(metric).fit(X, y)
-
     def test_may_be_singular_or_a_hair_below_it(self) -> None:
         X, y = halves()
         flat = GraphClassifier(np.diag([2.0, 0.0, -1e-13])).fit(X, y)
@@ -121,7 +102,35 @@ class TestPipeline:
         np.testing.assert_allclose(fitted.metric_, expected.metric_)
         np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
 
-    def test_without_a_learner(self) -> None:
-        X, y = halves()
-        with pytest.raises(ValueError, match="learns no metric"):
-            GraphClassifier(make_pipeline(StandardScaler(), MinMaxScaler())).fit(X, y)
+
+def wine() -> tuple[FloatArray, np.ndarray]:
+    return scaled("wine", "class_0")[0], load_wine().target
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance", lambda distances: 1 / (1 + distances)])
+def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> None:
+    X, y = wine()
+    metric = random_metric(np.random.default_rng(0), X.shape[1])
+    reference = KNeighborsClassifier(
+        7, metric="mahalanobis", metric_params={"VI": metric}, weights=weights, algorithm="brute"
+    ).fit(X[::2], y[::2])
+    classifier = MetricKNeighborsClassifier(7, metric=metric, weights=weights).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(classifier.predict(X), reference.predict(X))
+    np.testing.assert_allclose(classifier.predict_proba(X), reference.predict_proba(X), atol=1e-8)
+    distances, indices = classifier.kneighbors(X[1::2])
+    expected, neighbors = reference.kneighbors(X[1::2])
+    np.testing.assert_allclose(distances, expected, rtol=1e-7)
+    np.testing.assert_array_equal(indices, neighbors)
+    assert classifier.kneighbors(n_neighbors=2)[1].shape == (len(X[::2]), 2)
+
+
+def test_units_of_features_and_the_origin_do_not_matter() -> None:
+    X, y = wine()
+    metric = random_metric(np.random.default_rng(1), X.shape[1])
+    units = np.logspace(-6, 6, X.shape[1])
+    plain = MetricKNeighborsClassifier(metric=metric).fit(X, y)
+    other = MetricKNeighborsClassifier(metric=metric / np.outer(units, units))
+    other.fit((X + 10) * units, y)
+    np.testing.assert_allclose(
+        other.kneighbors((X + 10.1) * units)[0], plain.kneighbors(X + 0.1)[0], rtol=1e-8
+    )

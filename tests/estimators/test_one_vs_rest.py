@@ -1,7 +1,5 @@
 """One metric for each class against the rest: votes, scores, and samples without labels."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +9,6 @@ from sklearn.datasets import make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import gdaopt as gda
@@ -83,17 +80,6 @@ def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
     assert one_vs_rest.predict(test).tolist() == expected
     assert len(set(expected)) == 3
     assert expected != clone(classifier).fit(*train).predict(test).tolist()
-
-
-def test_the_aggregations_differ() -> None:
-    X, y = samples(n=120)
-    labels = [
-        gda.estimators.OneVsRestMetricClassifier(aggregation=how)
-        .fit(X[:30], y[:30])
-        .predict(X[30:])
-        for how in AGGREGATIONS
-    ]
-    assert (labels[0] != labels[1]).any()
 
 
 def test_a_metric_for_each_class() -> None:
@@ -194,9 +180,6 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
     assert gda.GraphClassifier(learner, missing_label=None).fit(X, signs).score(X, signs) > 0.5
 
 
-# --- In scikit-learn -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "classifier",
     [KNeighborsClassifier(3), LinearDiscriminantAnalysis(), SVC()],
@@ -207,24 +190,6 @@ def test_any_classifier(classifier: Any, aggregation: str) -> None:
     X, y = make_blobs(90, centers=3, n_features=3, cluster_std=1.5, random_state=0)
     fitted = gda.estimators.OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
     assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
-
-
-# --- Bad input -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("parameters", "y", "message"),
-    [
-        ({}, [1] * 60, r"y has 1 class, .*1.*; one against the rest needs two classes"),
-        ({}, [-1, 1] * 30, "y holds only -1 and 1, and missing_label=-1"),
-        ({}, [-1] * 60, "y holds no label"),
-        ({}, [0, 1, 2], "inconsistent numbers of samples"),
-        ({"learner": StandardScaler()}, [0, 1, 2] * 20, r"StandardScaler\(\) learns no metric"),
-    ],
-)
-def test_bad_labels_and_learners(parameters: Any, y: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        gda.estimators.OneVsRestMetricClassifier(**parameters).fit(samples()[0], y)
 
 
 # --- Probabilities -------------------------------------------------------------------------------

@@ -1,12 +1,11 @@
 """Learners on features of any scale, constant ones, copies, few samples of many features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
@@ -15,8 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
+from gdaopt.estimators import metric_learner
 from gdaopt.estimators.inputs import class_signal
-from gdaopt.estimators.metric_learner import nearest_of_other_classes
+from gdaopt.estimators.metric_learner import (
+    nearest_of_other_classes,
+    random_pairs,
+    stratified_sample,
+)
 from gdaopt.scaling import auto_trace_bound
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 
@@ -27,25 +31,6 @@ def test_by_powers_of_two_it_drops_out_to_the_last_bit(learner: Any) -> None:
     expected, found = learner().fit(X, codes), learner().fit(1024 * X, codes)
     np.testing.assert_array_equal(found.metric_ * 2**20, expected.metric_)
     np.testing.assert_array_equal(found.transform(1024 * X), expected.transform(X))
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_constant_features_and_copies(learner: Any) -> None:
-    X, codes = samples()
-    plain = learner("glr").fit(X, codes)
-    for more in (
-        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
-        np.column_stack([X, X[:, 0]]),
-        np.tile(X, 20),
-    ):
-        wide = learner("glr").fit(more, codes)
-        assert certified_by_the_learner(wide, more)
-        assert wide.trace_bound_ == pytest.approx(plain.trace_bound_)
-        ratio = wide.result_.objective / plain.result_.objective
-        if np.ptp(more, axis=0).all() and learner is gda.PositiveDefiniteMetricLearner:
-            assert ratio < 0.95  # such a metric adds copies up
-        else:
-            assert 0.8 < ratio < 1.6
 
 
 @pytest.mark.parametrize("weights", [None, {0: 5.0, 2: 0.5}])
@@ -79,61 +64,6 @@ def test_two_hundred_is_the_largest_mean_squared_distance_of_the_set(copies: int
     )
     assert found == pytest.approx(min(4 / of_features, 200 / of_set))
     assert (found * of_set > 199) == (copies == 200)
-
-
-@pytest.mark.parametrize("name", ["iris", "wine"])
-def test_larger_sets_have_smaller_optima(name: str) -> None:
-    data = load(name)
-    diagonal, graph, definite = (
-        learner().fit(data.features, data.labels)
-        for learner in (
-            gda.DiagonalMetricLearner,
-            gda.GraphMetricLearner,
-            gda.PositiveDefiniteMetricLearner,
-        )
-    )
-    assert diagonal.trace_bound_ == graph.trace_bound_ == definite.trace_bound_
-    assert diagonal.result_.objective > graph.result_.objective > definite.result_.objective
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", ["iris", "wine"])
-def test_distances_neither_vanish_nor_underflow(name: str, learner: Any) -> None:
-    """What the rule promises of each metric of the set, on raw features."""
-    data = load(name)
-    fitted = learner(scale="none").fit(data.features, data.labels)
-    transformed = fitted.transform(data.features)
-    distances = cdist(transformed, transformed, "sqeuclidean")
-    different = data.labels[:, None] != data.labels
-    assert 1.0 < distances[different].mean() <= 200.0
-    assert fitted.result_.objective >= np.exp(-200.0) * 2 * different.sum()  # Q(0)
-
-
-@pytest.mark.parametrize(
-    ("learner", "k"),
-    [
-        (gda.GraphMetricLearner, 1000),
-        (gda.DiagonalMetricLearner, 1000),
-        pytest.param(gda.PositiveDefiniteMetricLearner, 300, marks=pytest.mark.slow),
-    ],
-)
-def test_few_samples_of_many_features(learner: Any, k: int) -> None:
-    X, codes = samples(n=60, k=k)
-    assert certified_by_the_learner(learner(tolerance=1e-3).fit(X, codes), X)
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-100, 1e100])
-@pytest.mark.parametrize(
-    ("objective", "message"),
-    [
-        ("glr", "samples of different classes differ by "),
-        ("mcml", "trace_bound='auto' would be .*rescale the features|all 60 samples of X coincide"),
-    ],
-)
-def test_samples_too_near_or_far_for_a_rule(objective: str, message: str, scale: float) -> None:
-    X, codes = samples()
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
-        gda.GraphMetricLearner(objective, scale="none").fit(scale * X, codes)
 
 
 # --- Standardised features -----------------------------------------------------------------------
@@ -191,25 +121,18 @@ def test_constant_features_are_left_as_they_are() -> None:
     assert learner.result_.objective == pytest.approx(plain.result_.objective, rel=1e-2)
 
 
-def test_features_whose_squares_leave_floating_point() -> None:
-    X, codes = samples()
-    X[:, 2] *= 1e-160
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"feature x2 varies by .*e-161, and the squar"
-    ):
-        gda.GraphMetricLearner().fit(X, codes)
-
-
 def test_a_function_sees_the_standardised_samples() -> None:
     X, codes = samples()
     seen = []
 
     def objective(Z: Any, signal: Any) -> gda.GLR:
+        assert signal.shape == (60, 3)
         seen.append(Z)
         return gda.GLR(Z, signal)
 
-    gda.DiagonalMetricLearner(objective).fit(100 * X + 3, codes)
+    learner = gda.GraphMetricLearner(objective).fit(100 * X + 3, codes)
     np.testing.assert_allclose(seen[0].std(axis=0), 1.0)
+    assert certified_by_the_learner(learner, X)
 
 
 # --- What the metric says of features, metrics of low rank, metrics that say nothing -------------
@@ -295,3 +218,112 @@ def test_a_learner_that_finds_nothing_says_so() -> None:
         gda.estimators.TripletMetricLearner().fit(X[[[0, 1, 2], [0, 2, 1]]])
     gda.MetricLearner().fit(X[:, :1], y)  # of one feature all metrics are
     assert not np.allclose(gda.MetricLearner("lmnn").fit(X, y).feature_importances_, 0.25)
+
+
+# --- Learners that learn from some of many samples, or of many pairs -----------------------------
+
+
+def test_samples_in_the_proportions_of_the_classes() -> None:
+    codes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], [600, 300, 97, 3]))
+    found = stratified_sample(codes, 100, seed=1)
+    assert np.bincount(codes[found]).tolist() == [60, 30, 10, 3]
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_array_equal(found, stratified_sample(codes, 100, seed=1))
+    assert not np.array_equal(found, stratified_sample(codes, 100, seed=2))
+
+
+@pytest.mark.parametrize("differ", [True, False])
+def test_pairs_are_drawn_evenly_and_once(differ: bool) -> None:
+    codes = np.array([0] * 6 + [1] * 3 + [2])
+    left, right = np.triu_indices(10, 1)
+    allowed = codes[left] != codes[right] if differ else left < right
+    expected = {*zip(left[allowed].tolist(), right[allowed].tolist(), strict=True)}
+    counts = dict.fromkeys(expected, 0)
+    for seed in range(300):
+        drawn = random_pairs(codes, 10, seed, differ=differ)
+        assert drawn is not None
+        pairs = [tuple(pair) for pair in drawn.tolist()]
+        assert len(set(pairs)) == 10
+        for pair in pairs:
+            counts[pair] += 1
+    share = 300 * 10 / len(expected)
+    assert all(abs(count - share) < 5 * np.sqrt(share) for count in counts.values())
+    assert random_pairs(codes, len(expected), 0, differ=differ) is None
+    most = random_pairs(codes, len(expected) - 1, 0, differ=differ)
+    assert most is not None
+    assert len(most) == len(expected) - 1
+
+
+def test_nearest_of_other_classes() -> None:
+    X, codes = samples(n=30)
+    expected = set()
+    for i, row in enumerate(cdist(X, X)):
+        others = np.flatnonzero(codes != codes[i])
+        for j in others[np.argsort(row[others])[:3]]:
+            expected.add((min(i, j), max(i, j)))
+    found = nearest_of_other_classes(X, codes, 3)
+    assert [tuple(pair) for pair in found] == sorted(expected)
+    assert len(nearest_of_other_classes(X, codes, 100)) == 30 * 20 / 2
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("objective", ["glr", "mcml"])
+def test_the_problem_of_the_samples_is_the_one_that_is_certified(
+    learner: Any, objective: str
+) -> None:
+    X, y = samples(n=90)
+    found = learner(objective, max_samples=30, random_state=3).fit(X, y)
+    chosen = found.sample_indices_
+    np.testing.assert_array_equal(chosen, stratified_sample(y, 30, seed=3))
+    alone = learner(objective, scale="none").fit(X[chosen] / X.std(axis=0), y[chosen])
+    assert found.result_.status == "converged"
+    assert found.result_.objective == pytest.approx(alone.result_.objective, rel=1e-9)
+    assert found.trace_bound_ == pytest.approx(alone.trace_bound_)
+    make: Any = gda.MCML if objective == "mcml" else gda.GLR
+    of_all = make(X / X.std(axis=0), y if objective == "mcml" else class_signal(y))
+    assert found.full_objective_ == pytest.approx(of_all.value(found.result_.metric))
+
+
+@pytest.mark.parametrize("objective", ["glr", "logistic-pairs", "pair-hinge", "deml"])
+def test_the_problem_of_the_pairs_is_the_one_that_is_certified(objective: str) -> None:
+    X, y = samples()
+    found = gda.GraphMetricLearner(objective, max_pairs=200).fit(X, y)
+    assert found.sample_indices_ is None
+    drawn = random_pairs(y, 200, 0, differ=objective == "glr")
+    Z = X / found.scale_
+    kinds: Any = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}
+    make = {"glr": gda.GLR, "deml": gda.DEML, **kinds}[objective]
+    labels = class_signal(y) if objective == "glr" else y
+    of_pairs, of_all = make(Z, labels, pairs=drawn), make(Z, labels)
+    metric = found.result_.metric
+    assert found.result_.objective == pytest.approx(of_pairs.value(metric))
+    assert found.full_objective_ == pytest.approx(of_all.value(metric))
+
+
+def test_as_many_as_there_are_is_all() -> None:
+    X, y = samples()
+    expected = gda.GraphMetricLearner("glr", max_samples=None).fit(X, y)
+    for options in ({}, {"max_samples": 60}, {"max_pairs": 10**6}):
+        found = gda.GraphMetricLearner("glr", **options).fit(X, y)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(found.metric_, expected.metric_)
+        assert found.sample_indices_ is None
+    assert expected.full_objective_ is None
+
+
+def test_auto_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metric_learner, "_AUTO_SAMPLES", 20)
+    X, y = samples()
+    assert len(gda.DiagonalMetricLearner().fit(X, y).sample_indices_) == 21  # 7 of each class
+    for most, count in (("auto", 21), (None, None)):
+        learner = gda.DiagonalMetricLearner(max_samples=most)
+        chosen = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2).fit(X, y).sample_indices_
+        assert (None if chosen is None else len(chosen)) == count
+
+
+def test_a_limit_leaves_the_full_objective_out() -> None:
+    X, y = samples()
+    learner = gda.GraphMetricLearner(max_samples=30, time_limit=1e-9)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        learner.fit(X, y)
+    assert learner.result_.status == "time_limit"
+    assert learner.full_objective_ is None

@@ -1,9 +1,6 @@
 """Learners of pairs and triplets, with metric-learn's conventions."""
 
-from __future__ import annotations
-
 import pickle
-import re
 from functools import partial
 from typing import Any
 
@@ -224,35 +221,7 @@ def test_searches_and_copies(learner: Any) -> None:
     np.testing.assert_array_equal(best.predict(given[0]), search.predict(given[0]))
 
 
-# --- Errors --------------------------------------------------------------------------------------
-
-
 X, FOUND, Y = pairs()
-
-
-@pytest.mark.parametrize(
-    ("given", "y", "options", "message"),
-    [
-        (FOUND, Y, {}, "(n_pairs, 2, n_features); indices of samples need a preprocessor"),
-        (X[FOUND][:, :1], Y, {}, "pairs has shape (60, 1, 4)"),
-        (FOUND[:, :1], Y, {"preprocessor": X}, "pairs of indices have shape (n_pairs, 2)"),
-        (FOUND + 50, Y, {"preprocessor": X}, "preprocessor has 0 to 59"),
-        (FOUND - 1, Y, {"preprocessor": X}, "pairs refers to samples -1 to"),
-        (FOUND + 0.5, Y, {"preprocessor": X}, "pairs must hold whole numbers"),
-        (FOUND, Y, {"preprocessor": lambda n: X[:3]}, "returned 3 samples for 60 indices"),
-        (X[FOUND], Y == 1, {}, "y must be 1 for similar pairs and -1 for dissimilar ones"),
-        (X[FOUND], Y + 1, {}, "y must be 1 for similar pairs and -1 for dissimilar ones"),
-        (X[FOUND], None, {}, "requires y to be passed"),
-        (X[FOUND], Y[:-1], {}, "inconsistent numbers of samples"),
-        (X[FOUND], np.ones(60), {}, "pairs holds no two dissimilar samples"),
-        (X[FOUND], -np.ones(60), {}, "pairs holds no two similar samples"),
-        (X[FOUND] * np.nan, Y, {}, "Input pairs contains NaN"),
-        (np.ma.masked_equal(X[FOUND], X[0, 0]), Y, {}, "masked"),
-    ],
-)
-def test_bad_pairs(given: Any, y: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        gda.estimators.PairMetricLearner(**options).fit(given, y)
 
 
 def test_nothing_before_fit_and_other_features_after_it() -> None:

@@ -1,7 +1,5 @@
 """Learners of many features: sparse metrics and components, and the same numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,6 @@ from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import components_of
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import divided
@@ -113,25 +110,6 @@ def test_sparse_samples_have_the_same_optimum(objective: str, metrics: str, make
 @pytest.mark.parametrize(
     "options",
     [
-        {"metrics": "definite"},
-        {"metrics": "balanced"},
-        {"metrics": gda.PositiveDefiniteMetrics(1.0)},
-        {"metrics": gda.PositiveDefiniteMetrics},
-        {"method": "alternating"},
-        {"edge_floor": 0.01},
-    ],
-    ids=str,
-)
-def test_learners_with_dense_arrays_refuse_sparse_samples(options: dict[str, Any]) -> None:
-    learner = gda.MetricLearner(**options)
-    assert not learner.__sklearn_tags__().input_tags.sparse
-    with pytest.raises(TypeError, match="dense data is required"):
-        learner.fit(csr_array(sparse_samples()), Y)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
         {"max_samples": 12},
         {"max_pairs": 40, "objective": "logistic-pairs"},
         {"n_neighbors": 2, "objective": "glr"},
@@ -172,14 +150,6 @@ def test_no_copy_of_sparse_samples_is_dense() -> None:
     assert divided(X, spreads).nnz == X.nnz
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_sparse_samples_are_finite(value: float) -> None:
-    X = csr_array(sparse_samples())
-    X.data[3] = value
-    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
-        gda.GraphMetricLearner().fit(X, Y)
-
-
 @pytest.mark.parametrize("learner", [None, gda.DiagonalMetricLearner("glr")])
 def test_a_search_takes_sparse_samples(learner: Any) -> None:
     X, y = sparse_samples(), Y > 0
@@ -194,15 +164,3 @@ def test_a_search_takes_sparse_samples(learner: Any) -> None:
         found.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"], atol=1e-3
     )
     np.testing.assert_allclose(found.transform(X), dense.transform(X), atol=0.05 * np.abs(X).max())
-
-
-def test_a_search_of_a_learner_with_dense_arrays_refuses_sparse_samples() -> None:
-    search = gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner())
-    with pytest.raises(TypeError, match="dense data is required"):
-        search.fit(csr_array(sparse_samples()), Y)
-
-
-def test_no_learning_of_more_features_than_memory_is_enough_for() -> None:
-    X = csr_array((1.0 + np.arange(4), ([0, 1, 2, 3], [0, 10, 20, 9_999_999])))
-    with pytest.raises(InvalidInputError, match="'none' of 10000000 features would need about"):
-        gda.MetricLearner("none").fit(X, [0, 0, 1, 1])

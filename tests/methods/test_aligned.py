@@ -1,61 +1,149 @@
-"""The edge floor of the alternation and the joint method: what counts, and where they start."""
+"""The alternation and the joint method: invariants at every state, floors, rounds, their ends."""
 
-from __future__ import annotations
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import gdaopt as gda
+from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.laplacian import n_components
+from gdaopt.methods import aligned
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
+from tests.methods.run_cases import Case, Invariants, cases, wine
 
 SET = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
-METHODS: dict[str, type[gda.methods.Alternating] | type[gda.methods.Joint]] = {
-    "alternating": gda.methods.Alternating,
-    "joint": gda.methods.Joint,
+STEPS = ("exact", "adaptive", "short", "agnostic", "full")
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {}),
+    "joint": ("joint", {}),
+    "joint by gradient": ("joint", {"align": "gradient"}),
 }
+SLOW = pytest.mark.slow
 
 
-def problem() -> gda.MetricProblem:
+def analytic(problem: gda.MetricProblem, method: str, **options: Any) -> gda.Result:
+    return gda.solve(problem, method, **({"solver": "analytic"} | options))
+
+
+# --- Invariants ----------------------------------------------------------------------------------
+
+
+def fall(case: Case, method: str, **options: Any) -> float:
+    """Run a case with the invariants checked; return the share of the objective that is left."""
+    problem, floor = case.problem(), case.edge_floor
+    feasible_set = problem.feasible_set
+    assert isinstance(feasible_set, gda.GraphMetrics)
+    rises = options.get("step") in ("agnostic", "full")
+    invariants = Invariants(feasible_set, floor, may_rise=rises)
+    name, own = METHODS[method]
+    result = analytic(
+        problem, name, edge_floor=floor, callback=invariants, trace_every=0, **own, **options
+    )
+    assert result.status in ("stalled", "iteration_limit"), result.message
+    assert feasible_set.contains(result.metric)
+    return result.objective / invariants.values[0]
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    ("method", "with_floor"),
+    [
+        *((name, floor) for name in ("alternating", "joint") for floor in (False, True)),
+        ("joint by gradient", False),
+    ],
+)
+def test_invariants(method: str, with_floor: bool, step: str) -> None:
+    """Of every step rule on every kind of set, at every state."""
+    left: list[float] = []
+
+    @settings(max_examples=6, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=True, with_floor=with_floor))
+    def check(case: Case) -> None:
+        left.append(fall(case, method, step=step, max_iterations=80))
+
+    check()
+    assert min(left) < 1
+
+
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
+@pytest.mark.parametrize(
+    ("solver", "bounds_follow", "n_cases"),
+    [
+        ("analytic", False, 6),
+        ("HIGHS", True, 3),
+        pytest.param("analytic", False, 100, marks=SLOW),
+        pytest.param("analytic", True, 100, marks=SLOW),
+        *(pytest.param(name, True, 20, marks=SLOW) for name in ("HIGHS", "CLARABEL")),
+    ],
+)
+def test_invariants_of_whole_runs(solver: str, bounds_follow: bool, n_cases: int) -> None:
+    @settings(max_examples=n_cases, deadline=None, derandomize=True)
+    @given(cases(bounds_follow=bounds_follow))
+    def check(case: Case) -> None:
+        problem = case.problem()
+        start = gda.methods.Alternating(edge_floor=case.edge_floor).start(problem)
+        if problem.objective.at(start).vanished() is None:
+            assert fall(case, "alternating", solver=solver, max_iterations=400) <= 1
+        else:  # features a million times too large: refused before any step
+            with pytest.raises(gda.errors.InvalidInputError, match="multiply the features by"):
+                analytic(problem, "alternating", edge_floor=case.edge_floor)
+
+    check()
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_realigning_never_cuts_off_the_iterate(method: str) -> None:
+    """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
+    for state in gda.iterate(wine(), method, solver="analytic", max_iterations=60):
+        assert state.v is not None
+        ends = left_ends(state.metric, state.v)
+        assert np.linalg.eigvalsh(state.metric)[0] >= ends.min() - 1e-12
+        assert ends.min() >= 1e-6 - 1e-11
+        if state.scaling != "resolvent":
+            assert state.aligned_spread is not None
+            assert state.aligned_spread <= 1e-8
+
+
+# --- Edge floors ---------------------------------------------------------------------------------
+
+
+def iris() -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), SET)
 
 
 def start(**options: float) -> FloatArray:
-    return gda.methods.Alternating(**options).start(problem())  # type: ignore[arg-type]
+    return gda.methods.Alternating(**options).start(iris())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [gda.methods.Alternating, gda.methods.Joint])
 @pytest.mark.parametrize(("share", "components"), [(0.99, 1), (1.01, 2)])
-def test_an_edge_counts_from_the_floor_on(method: str, share: float, components: int) -> None:
+def test_an_edge_counts_from_the_floor_on(method: Any, share: float, components: int) -> None:
     weak = 0.25 * (1 - share * 1e-9)
     metric = np.eye(4)
     for i, weight in enumerate((0.3, weak, 0.25)):
         metric[i, i + 1] = metric[i + 1, i] = -weight
-    runner = METHODS[method](edge_floor=0.25, initial=metric, solver="analytic", max_iterations=3)
+    runner = method(edge_floor=0.25, initial=metric, solver="analytic", max_iterations=3)
     assert runner.n_components(metric) == components
     if components == 1:
-        assert gda.solve(problem(), runner).iterations == 3
+        assert gda.solve(iris(), runner).iterations == 3
         return
     with pytest.raises(
         gda.errors.InvalidInputError, match=r"≥ edge_floor = 0.25 leave 2 components"
     ):
-        gda.solve(problem(), runner)
+        gda.solve(iris(), runner)
 
 
-def test_the_start_is_half_of_the_bound_where_that_is_above_the_floor() -> None:
-    expected = SET.start(4)
+def test_the_start_has_edges_of_half_the_bound_or_the_floor() -> None:
+    expected, bound = SET.start(4), SET.largest_edge_weight(4)
     np.testing.assert_array_equal(start(edge_floor=0.01), expected)
     assert -expected[0, 1] > 0.01
-
-
-def test_the_start_has_edges_of_at_least_the_floor() -> None:
-    floor = 0.75 * SET.largest_edge_weight(4)
-    np.testing.assert_array_equal(np.diagonal(start(edge_floor=floor), 1), -floor)
-
-
-def test_a_floor_that_no_constant_diagonal_can_carry() -> None:
-    bound = SET.largest_edge_weight(4)
-    floor = (bound + (4.0 - 4 * 0.1) / 6) / 2  # between that and what a path can carry
+    np.testing.assert_array_equal(np.diagonal(start(edge_floor=0.75 * bound), 1), -0.75 * bound)
+    floor = (bound + (4.0 - 4 * 0.1) / 6) / 2  # that no constant diagonal can carry
     assert floor > bound
     metric = start(edge_floor=floor)
     assert SET.contains(metric)
@@ -63,3 +151,109 @@ def test_a_floor_that_no_constant_diagonal_can_carry() -> None:
     assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
     with pytest.raises(gda.errors.InvalidInputError, match="would not be a metric"):
         start(edge_floor=floor, initial_edge_weight=floor)
+
+
+@pytest.mark.parametrize("method", ["alternating", "joint"])
+def test_the_floor_keeps_the_graph_connected(method: str) -> None:
+    kept, free = (
+        analytic(wine("class_0"), method, edge_floor=floor, tolerance=1e-4, trace_every=0)
+        for floor in (0.01, 0.0)
+    )
+    assert (kept.status, kept.components) == ("stalled", 1)
+    assert n_components(free.metric, 0.01) > 1
+    assert kept.objective > free.objective
+
+
+# --- Rounds and ends -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block_iterations", [1, 3])
+def test_blocks_come_in_order_and_take_so_many_steps(block_iterations: int) -> None:
+    trace = analytic(wine(), "alternating", block_iterations=block_iterations).trace
+    visits = [(row.round, row.phase, row.block) for row in trace]
+    assert max(visits.count(visit) for visit in set(visits)) == block_iterations
+    first_round = [row.block for row in trace if row.round == 1]
+    assert list(dict.fromkeys(first_round)) == [None, *range(13)]
+
+
+@pytest.mark.parametrize(("method", "window"), [("alternating", 1), ("joint", 2)])
+def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
+    result = analytic(wine(), method, tolerance=1e-3)
+    rounds, objective = (result.trace.column(name) for name in ("round", "objective"))
+    ends = np.array([objective[rounds == number][-1] for number in range(rounds[-1] + 1)])
+    gains = (ends[:-window] - ends[window:]) / ends[:-window]
+    assert result.status == "stalled"
+    assert gains[-1] <= 1e-3 < gains[:-1].min()
+    if method == "joint":
+        rows = result.trace.rows
+        assert "the last 2 rounds lowered" in result.message
+        assert [row.round for row in rows] == [-(-row.iteration // 13) for row in rows]
+        assert {(row.phase, row.block) for row in rows[1:]} == {("joint", None)}
+        assert result.iterations == result.oracle_calls
+        assert result.iterations % 13 == 0
+
+
+def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
+    result = analytic(wine(), "alternating")
+    assert result.objective > 1.1 * gda.solve(wine()).objective
+    assert result.message.startswith("no block improves on its own: the last round lowered")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "positive", "solver"),
+    [
+        ("wine", "class_0", "analytic"),
+        ("iris", "virginica", "HIGHS"),
+        pytest.param("wine", "class_1", "analytic", marks=pytest.mark.slow),
+        pytest.param("wine", "class_2", "analytic", marks=pytest.mark.slow),
+        pytest.param("wine", "class_2", "HIGHS", marks=pytest.mark.slow),
+        pytest.param("breast_cancer", "malignant", "analytic", marks=pytest.mark.slow),
+    ],
+)
+def test_ends_no_worse_than_the_alternation(dataset: str, positive: str, solver: str) -> None:
+    X, z = scaled(dataset, positive)
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
+    alternating = gda.solve(problem, "alternating", solver=solver, trace_every=0)
+    result = gda.solve(problem, "joint", solver=solver, trace_every=0)
+    assert alternating.status == result.status == "stalled"
+    assert result.objective <= alternating.objective
+
+
+@pytest.mark.parametrize("align", ["eigenvector", "gradient"])
+@pytest.mark.parametrize(("realign_every", "period"), [(None, 13), (1, 1), (5, 5), (40, 40)])
+def test_realign_every(align: str, realign_every: int | None, period: int) -> None:
+    """The scaling changes there and only there, and open-loop steps begin anew."""
+    states = list(
+        gda.iterate(
+            wine(),
+            "joint",
+            solver="analytic",
+            step="agnostic",
+            align=align,
+            realign_every=realign_every,
+            max_iterations=90,
+        )
+    )
+    for before, state in pairwise(states[1:]):
+        begins = (state.iteration - 1) % period == 0
+        assert (state.v is before.v) == (not begins)
+    expected = [2 / ((state.iteration - 1) % period + 2) for state in states[1:]]
+    assert [state.step for state in states[1:]] == expected
+
+
+def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the start's row; and each program after an alignment is over the whole set."""
+    problem = wine()
+    states = gda.iterate(
+        problem, "joint", solver="analytic", align="gradient", realign_every=1, max_iterations=40
+    )
+    before = next(states)
+    monkeypatch.setattr(aligned, "align", lambda *_, **__: pytest.fail("aligned"))
+    for state in states:
+        gradient = before.point.gradient()
+        least = problem.feasible_set.minimize_linear(gradient).value
+        gap = float(np.vdot(gradient, before.metric)) - least
+        assert state.block_gap == pytest.approx(gap, rel=1e-9)
+        assert state.scaling == "gradient"
+        before = state
+    assert before.iteration == 40

@@ -1,7 +1,5 @@
 """SDD metrics against their cones, and the best of all colourings against the optima of all."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from itertools import product
@@ -11,14 +9,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods.balanced import _Run
+from gdaopt.methods.balanced import _Run, conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_symmetric
+from tests.helpers import PROPERTY, generators, random_symmetric
 
 OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
 SMALL = 1e-3  # LSML has optima at 0, of which no share is a tolerance
@@ -221,13 +221,6 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
     assert found.relative_gap > 1e-6
 
 
-def test_the_same_problem_has_the_same_run() -> None:
-    first, second = (gda.solve(frustrated(), "balanced") for _ in range(2))
-    np.testing.assert_array_equal(first.metric, second.metric)
-    np.testing.assert_array_equal(first.colors, second.colors)
-    assert first.iterations == second.iterations
-
-
 def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where products take all threads that there are, as those of many features do."""
     monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", 2)
@@ -284,14 +277,6 @@ def test_refuses_a_start_that_is_not_balanced() -> None:
     gda.solve(frustrated(), "balanced", initial=triangle(-1.0), max_iterations=0)
 
 
-def test_refuses_linear_constraints_and_bad_limits() -> None:
-    problem = replace(frustrated(), constraints=lambda M: [M[0, 0] <= 1.0])
-    with pytest.raises(InvalidInputError, match="'balanced' cannot keep linear constraints"):
-        gda.solve(problem, "balanced")
-    with pytest.raises(InvalidInputError, match="node_limit must be at least 1"):
-        gda.solve(frustrated(), "balanced", node_limit=0)
-
-
 def test_an_objective_of_ones_own_is_judged_by_the_balanced_metrics() -> None:
     """What the hull reaches below the bound is no sign of a wrong gradient."""
     S = np.linalg.inv(np.eye(3) + 0.3)
@@ -309,3 +294,75 @@ def test_has_edges_before_the_hull_is_solved() -> None:
     assert_balanced(found)
     assert found.objective < found.trace[0].objective
     assert found.objective < gda.solve(frustrated(), "balanced", max_iterations=0).objective
+
+
+# --- Colours of signed graphs --------------------------------------------------------------------
+
+
+def signed_graph(rng: np.random.Generator, colors: FloatArray, density: float) -> FloatArray:
+    """Return a random matrix whose graph is balanced by given colours."""
+    size = len(colors)
+    magnitudes = np.abs(random_symmetric(rng, size)) * (rng.random((size, size)) < density)
+    upper = np.triu(magnitudes, 1) * np.outer(colors, colors)
+    return np.eye(size) - upper - upper.T
+
+
+def weight_in_conflict(metric: FloatArray, colors: FloatArray) -> float:
+    return float(np.abs(metric[conflicts(metric, colors)]).sum())
+
+
+@PROPERTY
+@given(generators, st.integers(1, 12), st.sampled_from([0.2, 0.6, 1.0]))
+def test_a_balanced_graph_has_no_conflicts(
+    rng: np.random.Generator, size: int, density: float
+) -> None:
+    """Also where some of its colours are known."""
+    colors = rng.choice([-1.0, 1.0], size)
+    metric = signed_graph(rng, colors, density)
+    for known in (np.zeros(size), np.where(rng.random(size) < 0.5, colors, 0.0), colors):
+        found = rounded_colors(metric, known)
+        assert set(found) <= {1.0, -1.0}
+        assert ((known == 0) | (known == found)).all()
+        assert len(conflicts(metric, found)[0]) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_single_change_lowers_the_weight_in_conflict(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    metric = random_symmetric(rng, 9)
+    known = rng.choice([-1.0, 0.0, 0.0, 0.0, 1.0], 9)
+    found = rounded_colors(metric, known)
+    for feature in np.flatnonzero(known == 0):
+        other = found.copy()
+        other[feature] *= -1
+        assert weight_in_conflict(metric, other) >= weight_in_conflict(metric, found) - 1e-12
+
+
+@pytest.mark.parametrize("color", [-1.0, 1.0])
+def test_a_long_path_has_no_conflicts(color: float) -> None:
+    """There no change of a single colour helps: the forest begins at what is known."""
+    rng = np.random.default_rng(0)
+    entries = rng.choice([-1.0, 1.0], 59) * rng.uniform(0.5, 1.0, 59)
+    metric = 3 * np.eye(60) + np.diag(entries, 1) + np.diag(entries, -1)
+    known = np.zeros(60)
+    known[20] = color
+    found = rounded_colors(metric, known)
+    assert found[20] == color
+    assert weight_in_conflict(metric, found) == 0
+
+
+def test_a_guess_that_is_better_than_all_starts_is_taken() -> None:
+    """On a grid with a tenth of its edges in conflict, whole regions would have to change."""
+    rng, side = np.random.default_rng(1), 15
+    grid = np.arange(side**2).reshape(side, side)
+    ends = np.concatenate([grid[:, :-1].ravel(), grid[:-1].ravel()])
+    others = np.concatenate([grid[:, 1:].ravel(), grid[1:].ravel()])
+    colors = rng.choice([-1.0, 1.0], side**2)
+    kept = np.where(rng.random(len(ends)) < 0.1, 1.0, -1.0)
+    metric = np.zeros((side**2, side**2))
+    metric[ends, others] = kept * rng.uniform(0.5, 1.0, len(ends)) * colors[ends] * colors[others]
+    metric += metric.T
+    alone = rounded_colors(metric, np.zeros(side**2))
+    found = rounded_colors(metric, np.zeros(side**2), [colors])
+    assert weight_in_conflict(metric, found) <= weight_in_conflict(metric, colors)
+    assert weight_in_conflict(metric, found) < weight_in_conflict(metric, alone)

@@ -1,7 +1,5 @@
 """The certified method: it converges, to what others find, from anywhere, within its limits."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product
@@ -18,8 +16,11 @@ from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.master.master_point import ActiveSet
+from gdaopt.methods import Clock
+from gdaopt.methods.certified import CertifiedRun
 from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.sets import PricedAtoms
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, properties, random_metric, scaled
 from tests.methods.certified_cases import (
@@ -40,6 +41,7 @@ from tests.methods.certified_cases import (
     set_of,
 )
 from tests.methods.run_cases import Case, cases
+from tests.programs.cases import need
 
 # --- It converges --------------------------------------------------------------------------------
 
@@ -200,24 +202,6 @@ def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: fl
     assert_same_optimum(one, other)
 
 
-# --- From a given metric -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
-def test_never_worse_than_the_start(kind: str, path_weight: float) -> None:
-    X, z = samples("wine", "class_0", "half", "unit")
-    feasible_set = set_of(kind, 13, 13.0, 1e-3, path_weight)
-    problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
-    optimum = certified(problem)
-    inside = feasible_set.base(13) + feasible_set.budget(13) / 20 * np.eye(13)
-    for initial in (inside, optimum.metric, (inside + optimum.metric) / 2):
-        result = certified(problem, 1e-6, initial=initial)
-        assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
-        assert result.objective <= result.trace[0].objective * (1 + ROUND_OFF)
-        assert_same_optimum(optimum, result)
-    assert certified(problem, initial=optimum.metric).iterations <= 3
-
-
 # --- From the result of a problem nearby ---------------------------------------------------------
 
 
@@ -283,35 +267,6 @@ def test_a_warm_start_that_does_not_fit_is_refused() -> None:
         gda.solve(iris, warm_start=without)
 
 
-# --- What others find ----------------------------------------------------------------------------
-
-
-def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
-    rng = np.random.default_rng(size)
-    if name == "nearest":
-        return Nearest(3 * random_metric(rng, size) + rng.standard_normal() * np.eye(size))
-    X = rng.standard_normal((9, size)) / np.sqrt(2 * size)
-    if name == "log det":
-        return gda.LogDet(X.T @ X)
-    return gda.GLR(X, np.where(np.arange(9) < 4, 1.0, -1.0))
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("size", [3, 5])
-@pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
-@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
-def test_is_cvxpys_optimum(kind: str, path_weight: float, name: str, size: int) -> None:
-    objective = objective_of(name, size)
-    for trace_bound, rho in ((1.0 * size, 1e-2), (10.0 * size, 0.0)):
-        feasible_set = set_of(kind, size, trace_bound, rho, path_weight)
-        M = cp.Variable((size, size), symmetric=True)
-        problem = gda.MetricProblem(objective, feasible_set)
-        program = problem.to_cvxpy(M)
-        program.solve(solver="CLARABEL")
-        result = certified(problem, 1e-8)
-        assert result.objective == pytest.approx(program.value, rel=1e-6)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("method", "tolerance"), [("certified", 1e-12), ("projected-gradient", 1e-8)]
@@ -324,9 +279,6 @@ def test_a_target_in_the_set_is_reached(method: str, tolerance: float, kind: str
     result = gda.solve(problem, method, absolute_tolerance=tolerance)
     assert result.status == "converged"
     np.testing.assert_allclose(result.metric, target, atol=2 * math.sqrt(tolerance))
-
-
-# --- Little memory -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -347,9 +299,6 @@ def test_converges_without_a_hessian(name: str, positive: str, tolerance: float)
     assert_same_optimum(result, certified(problem))
 
 
-# --- Limits --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("method", "kind"),
     [*(("certified", kind) for kind in KINDS), ("projected-gradient", "diagonal")],
@@ -366,16 +315,38 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
         assert "did not lower the certified gap" in result.message
 
 
-# --- Small and odd -------------------------------------------------------------------------------
+# --- Atoms from a program ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_duplicates_and_constants_change_nothing(kind: str) -> None:
-    """Each sample twice is a signal twice as loud; a constant feature has no part in the metric."""
-    rng = np.random.default_rng(4)
-    X, z = rng.standard_normal((12, 4)) / 3, np.where(np.arange(12) < 5, 1.0, -1.0)
-    plain = certified(gda.MetricProblem(gda.GLR(X, z), set_of(kind, 4, 4.0, 0.0)), 1e-10)
-    X, z = np.vstack([X, X]), np.concatenate([z, z])
-    X = np.column_stack([X, np.full(24, 7.0)])
-    changed = certified(gda.MetricProblem(gda.GLR(X, z), set_of(kind, 5, 4.0, 0.0)), 1e-10)
-    assert changed.objective == pytest.approx(4 * plain.objective, rel=1e-9)
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("path_weight", [0.0, 0.05])
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
+@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
+def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
+    need(solver)
+    for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
+        X, z = samples(name, positive, "half", "unit")
+        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, path_weight)
+        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
+        priced = certified(problem, 1e-6, pricing="program", solver=solver)
+        assert_same_optimum(priced, certified(problem, 1e-6))
+        assert priced.solver == solver
+        assert {row.solver for row in list(priced.trace)[1:]} == {solver}
+
+
+def test_highs_is_the_default_program_solver() -> None:
+    assert gda.methods.Certified(pricing="program").solver_name == "HIGHS"
+    assert gda.methods.Certified(pricing="program", solver="scs").solver_name == "SCS"
+    assert gda.methods.Certified().solver_name == "analytic"
+
+
+def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
+    """Below the mean price of the active set, and not just below 0, they do."""
+    problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
+    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
+    run.best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
+    run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
+    for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
+        run.prices = np.array([level])
+        assert run.level == level
+        assert len(run._joining()[0]) == count

@@ -3,8 +3,6 @@
 All but `balanced` and `projected-newton`, which are for sets and objectives of their own.
 """
 
-from __future__ import annotations
-
 import signal
 from itertools import pairwise
 from typing import Any
@@ -232,21 +230,6 @@ def test_starts_off_by_round_off_are_made_feasible() -> None:
 # --- The optimum ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> None:
-    results = [
-        solve(problem(kind, floor), way, max_iterations=60)
-        for way, (method, _) in WAYS.items()
-        if (kind, floor) == ("graph", 0.0) or method not in ALIGNED
-        if method != "socp" or kind != "definite"
-    ]
-    lowest = min(result.objective for result in results)
-    for result in results:
-        assert result.lower_bound is not None
-        assert result.lower_bound <= lowest * (1 + 1e-12), result.method
-        assert problem(kind, floor).feasible_set.contains(result.metric)
-
-
 @of_every_way
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_one_feature(way: str, kind: str, floor: float) -> None:
@@ -363,6 +346,7 @@ def test_a_bad_answer_to_interrupts_is_refused() -> None:
     [
         ("sdp", "ECOS", "semidefinite"),
         ("sdp", "highs", "semidefinite"),
+        ("sdp", "highspy", "semidefinite"),
         ("socp", "OSQP", "second-order"),
         ("sdp-frank-wolfe", "ECOS", "semidefinite"),
         ("sdp-frank-wolfe", "HIGHS", "semidefinite"),
@@ -372,7 +356,7 @@ def test_solvers_without_the_cone_are_refused_at_construction(
     method: str, solver: str, cone: str
 ) -> None:
     need(solver)
-    match = rf"{solver.upper()} has no {cone} cone\. Working here, with that cone: CLARABEL.*SCS"
+    match = rf"(?i:{solver}) has no {cone} cone\. Working here, with that cone: CLARABEL.*SCS"
     with pytest.raises(gda.errors.SolverNotFoundError, match=match):
         make_method(method, solver=solver)
 

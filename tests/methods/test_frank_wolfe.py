@@ -1,13 +1,18 @@
-"""Frank–Wolfe with the exact oracle: variants and step rules over all sets, against the optimum."""
+"""Frank–Wolfe with the exact oracle and by semidefinite programs: variants, steps, all sets."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 
 import gdaopt as gda
+from gdaopt.methods.steps import Step
+from tests.backends.cases import Real, patch_solves
 from tests.helpers import random_symmetric, scaled
-from tests.methods.certified_cases import HULLS, set_of
+from tests.methods.certified_cases import HULLS, Nearest, set_of, synthetic
 
 VARIANTS = ("vanilla", "away", "pairwise")
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
@@ -17,6 +22,11 @@ K = 4
 def problem(kind: str, floor: float = 0.0) -> gda.MetricProblem:
     X, z = scaled("iris", "versicolor")
     return gda.MetricProblem(gda.GLR(X[::3], z[::3]), set_of(kind, K, K, 1e-3, floor))
+
+
+def synthetic_problem(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
+    X, z = synthetic(K, 12)
+    return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, K, float(K), 1e-2, floor))
 
 
 @pytest.mark.covering(2)
@@ -95,3 +105,119 @@ def test_a_full_away_step_removes_an_atom() -> None:
             assert len(state.atoms) == before - 1
         before = len(state.atoms)
     assert n_full > 0
+
+
+METHODS: list[tuple[str, dict[str, Any]]] = [
+    ("certified", {}),
+    *(("frank-wolfe", {"variant": name}) for name in ("vanilla", "away", "pairwise")),
+]
+
+
+def clouds(distance: float) -> gda.GLR:
+    """Return the regulariser of two classes that are some distance apart."""
+    samples = np.random.default_rng(0).normal(size=(40, 3))
+    samples[20:, 0] += distance
+    return gda.GLR(samples, np.repeat([1.0, -1.0], 20))
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize(
+    "feasible_set",
+    [gda.GraphMetrics(3.0), gda.DiagonalMetrics(3.0), gda.PositiveDefiniteMetrics(3.0)],
+    ids=lambda feasible_set: feasible_set.name,
+)
+def test_gets_as_far_as_the_objective_carries_information(
+    feasible_set: gda.sets.FeasibleSet, method: str, options: dict[str, Any]
+) -> None:
+    """Q is 1e-191 at the start and would be 1e-570 at the optimum."""
+    problem = gda.MetricProblem(clouds(25.0), feasible_set)
+    result = gda.solve(problem, method, **options)
+    assert result.status == "stalled"
+    assert "multiply the features by" in result.message
+    assert 1e-300 < result.objective < 1e-280
+    assert feasible_set.contains(result.metric)
+    assert gda.certify(problem, result.metric).reason == ""
+    objectives = result.trace.column("objective")
+    assert (np.diff(objectives) < 0).all()
+
+
+class Whole(Step):
+    """Always the whole step, also out of the objective's domain."""
+
+    def size(self, line: Any, iteration: int) -> float:
+        return 1.0
+
+
+def test_a_step_out_of_the_domain_is_shortened() -> None:
+    """The step towards a vertex is one to a singular matrix, where log det M is not finite."""
+    problem = gda.MetricProblem(gda.LogDet(np.diag([1.0, 2.0])), gda.GraphMetrics(2.0, 0.0))
+    result = gda.solve(problem, "frank-wolfe", step=Whole(), max_iterations=3, tolerance=1e-9)
+    assert result.iterations == 3
+    assert result.trace.column("step")[1] == 0.5
+    assert np.isfinite(result.trace.column("objective")).all()
+
+
+SDP = "sdp-frank-wolfe"
+
+
+@pytest.mark.parametrize("step", ["exact", "agnostic"])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> None:
+    feasible_set = synthetic_problem(kind, floor).feasible_set
+    start = feasible_set.base(4) + feasible_set.budget(4) / 4 * np.eye(4)
+    options: dict[str, Any] = {"step": step, "initial": start, "max_iterations": 12}
+    expected = gda.solve(synthetic_problem(kind, floor), "frank-wolfe", **options)
+    values = expected.trace.column("objective")
+    analytic = gda.solve(synthetic_problem(kind, floor), SDP, solver="analytic", **options)
+    np.testing.assert_allclose(analytic.trace.column("objective"), values, rtol=1e-9)
+    np.testing.assert_allclose(analytic.metric, expected.metric, atol=1e-8)
+    bounds = analytic.trace.column("lower_bound")
+    np.testing.assert_allclose(bounds, expected.trace.column("lower_bound"), rtol=1e-8)
+    solved = gda.solve(synthetic_problem(kind, floor), SDP, **options)
+    np.testing.assert_allclose(solved.trace.column("objective"), values, rtol=1e-3)
+    assert (analytic.solver, solved.solver) == ("analytic", "CLARABEL")
+    assert {row.solver for row in list(solved.trace)[1:]} == {"CLARABEL"}
+
+
+def test_stalls_where_two_rounds_gain_nothing_much() -> None:
+    result = gda.solve(synthetic_problem(), SDP, solver="analytic", tolerance=1e-3)
+    assert result.status in ("converged", "stalled")
+    coarse = gda.solve(synthetic_problem(), SDP, solver="analytic", tolerance=0.02)
+    assert coarse.iterations <= result.iterations
+    vertex = -np.eye(3) + np.diag([0.0, 0.0, 9.0])
+    reached = gda.solve(gda.MetricProblem(Nearest(vertex), gda.GraphMetrics(3.0)), SDP)
+    assert reached.status == "converged"  # an optimum that is a vertex
+    assert reached.metric[2, 2] == pytest.approx(3.0, rel=1e-4)
+
+
+@pytest.fixture
+def solves(monkeypatch: pytest.MonkeyPatch) -> list[cp.Problem]:
+    """Return the problems that CVXPY solves, one after the other."""
+    gda.methods.SemidefiniteFrankWolfe(fallback="SCS")  # probed before
+    solved: list[cp.Problem] = []
+
+    def solve(program: cp.Problem, options: dict[str, Any], real: Real) -> None:
+        solved.append(program)
+        real()
+
+    patch_solves(monkeypatch, solve)
+    return solved
+
+
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_compiled_once(
+    kind: str, floor: float, solves: list[cp.Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuffed: list[object] = []
+    real: Callable[..., Any] = ConeMatrixStuffing.apply
+
+    def apply(self: Any, program: Any) -> Any:
+        stuffed.append(program)
+        return real(self, program)
+
+    monkeypatch.setattr(ConeMatrixStuffing, "apply", apply)
+    result = gda.solve(synthetic_problem(kind, floor), SDP, max_iterations=6, tolerance=1e-12)
+    assert len(solves) == result.oracle_calls == result.iterations == 6
+    assert len({id(program) for program in solves}) == 1
+    assert solves[0].is_dpp()
+    assert len(stuffed) == 1

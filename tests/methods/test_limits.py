@@ -1,7 +1,5 @@
 """Runs step by step, limits, interrupts, thinned traces, kept iterates."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -79,9 +77,6 @@ def before_each(
         return original(self, *arguments)
 
     monkeypatch.setattr(owner, name, acting)
-
-
-# --- Step by step --------------------------------------------------------------------------------
 
 
 def test_iterate_takes_no_step_before_it_is_asked_to(
@@ -184,9 +179,6 @@ def test_programs_are_told_what_is_left(
     assert left == pytest.approx([1.0, 0.75, 0.5, 0.25], abs=1e-5)
 
 
-# --- Interrupts ----------------------------------------------------------------------------------
-
-
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("owner", "name"),
@@ -233,9 +225,6 @@ def test_an_interrupt_within_a_block_leaves_a_member(
     assert again.objective < result.objective
 
 
-# --- Traces of every n-th step -------------------------------------------------------------------
-
-
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("every", [0, 2, 7, 10, 10_000])
 def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: FakeTime) -> None:
@@ -261,13 +250,6 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
         thin.trace.column("seconds")[:-1], full.trace.column("seconds")[kept[:-1]]
     )
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
-
-
-@pytest.mark.parametrize("every", [0, 1, 4])
-def test_an_interrupted_trace_ends_with_the_last_step(method: str, every: int) -> None:
-    result = solve(method, trace_every=every, callback=lambda state: state.iteration < 10)
-    rows = {0: [0, 10], 1: list(range(11)), 4: [0, 4, 8, 10]}[every]
-    assert [row.iteration for row in result.trace] == rows
 
 
 # --- Kept iterates and files ---------------------------------------------------------------------

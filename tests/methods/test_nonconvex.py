@@ -1,7 +1,5 @@
 """Objectives that are not convex: methods look for stationary points, nothing is certified."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
-from gdaopt import plotting
 from gdaopt.methods import METHODS
-from gdaopt.studies.comparison_table import completed
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 
@@ -128,16 +124,6 @@ def test_results_are_printed_saved_and_read(tmp_path: Path) -> None:
     assert "not certified, since the objective is not convex" in text
     assert f"Frank–Wolfe gap     {result.frank_wolfe_gap:.3g}" in text
     assert gda.Result.load(result.save(tmp_path / "run.npz")) == result
-
-
-def test_tables_and_pictures() -> None:
-    results = {
-        name: gda.solve(problem(), name, max_iterations=5)
-        for name in ("frank-wolfe", "projected-gradient")
-    }
-    rows = completed({name: {"class": "all"} for name in results}, results)
-    assert [row["excess"] for row in rows] == [None, None]
-    plotting.convergence(list(results.values()))
 
 
 def test_states_tell_the_gap() -> None:

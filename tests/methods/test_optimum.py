@@ -1,7 +1,5 @@
 """All methods for all sets, over objectives and data: the optimum of `certified`, and how near."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from tests.helpers import random_symmetric, scaled
+from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
     HULLS,
-    KINDS,
     Nearest,
     Watch,
     assert_same_optimum,
@@ -129,28 +126,3 @@ def test_ends_near_the_optimum(
             assert "ECOS" in result.message
             return
         check(problem, WAYS[way], tmp_path / "result", WAYS[way].accuracy)
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("name", "positive"),
-    [
-        ("iris", "setosa"),
-        ("iris", "versicolor"),
-        pytest.param("wine", "class_0", marks=pytest.mark.slow),
-        pytest.param("wine", "class_2", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("way", ["projected-gradient", "sdp, CLARABEL", "socp, CLARABEL"])
-def test_built_in_data(way: str, name: str, positive: str, kind: str, tmp_path: Path) -> None:
-    if WAYS[way].method == "socp" and kind == "definite":
-        pytest.skip("no form in second-order cones")
-    X, z = scaled(name, positive)
-    problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, X.shape[1], X.shape[1], 1e-3))
-    result = check(problem, WAYS[way], tmp_path / "result", 1e-5)
-    assert result.relative_gap is not None
-    assert result.relative_gap <= 1e-3
-    # Interior points leave edges of about 1e-9 everywhere.
-    heavy = np.where(np.abs(result.metric) > 1e-4, result.metric, 0.0)
-    assert problem.feasible_set.n_components(heavy) == certified(problem).components

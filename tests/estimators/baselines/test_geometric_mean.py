@@ -1,11 +1,13 @@
 """Geometric mean metric learning: its pairs, its minimiser, its choice of t, hard input."""
 
-from __future__ import annotations
-
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import fractional_matrix_power
 from scipy.optimize import approx_fprime
 
 import gdaopt as gda
@@ -13,11 +15,13 @@ from gdaopt.datasets import load
 from gdaopt.estimators.baselines.geometric_mean import (
     GeometricMeanMetric,
     _accuracy,
+    geometric_mean_of_inverse,
     pair_matrices,
     regularised,
 )
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
+from tests.helpers import PROPERTY, generators
 from tests.linalg.cases import definite
 
 
@@ -72,16 +76,6 @@ def test_the_learned_metric_is_the_minimiser() -> None:
     for _ in range(50):
         change = rng.standard_normal((4, 4))
         assert cost((M + 1e-2 * (change + change.T)).ravel()) > cost(M.ravel())
-
-
-def test_both_ends() -> None:
-    X, codes = samples()
-    S, D = learned_from(X, codes)
-    inverse = GeometricMeanMetric(0.0, random_state=0).fit(X, codes).metric_
-    np.testing.assert_allclose(inverse @ S, np.eye(4), atol=1e-10)
-    np.testing.assert_allclose(
-        GeometricMeanMetric(1, random_state=0).fit(X, codes).metric_, D, rtol=1e-10
-    )
 
 
 def test_ridge_only_where_it_is_needed() -> None:
@@ -159,15 +153,52 @@ def test_on_wine() -> None:
     assert classifier.score(X[1::2], y[1::2]) > 0.9
 
 
-# --- Hard input ----------------------------------------------------------------------------------
+# --- The geodesic between positive definite matrices, by the properties of their geomet-----------
 
 
-def test_hopeless_input() -> None:
-    X, codes = samples()
-    for scale in (0.0, 1e-150, 1e150):
-        with pytest.raises(
-            gda.errors.InvalidInputError, match="in their largest feature, which is out of"
-        ):
-            GeometricMeanMetric().fit(scale * X, codes)
-    with pytest.raises(gda.errors.InvalidInputError, match="each class has 1; pass a number for t"):
-        GeometricMeanMetric("cv").fit(X[:3], codes[:3])
+shares = st.floats(0, 1)
+
+
+def relative(found: FloatArray, expected: Any) -> float:
+    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+
+
+@PROPERTY
+@given(generators, st.integers(1, 8), shares)
+def test_it_is_the_formula_with_square_roots(rng: Any, size: int, t: float) -> None:
+    S, B = definite(rng, size), definite(rng, size)
+    A = np.linalg.inv(S)
+    root, inverse = fractional_matrix_power(A, 0.5), fractional_matrix_power(A, -0.5)
+    expected = root @ fractional_matrix_power(inverse @ B @ inverse, t) @ root
+    found = geometric_mean_of_inverse(S, B, t)
+    np.testing.assert_array_equal(found, found.T)
+    assert relative(found, expected) < 1e-10
+
+
+@PROPERTY
+@given(generators, st.integers(2, 8), st.booleans())
+def test_one_ill_conditioned_matrix(rng: Any, size: int, first: bool) -> None:
+    """The Riccati equation to round-off, whichever of the two is nearly singular."""
+    first_decades, second_decades = (8.0, 1.0) if first else (1.0, 8.0)
+    S, D = definite(rng, size, first_decades), definite(rng, size, second_decades)
+    M = geometric_mean_of_inverse(S, D)
+    assert np.linalg.eigvalsh(M)[0] > 0
+    assert relative(M @ S @ M, D) < 1e-8
+
+
+def test_ends_of_the_geodesic() -> None:
+    rng = np.random.default_rng(0)
+    S, D = definite(rng, 5), definite(rng, 5)
+    assert relative(geometric_mean_of_inverse(S, D, 0) @ S, np.eye(5)) < 1e-13
+    assert relative(geometric_mean_of_inverse(S, D, 1), D) < 1e-13
+
+
+def test_bad_matrices() -> None:
+    good = np.eye(2)
+    message = "D is not positive definite: its smallest eigenvalue is -1; add a small multiple"
+    with pytest.raises(gda.errors.InvalidInputError, match=message):
+        geometric_mean_of_inverse(good, np.diag([1.0, -1.0]))
+    with pytest.raises(gda.errors.InvalidInputError, match="S is not positive definite"):
+        geometric_mean_of_inverse(np.zeros((2, 2)), good)
+    with pytest.raises(gda.errors.InvalidInputError, match=re.escape("D must be 2×2, got 3×3")):
+        geometric_mean_of_inverse(good, np.eye(3))

@@ -1,27 +1,28 @@
 """``python experiments/table1``: what it says and writes, how it goes on, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 
 import gdaopt as gda
 import table1
+from gdaopt.datasets import Dataset
 from gdaopt.errors import DownloadError
-from table1.protocol import SCALINGS
+from table1.protocol import SCALINGS, Protocol
 from table1.rows import DEFAULT, ROWS, available
-from tests.experiments.table1.cases import FILES, command, names
+from table1.study import Part, Table1
+from tests.experiments.table1.cases import FILES, clouds, command, names
 from tests.studies.cases import InProcess
 
 SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
@@ -68,6 +69,7 @@ class TestOutput:
         out, _ = measured
         assert names(out) == FILES
         assert len(names(out / "tasks")) == N_SMALL
+        assert imread(out / "table1.png")[..., :3].std() > 0.05
         frame = pd.read_parquet(out / "table1.parquet")
         assert len(frame) == 3 * 2 * 2
         assert set(frame["dataset"]) == {"iris"}
@@ -81,34 +83,6 @@ class TestOutput:
         assert re.search(r"kNN iris ─+ gmml \d+\.\d\d \([+−]\d\.\d\d\) euclidean \d+\.\d\d", output)
         assert re.search(r"By votes, \d of the 46 published numbers", output)
         assert f"written to {out}" in output
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            pytest.param(("--jobs", 2), marks=pytest.mark.slow),
-            pytest.param(("--backend", "dask"), marks=pytest.mark.slow),
-            (),
-        ],
-    )
-    def test_numbers_do_not_depend_on_the_workers(
-        self,
-        options: tuple[object, ...],
-        measured: tuple[Path, str],
-        tmp_path: Path,
-        in_process: Callable[[int | None], None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        if options:
-            monkeypatch.undo()
-        with ExitStack() as stack:
-            if "dask" in options:
-                distributed = pytest.importorskip("distributed")
-                cluster = stack.enter_context(
-                    distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0")
-                )
-                options = (*options, "--scheduler", cluster.scheduler_address)
-            command(*SMALL, *options, "--out", tmp_path)
-        assert parquet(tmp_path) == parquet(measured[0])
 
     @pytest.mark.slow
     def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
@@ -244,12 +218,6 @@ class TestBadInput:
         error = command(*arguments, code=2)
         assert "nothing to run: lmnn: metric-learn is not installed" in error
 
-    def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
-        pytest.importorskip("distributed")
-        address = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
-        error = command(*SMALL, *address, "--out", tmp_path, code=2)
-        assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
-
     @pytest.mark.usefixtures("in_process")
     def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: Any) -> Any:
@@ -275,3 +243,46 @@ def test_every_row(tmp_path: Path) -> None:
     assert frame["error"].notna().all()
     assert set(frame["row"]) == set(available(DEFAULT)[0])
     assert (frame.loc[frame["row"] != "gmml", "error"] < 15).all()
+
+
+# --- The study in its directory ------------------------------------------------------------------
+
+
+def parts(*rows: str, n_seeds: int = 1) -> list[Part]:
+    return [Part(clouds(), row, n_seeds) for row in rows]
+
+
+def test_it_grows(tmp_path: Path) -> None:
+    first = Table1(tmp_path / "a", parts("euclidean"), Protocol())
+    first.run(InProcess())
+    kept = {path.name: path.stat().st_mtime_ns for path in (first.path / "tasks").iterdir()}
+    headline = Protocol(aggregation="score")
+    grown = Table1(tmp_path / "a", parts("gmml", "euclidean", n_seeds=3), headline)
+    assert (grown.n_done, len(grown.tasks)) == (2, 12)
+    grown.run(InProcess())
+    tasks = {path.name: path.stat().st_mtime_ns for path in (first.path / "tasks").iterdir()}
+    assert {name: tasks[name] for name in kept} == kept
+    fresh = Table1(tmp_path / "b", parts("gmml", "euclidean", n_seeds=3), headline)
+    fresh.run(InProcess())
+    same = [(study.path / "table1.parquet").read_bytes() for study in (grown, fresh)]
+    assert same[0] == same[1]
+
+
+def test_seeds_come_one_after_the_other(tmp_path: Path) -> None:
+    study = Table1(tmp_path, parts("euclidean", "gmml", n_seeds=2), Protocol())
+    assert [task.about["seed"] for task in study.tasks.values()] == [0] * 4 + [1] * 4
+    assert study.label(next(iter(study.tasks))) == "euclidean on clouds, seed 0, fold 0"
+
+
+def test_classes_that_are_too_small(tmp_path: Path) -> None:
+    data = Dataset("bad", np.eye(3), np.array(["a", "a", "b"]), ("x", "y", "z"))
+    with pytest.raises(gda.errors.InvalidInputError, match="has 1 sample of class 'b'"):
+        Table1(tmp_path / "new", [Part(data, "euclidean", 1)], Protocol())
+    assert names(tmp_path) == set()
+
+
+def test_nothing_to_run(tmp_path: Path) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="nothing to run: lmnn: why"):
+        Table1(tmp_path, [], Protocol(), left_out=["lmnn: why"])
+    with pytest.raises(gda.errors.InvalidInputError, match="seeds must be at least 1, got 0"):
+        Part(clouds(), "euclidean", 0)
