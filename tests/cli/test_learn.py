@@ -415,13 +415,13 @@ class TestSparseFiles:
     @staticmethod
     def samples(n_features: int) -> tuple[FloatArray, Any]:
         rng = np.random.default_rng(3)
-        labels = np.tile(["-1", "1"], 15)
-        X = rng.integers(1, 9, (30, n_features)) / 8 * (rng.random((30, n_features)) < 0.3)
+        labels = np.tile(["-1", "1"], 7)
+        X = rng.integers(1, 9, (14, n_features)) / 8 * (rng.random((14, n_features)) < 0.5)
         X[:, :5] += (labels == "1")[:, None]
         return X, labels
 
-    @pytest.mark.parametrize("zero_based", [False, True])
-    @pytest.mark.parametrize("scale", ["unit", "none"])
+    @pytest.mark.parametrize(("scale", "zero_based"), [("unit", False), ("none", True)])
+    @pytest.mark.usefixtures("no_pictures")
     def test_the_metric_is_that_of_the_table(
         self, scale: str, zero_based: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators import PairMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import divided
@@ -200,6 +201,23 @@ def test_a_search_of_a_learner_with_dense_arrays_refuses_sparse_samples() -> Non
     search = gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner())
     with pytest.raises(TypeError, match="dense data is required"):
         search.fit(csr_array(sparse_samples()), Y)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [X := csr_array(np.eye(3)), [X, X], [(X[[0]], X[[1]])]],
+    ids=["rows", "arrays", "pairs"],
+)
+def test_pairs_of_sparse_samples_are_refused(pairs: Any) -> None:
+    learner = gda.GraphMetricLearner("none").fit(np.eye(3), [0, 0, 1])
+    for refuse in (
+        lambda: learner.pair_distance(pairs),
+        lambda: PairMetricLearner().fit(pairs, [1]),
+    ):
+        with pytest.raises(
+            InvalidInputError, match=r"pairs holds sparse samples; pass an array of"
+        ):
+            refuse()
 
 
 def test_no_learning_of_more_features_than_memory_is_enough_for() -> None:
