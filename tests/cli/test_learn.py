@@ -327,7 +327,8 @@ class TestDirectories:
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_a_killed_run_is_gone_on_with(self, is_sparse: bool, tmp_path: Path) -> None:
         """By the same command, with the classes that are missing, and to the same end."""
-        arguments, classes = self.ARGUMENTS, IRIS
+        arguments: tuple[str, ...] = self.ARGUMENTS
+        classes = IRIS
         if is_sparse:
             data = gda.datasets.load("iris")
             path = write_svmlight(tmp_path / "iris.svm", data.features, data.labels)
@@ -444,8 +445,9 @@ class TestSparseFiles:
             metric = gda.Result.load(out / "-1.npz").sparse_metric.tocoo()
             entries = {(i, j): x for i, j, x in zip(*metric.coords, metric.data, strict=True)}
             written = found[kind].to_dict()
-            for (one, other), entry in written.items():
-                assert entries[int(one) - first, int(other) - first] == entry
+            for places, entry in written.items():
+                one, other = np.array(places, dtype=int) - first
+                assert entries[one, other] == entry
             assert 2 * len(written) - 20 == len(entries)
         scale_of = found["csv"].abs().max()
         both = pd.concat(found, axis=1).fillna(0.0)
