@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
@@ -76,3 +77,13 @@ class TestTraceBound:
     def test_learners_take_the_names(self, learner: type[gda.GraphMetricLearner]) -> None:
         X = np.random.default_rng(0).normal(size=(20, 3))
         assert learner("glr", trace_bound="K").fit(X, np.arange(20) % 2).trace_bound_ == 3.0
+
+
+@pytest.mark.parametrize("scale", ["unit", "zscore", "none"])
+def test_sparse_samples_are_divided_and_not_centred(scale: str) -> None:
+    X = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 0.0], [0.0, 5.0, 4.0]])
+    found, expected = scale_features(csr_array(X), scale), scale_features(X, scale)
+    assert found.nnz <= 6
+    np.testing.assert_allclose(found.toarray()[1:] - found.toarray()[0], expected[1:] - expected[0])
+    other = scale_features(csr_array(X[:2]), scale, reference=csr_array(X))
+    np.testing.assert_array_equal(other.toarray(), found.toarray()[:2])

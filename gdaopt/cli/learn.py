@@ -101,11 +101,11 @@ def learn(
 ) -> None:
     """Learn a metric for each class of a data set against the rest.
 
-    Writes result.json, pictures (gdaopt plot draws more), the samples (samples.csv), and for each
-    class its metric (CLASS-metric.csv), its whole result (CLASS.npz) and its trace
-    (CLASS-trace.csv). gdaopt apply classifies and transforms new samples with them. When it was
-    killed or interrupted, the same command goes on with the classes that are missing. Exit code 75:
-    another command is writing to the directory.
+    Writes result.json, pictures (gdaopt plot draws more), the samples (samples.csv, or
+    samples.svmlight of sparse ones), and for each class its metric (CLASS-metric.csv), its whole
+    result (CLASS.npz) and its trace (CLASS-trace.csv). gdaopt apply classifies and transforms new
+    samples with them. When it was killed or interrupted, the same command goes on with the classes
+    that are missing. Exit code 75: another command is writing to the directory.
     """
     output = Output()
     options = LearningOptions(

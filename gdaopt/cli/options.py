@@ -19,9 +19,9 @@ from gdaopt.support.text import shortened
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="DATASET|FILE.csv",
-        help=f"{', '.join(BUILTIN)}, or a CSV file; {', '.join(FROM_UCI)} are downloaded from "
-        "UCI on first use",
+        metavar="DATASET|FILE.csv|FILE.svmlight",
+        help=f"{', '.join(BUILTIN)}, a CSV file, or sparse samples in an svmlight file (.svm, "
+        f".svmlight, .libsvm); {', '.join(FROM_UCI)} are downloaded from UCI on first use",
     ),
 ]
 Label = Annotated[str | None, typer.Option(help="label column of the CSV file (default: the last)")]

@@ -316,6 +316,11 @@ def read_tuples(
     the tuples, and `n_features` is K where it is known.
     """
     refuse_masked(name, tuples)
+    if _holds_sparse(tuples):
+        raise InvalidInputError(
+            f"{name} holds sparse samples; pass an array of shape (n_{name}, {size}, n_features), "
+            "as by their toarray()"
+        )
     try:
         dimensions = np.ndim(tuples)
     except ValueError as error:
@@ -334,6 +339,13 @@ def read_tuples(
             f"(n_{name}, {size}, {width}){hint}"
         )
     return found
+
+
+def _holds_sparse(tuples: Any) -> bool:
+    """Say whether tuples are sparse, or a list of sparse arrays or of lists of these."""
+    while isinstance(tuples, list | tuple) and tuples:
+        tuples = tuples[0]
+    return bool(issparse(tuples))
 
 
 def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:

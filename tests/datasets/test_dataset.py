@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csc_array, csr_array
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
@@ -90,3 +91,16 @@ def test_signal_of_an_unknown_class() -> None:
 def test_refuses(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         dataset(**changes)
+
+
+def test_sparse_samples_are_kept_in_one_form() -> None:
+    values, rows, columns = [1.0, 2.0, 0.0, 3.0], [0, 0, 1, 1], [2, 0, 1, 2]
+    X = csr_array((values, (rows, columns)), shape=(2, 3))
+    one = Dataset("d", X, np.array([1, 2]), ("a", "b", "c"))
+    other = Dataset("d", csc_array(X.toarray()), np.array([1, 2]), ("a", "b", "c"))
+    assert one.sha256 == other.sha256
+    assert one.features.nnz == 3
+    assert not one.features.data.flags.writeable
+    assert one.sha256 != Dataset("d", 2 * X, np.array([1, 2]), ("a", "b", "c")).sha256
+    with pytest.raises(InvalidInputError, match="features holds nan"):
+        Dataset("d", np.nan * X, np.array([1, 2]), ("a", "b", "c"))

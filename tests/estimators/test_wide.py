@@ -8,6 +8,8 @@ from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators import PairMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import divided
@@ -164,3 +166,28 @@ def test_a_search_takes_sparse_samples(learner: Any) -> None:
         found.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"], atol=1e-3
     )
     np.testing.assert_allclose(found.transform(X), dense.transform(X), atol=0.05 * np.abs(X).max())
+
+
+def test_a_search_of_a_learner_with_dense_arrays_refuses_sparse_samples() -> None:
+    search = gda.MetricLearnerCV(gda.PositiveDefiniteMetricLearner())
+    with pytest.raises(TypeError, match="dense data is required"):
+        search.fit(csr_array(sparse_samples()), Y)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [X := csr_array(np.eye(3)), [X, X], [(X[[0]], X[[1]])]],
+    ids=["rows", "arrays", "pairs"],
+)
+def test_pairs_of_sparse_samples_are_refused(pairs: Any) -> None:
+    learner = gda.GraphMetricLearner("none").fit(np.eye(3), [0, 0, 1])
+    with pytest.raises(InvalidInputError, match=r"pairs holds sparse samples; pass an array of"):
+        learner.pair_distance(pairs)
+    with pytest.raises(InvalidInputError, match=r"pairs holds sparse samples; pass an array of"):
+        PairMetricLearner().fit(pairs, [1])
+
+
+def test_no_learning_of_more_features_than_memory_is_enough_for() -> None:
+    X = csr_array((1.0 + np.arange(4), ([0, 1, 2, 3], [0, 10, 20, 9_999_999])))
+    with pytest.raises(InvalidInputError, match="'none' of 10000000 features would need about"):
+        gda.MetricLearner("none").fit(X, [0, 0, 1, 1])
