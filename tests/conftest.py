@@ -1,7 +1,5 @@
 """What holds for all tests: one thread each, pictures closed, and which cases run by default."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

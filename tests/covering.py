@@ -6,8 +6,6 @@ values of two different parameters has to occur in some case; the cases beyond a
 ``covering(2, 3)``, says the same of the slow tests: cases that they do not need are left out.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations

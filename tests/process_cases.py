@@ -1,7 +1,5 @@
 """Questions about processes, for tests on any system."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

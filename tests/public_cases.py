@@ -1,7 +1,5 @@
 """A valid call of each public constructor and function, to be spoiled one argument at a time."""
 
-from __future__ import annotations
-
 import atexit
 import inspect
 import shutil

@@ -1,7 +1,5 @@
 """Runs whose results and traces are tested."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The start of the command: interrupts while its modules are loaded."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The files with versions for `pip install -c` go with pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

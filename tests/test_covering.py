@@ -1,7 +1,5 @@
 """The part of a product of parameters that runs by default."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import pytest

@@ -1,7 +1,5 @@
 """`MetricProblem.to_cvxpy`: the problem in the user's hands, solved, extended, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

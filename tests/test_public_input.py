@@ -4,11 +4,8 @@ Names and parameters are found by inspection: a new parameter is a KeyError unti
 value in `tests.public_cases`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -62,14 +59,6 @@ WRONG: dict[str, Any] = {
     "a masked matrix": np.ma.masked_equal(M, 2.0),
     "an expression": cp.Variable((3, 3), symmetric=True),
 }
-
-
-@pytest.fixture(autouse=True)
-def pictures_are_closed() -> Iterator[None]:
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
 
 
 def test_every_public_name_is_walked() -> None:

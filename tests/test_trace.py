@@ -1,7 +1,5 @@
 """Traces: their columns, as rows, data frames, files and in print."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """The commands that are attacked, how they are run, and what they leave when nothing disturbs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

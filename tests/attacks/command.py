@@ -5,8 +5,6 @@ the directory PLACE (opened to write, renamed, removed, made), the one of this n
 happen any more. Pictures are blank: they would take most of the time.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

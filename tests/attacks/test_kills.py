@@ -1,21 +1,20 @@
 """Commands that are killed at random moments, and run again until they end: nothing is lost.
 
-The end is that of a run that nothing disturbed: the same tables but for times, the same files.
-"""
-
-from __future__ import annotations
+The end is that of a run that nothing disturbed: the same tables but for times, the same files."""
 
 import random
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.cases import COMMANDS, finish, names, start, tables, undisturbed
+from gdaopt.cli.output import IN_USE
+from tests.attacks.cases import COMMANDS, SEEDS, finish, names, start, tables, undisturbed
 from tests.process_cases import posix_only
 
-CASES = [
+KILLED = [
     pytest.param("learn", 0, 1),
     *(pytest.param(name, 1, 3, marks=pytest.mark.slow) for name in COMMANDS),
 ]
@@ -40,7 +39,7 @@ def kill(name: str, out: Path, rng: random.Random) -> str:
 
 
 @posix_only
-@pytest.mark.parametrize(("name", "seed", "kills"), CASES)
+@pytest.mark.parametrize(("name", "seed", "kills"), KILLED)
 def test_killed_commands_go_on_to_the_same_end(
     name: str, seed: int, kills: int, tmp_path: Path
 ) -> None:
@@ -50,3 +49,34 @@ def test_killed_commands_go_on_to_the_same_end(
     finish(name, tmp_path / "out")
     assert names(tmp_path / "out") == undisturbed(name).names, told
     assert tables(name, tmp_path / "out") == undisturbed(name).tables, told
+
+
+CASES = [
+    pytest.param(name, seed, marks=[] if (name, seed) == ("learn", 0) else pytest.mark.slow)
+    for seed in range(3)
+    for name in COMMANDS
+    if seed < SEEDS.get(name, seed + 1)
+]
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_one_works_and_the_other_stops(name: str, seed: int, tmp_path: Path) -> None:
+    """The second may also come when the first has ended: it then finds all done."""
+    out = tmp_path / "out"
+    rng = random.Random(f"{name} {seed}")
+    with start(name, out) as first:
+        time.sleep(rng.choice([0.0, 0.0, rng.uniform(0, 1) * undisturbed(name).seconds]))
+        with start(name, out) as second:
+            told = [process.communicate(timeout=300) for process in (first, second)]
+    ends = sorted(process.returncode for process in (first, second))
+    print(f"{name}, seed {seed}: exit codes {ends}")
+    assert ends in ([0, 0], [0, IN_USE]), told
+    for process, (_, error) in zip((first, second), told, strict=True):
+        if process.returncode == IN_USE:
+            assert error.count("\n") == 1, error
+            assert error.startswith("error: ")
+            assert f" is writing to {out}; wait until it has ended" in error
+        else:
+            assert error == ""
+    assert names(out) == undisturbed(name).names
+    assert tables(name, out) == undisturbed(name).tables

@@ -1,16 +1,15 @@
 """Faults of solvers in this process and in the worker, and questions about processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from gdaopt.backends import LinearArrays, find_solver, isolated, solve_program
 from gdaopt.backends import cvxpy as backend
-from gdaopt.backends import find_solver, isolated, solve_program
 from gdaopt.programs import (
     DiagonalPolytope,
     Program,
@@ -138,3 +137,18 @@ def replaced(change: Callable[[np.ndarray], Any]) -> Callable[[cp.Problem], None
             variable._value = change(np.asarray(variable.value))
 
     return strike
+
+
+def by_scipy(arrays: LinearArrays) -> Any:
+    """Return the answer of SciPy, whose least value is `fun`."""
+    upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
+    matrix = arrays.matrix.toarray()
+    found: Any = linprog(
+        arrays.cost,
+        np.vstack([matrix[upper], -matrix[lower]]),
+        np.concatenate([arrays.row_upper[upper], -arrays.row_lower[lower]]),
+        bounds=np.column_stack([arrays.lower, arrays.upper]),  # type: ignore[call-overload]
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert found.status == 0
+    return found

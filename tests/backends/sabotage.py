@@ -1,7 +1,5 @@
 """Solves that misbehave, importable in worker processes, which get no monkeypatches."""
 
-from __future__ import annotations
-
 import os
 import time
 import warnings

@@ -1,7 +1,5 @@
 """Programs as arrays: residuals, multipliers, and the same optimum for SciPy and for CVXPY."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp
@@ -9,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from gdaopt.backends import LinearArrays, Part, RowPattern, Stopwatch, highspy
 from gdaopt.programs import Polytope, Program
-from tests.backends.cases import three_programs
+from tests.backends.cases import by_scipy, three_programs
 from tests.helpers import PROPERTY, generators
 
 kinds = st.sampled_from(["diagonal", "column", "joint"])
@@ -25,18 +22,6 @@ def arrays_of(rng: np.random.Generator, kind: str, size: int) -> tuple[LinearArr
     _, polytope = three_programs(rng, size)[kind]
     cost = rng.standard_normal(len(polytope.current))
     return polytope.arrays(cost), polytope, cost
-
-
-def by_scipy(arrays: LinearArrays) -> Any:
-    """Solve the arrays by SciPy."""
-    upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
-    matrix = arrays.matrix.toarray()
-    return linprog(
-        arrays.cost,
-        A_ub=np.vstack([matrix[upper], -matrix[lower]]),
-        b_ub=np.concatenate([arrays.row_upper[upper], -arrays.row_lower[lower]]),
-        bounds=list(zip(arrays.lower.tolist(), arrays.upper.tolist(), strict=True)),
-    )
 
 
 @PROPERTY

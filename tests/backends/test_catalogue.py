@@ -3,8 +3,6 @@
 Solvers know all of these names, and a looser tolerance makes a first-order method stop.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import tomllib
 from pathlib import Path

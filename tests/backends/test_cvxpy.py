@@ -1,7 +1,5 @@
 """Options and limits of solvers, the times that are reported, and the errors for their faults."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -10,7 +8,12 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import find_solver, solve_program
+from gdaopt.backends import (
+    StageSeconds,
+    Stopwatch,
+    find_solver,
+    solve_program,
+)
 from gdaopt.backends.catalogue import CATALOGUE
 from tests.backends.cases import Fault, solve_diagonal, tiny_problem
 from tests.programs.cases import SOLVERS, need
@@ -54,9 +57,6 @@ def test_the_time_limit_reaches_the_solver(solver: str, option: str, fault: Faul
     assert fault.calls[-1][option] == 7.0
     solve_program(tiny_problem(), solver)
     assert option not in fault.calls[-1]
-
-
-# --- Times ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -143,3 +143,13 @@ def test_infeasibility_found_by_presolve_is_checked(
     np.testing.assert_allclose(solve_diagonal().point, [1.0, 4.0])
     assert [call.get("presolve") for call in fault.calls] == [None, "off"]
     assert [name for name, entry in CATALOGUE.items() if entry.second_opinion] == ["HIGHS"]
+
+
+def test_the_time_of_another_process_is_a_part_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the call was spent on the way there and back, which counts as writing."""
+    clock = iter([100.0, 110.0, 111.0])
+    monkeypatch.setattr("gdaopt.backends.protocol.time.perf_counter", lambda: next(clock))
+    watch = Stopwatch()
+    watch.lap_elsewhere(StageSeconds(write=1.0, canonicalize=2.0, solve=3.0))
+    watch.lap("unpack")
+    assert watch.seconds == StageSeconds(write=5.0, canonicalize=2.0, solve=3.0, unpack=1.0)

@@ -3,8 +3,6 @@
 HiGHS prints from C, once a process: each test is a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

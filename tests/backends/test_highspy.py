@@ -1,7 +1,5 @@
 """HiGHS without CVXPY: hot starts that are checked, options, faults, limits, the worker process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +16,6 @@ from gdaopt.programs import (
     DiagonalPolytope,
     Program,
     ProgramOptions,
-    ProgramSolution,
 )
 from tests.backends.cases import solve_diagonal as solve_on_diagonal
 from tests.backends.cases import three_programs
@@ -83,46 +80,6 @@ def test_stages_add_up_to_the_time_of_the_call() -> None:
             assert max(shares) <= 1  # what is left is the return of the call
 
 
-def test_runs_are_those_of_the_closed_form() -> None:
-    for method in METHODS:
-        exact = gda.solve(iris(), method, solver="analytic", max_iterations=60)
-        run = gda.solve(iris(), method, solver="HiGHSpy", max_iterations=60)
-        assert run.solver == "highspy"
-        assert run.objective == pytest.approx(exact.objective, rel=1e-9)
-        assert "highspy" in set(run.trace.column("solver"))
-
-
-@pytest.mark.slow
-def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them has the value of the closed form, whatever basis it started from."""
-    counts = {"solved": 0, "restarts": 0}
-    real: Callable[..., ProgramSolution] = Program.solve
-
-    def checked(program: Program, cost: Any, polytope: Any, *rest: Any) -> ProgramSolution:
-        solution = real(program, cost, polytope, *rest)
-        if solution.solver == "highspy":
-            best = polytope.minimize(cost)
-            largest = np.maximum(np.abs(best), np.abs(solution.point))
-            # Costs that are round-off of the largest decide nothing.
-            size = max(np.abs(cost) @ largest, np.abs(cost).max() * largest.max())
-            assert abs(solution.value - cost @ best) <= 1e-8 * size
-            counts["solved"] += 1
-            counts["restarts"] += solution.restarts
-        return solution
-
-    monkeypatch.setattr(Program, "solve", checked)
-    for data, positive in [("wine", "class_0"), ("wine", "class_1"), ("iris", "virginica")]:
-        X, z = scaled(data, positive)
-        for trace_bound in (X.shape[1] / 2, X.shape[1], 3.0 * X.shape[1]):
-            problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound, 1e-6))
-            options: dict[str, Any] = {"solver": "highspy", "trace_every": 0, "tolerance": 0.0}
-            gda.solve(problem, "joint", max_iterations=800, **options)
-            gda.solve(problem, "joint", max_iterations=400, align="gradient", **options)
-            gda.solve(problem, "alternating", max_iterations=800, **options)
-    assert counts["solved"] >= 10_000
-    assert counts["restarts"] <= 0.01 * counts["solved"]
-
-
 # --- Options and limits --------------------------------------------------------------------------
 
 
@@ -139,11 +96,6 @@ def test_ten_thousand_hot_programs_of_real_runs(monkeypatch: pytest.MonkeyPatch)
 def test_options_that_highs_does_not_know(options: dict[str, Any], says: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=says):
         gda.methods.Alternating(solver="highspy", solver_opts=options)
-
-
-def test_no_cones() -> None:
-    with pytest.raises(gda.errors.SolverNotFoundError, match="Working here, with that cone: "):
-        gda.methods.Semidefinite(solver="highspy")
 
 
 @pytest.mark.parametrize("options", [{"simplex_iteration_limit": 0, "presolve": "off"}])
@@ -271,17 +223,6 @@ def test_a_fault_is_an_error_and_the_closed_form_takes_over(kind: str, fault: Fa
     np.testing.assert_array_equal(solution.point, [1.0, 4.0])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_fault_ends_a_run_at_its_last_metric(method: str, fault: Fault) -> None:
-    unharmed = gda.solve(iris(), method, solver="highspy", max_iterations=1)
-    fault.calls.clear()
-    fault.strike, fault.after = FAULTS["error"][0], 1
-    result = gda.solve(iris(), method, solver="highspy")
-    assert (result.status, result.iterations) == ("solver_failed", 1)
-    assert "after step 1:" in result.message
-    np.testing.assert_array_equal(result.metric, unharmed.metric)
-
-
 @pytest.mark.parametrize(
     ("strike", "presolve"),
     [
@@ -314,9 +255,6 @@ def test_answers_that_are_off_are_called_inaccurate(fault: Fault) -> None:
         solution = solve_diagonal()
     assert solution.status == "optimal_inaccurate, asked again"
     np.testing.assert_allclose(solution.point, [1.0, 4.0], rtol=0.02)
-
-
-# --- In a worker process -------------------------------------------------------------------------
 
 
 @pytest.fixture

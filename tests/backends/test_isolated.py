@@ -1,15 +1,14 @@
 """Solvers that fail, hang or die in the worker process, and the ends of this process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -131,24 +130,42 @@ def test_errors_that_cannot_cross_over_say_what_they_were(fault: str, says: str)
     assert worker() == before
 
 
-@posix_only
-def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
+@contextmanager
+def hanging(act: Callable[[int], object], folder: Path) -> Iterator[dict[str, Any]]:
+    """Give the options of a solve that hangs, and act on its worker, which is dead at the end."""
+    note = folder / "pid"
 
-    def kill() -> None:
+    def wait_and_act() -> None:
         assert soon(lambda: note.exists() and note.read_text() != "")
-        os.kill(int(note.read_text()), signal.SIGKILL)
+        act(int(note.read_text()))
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    with pytest.raises(
-        gda.errors.SolverFailedError, match=r"HIGHS failed .*it ended its worker process.*SIGKILL"
-    ):
-        sabotaged(fault="hang", note=str(note))
-    killer.join()
+    thread = threading.Thread(target=wait_and_act)
+    thread.start()
+    yield {"fault": "hang", "note": str(note)}
+    thread.join()
     assert not is_alive(int(note.read_text()))
     sabotaged()
     assert worker() != int(note.read_text())
+
+
+@posix_only
+def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
+    says = r"HIGHS failed .*it ended its worker process.*SIGKILL"
+    with (
+        hanging(lambda pid: os.kill(pid, signal.SIGKILL), tmp_path) as options,
+        pytest.raises(gda.errors.SolverFailedError, match=says),
+    ):
+        sabotaged(**options)
+
+
+@posix_only
+def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
+    main = threading.get_ident()
+    with (
+        hanging(lambda _: signal.pthread_kill(main, signal.SIGINT), tmp_path) as options,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        sabotaged(**options)
 
 
 @posix_only
@@ -170,25 +187,6 @@ def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
         sabotaged(fault="hang", note=str(note), time_limit=0.5)
     assert 0.5 <= time.perf_counter() - start < 30  # it would hang for 60
     assert not is_alive(int(note.read_text()))
-
-
-@posix_only
-def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-
-    main = threading.get_ident()
-
-    def interrupt() -> None:
-        assert soon(lambda: note.exists() and note.read_text() != "")
-        signal.pthread_kill(main, signal.SIGINT)
-
-    interrupter = threading.Thread(target=interrupt)
-    interrupter.start()
-    with pytest.raises(KeyboardInterrupt):
-        sabotaged(fault="hang", note=str(note))
-    interrupter.join()
-    assert not is_alive(int(note.read_text()))
-    sabotaged()
 
 
 @posix_only

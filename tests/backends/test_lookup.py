@@ -1,7 +1,5 @@
 """Backends of others: by an entry point of an installed package, and by a file."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Which solvers work here, the messages on those that do not, and misspelt options."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -26,15 +24,11 @@ def probed_anew() -> Iterator[None]:
     registry._probe_here.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["HIGHS", "highs", "HiGHS", "Clarabel", "ScS"])
-def test_names_in_any_case(name: str) -> None:
-    assert find_solver(name) == name.upper()
-    assert ProgramOptions(solver=name).solver == name.upper()
-
-
-@pytest.mark.parametrize("name", ["analytic", "Analytic", "ANALYTIC"])
-def test_the_closed_form_in_any_case(name: str) -> None:
-    assert ProgramOptions(solver=name).solver == "analytic"
+@pytest.mark.parametrize("known", ["HIGHS", "CLARABEL", "SCS", "analytic", "highspy"])
+def test_names_in_any_case(known: str) -> None:
+    for name in (known, known.lower(), known.upper(), known.title()):
+        assert ProgramOptions(solver=name).solver == known
+    assert known not in ("HIGHS", "SCS") or find_solver(known.lower()) == known
 
 
 @pytest.mark.parametrize(
@@ -49,28 +43,23 @@ def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, probed_anew: None) -> None:
-    def import_solver() -> None:
-        raise ModuleNotFoundError("No module named 'mosek'")
-
-    monkeypatch.setattr(SOLVER_MAP_CONIC["MOSEK"], "import_solver", import_solver)
-    with pytest.raises(
-        gda.errors.SolverNotFoundError,
-        match=r"MOSEK does not work here: No module named 'mosek'.*HIGHS",
-    ):
-        gda.methods.Alternating(solver="mosek")
-
-
-def test_ecos_missing_says_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch, probed_anew: None
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("MOSEK", "MOSEK does not work here: No module named 'mosek'.*HIGHS"),
+        ("ECOS", "pip install ecos.*CLARABEL solves"),
+    ],
+)
+def test_a_solver_that_is_not_installed(
+    name: str, says: str, monkeypatch: pytest.MonkeyPatch, probed_anew: None
 ) -> None:
     def import_solver() -> None:
-        raise ImportError("No module named 'ecos'")
+        raise ModuleNotFoundError(f"No module named '{name.lower()}'")
 
-    monkeypatch.setattr(SOLVER_MAP_CONIC["ECOS"], "import_solver", import_solver)
-    with pytest.raises(gda.errors.SolverNotFoundError, match=r"pip install ecos.*CLARABEL solves"):
-        find_solver("ECOS")
-    assert not registry._probe("ECOS", isolate=True).usable
+    monkeypatch.setattr(SOLVER_MAP_CONIC[name], "import_solver", import_solver)
+    with pytest.raises(gda.errors.SolverNotFoundError, match=says):
+        gda.methods.Alternating(solver=name.lower())
+    assert not registry._probe(name, isolate=True).usable
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,26 @@
 """Programs of others: MPS files that another program wrote, arrays, and their references."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 from typing import Any
 
+import highspy
 import numpy as np
 import pandas as pd
 import pytest
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays, Stopwatch, make_backend
-from gdaopt.bench import Sequence, load_programs, replay, save_programs
+from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, replay, save_programs
+from gdaopt.bench.export import export, exported_arrays, mps_text
 from gdaopt.bench.foreign import read_folder, read_mps
 from gdaopt.programs import LinearPolytope, Program
-from tests.bench.cases import by_scipy
+from tests.backends.cases import by_scipy
 from tests.cli.cases import run
-from tests.process_cases import posix_only, soon
+from tests.helpers import scaled
 
-STATED = {"file": "a.mps", "optimum": 1}
 SOLVERS = ("highspy", "HIGHS", "CLARABEL", "SCIPY", "SCS", "OSQP")
 
 
@@ -91,7 +87,7 @@ def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.cost, arrays.cost)
     assert other == constant
     (one, two) = read_folder(tmp_path)
-    assert one.value == two.value == pytest.approx(by_scipy(arrays), rel=1e-9)
+    assert one.value == two.value == pytest.approx(by_scipy(arrays).fun, rel=1e-9)
 
 
 def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
@@ -189,7 +185,7 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
         )
     sequence = Sequence.from_arrays("random", programs)
     for program, arrays in zip(sequence.programs, programs, strict=True):
-        assert program.value == pytest.approx(by_scipy(arrays), rel=1e-7, abs=1e-7)
+        assert program.value == pytest.approx(by_scipy(arrays).fun, rel=1e-7, abs=1e-7)
         assert not program.is_exact
     path = save_programs(tmp_path / "a.npz", sequence.programs)
     again = load_programs(path)
@@ -213,9 +209,6 @@ def test_a_program_of_bounds_alone() -> None:
         np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
 
 
-# --- Benches -------------------------------------------------------------------------------------
-
-
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
     few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--repeats", "1", "--out", out)
     return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
@@ -237,20 +230,6 @@ def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
     }
 
 
-@posix_only
-@pytest.mark.slow
-def test_a_killed_bench_goes_on(tmp_path: Path) -> None:
-    folder, out = series(tmp_path / "towns", 50), tmp_path / "out"
-    command = bench(folder, out, "highspy", "HIGHS")
-    start = [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, command)]
-    process = subprocess.Popen(start, stdout=subprocess.DEVNULL, start_new_session=True)
-    assert soon(lambda: len([*out.glob("tasks/*.json")]) > 1 or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (out / "bench.md").exists()
-    assert "highspy: 200 answers verified, 0 wrong" in run(*command)
-
-
 def test_recorded_runs_are_data(tmp_path: Path) -> None:
     sequence = Sequence.from_mps(series(tmp_path / "towns", 3))
     assert (sequence.name, sequence.has_runs, sequence.has_closed_form) == ("towns", False, False)
@@ -260,3 +239,84 @@ def test_recorded_runs_are_data(tmp_path: Path) -> None:
     assert "highspy: 12 answers verified, 0 wrong" in shown
     page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
     assert "## towns, linear programs, tolerance 1e-06" in page
+
+
+# --- Exported programs reload to the same optimum, without gdaopt --------------------------------
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
+    """One of each kind, and one with linear constraints."""
+    path = tmp_path_factory.mktemp("recorded") / "run.npz"
+    glr, graphs = gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3)
+    found: list[RecordedProgram] = []
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("alternating", {}, "analytic"),
+        ("joint", {}, "analytic"),
+        ("alternating", {"constraints": lambda M: [M[0, 0] <= 1, M[0, 1] == 0]}, "HIGHS"),
+    ]
+    for method, options, solver in cases:
+        problem = gda.MetricProblem(glr, graphs, **options)
+        with recording(path):
+            gda.solve(problem, method, solver=solver, max_iterations=8)
+        found += load_programs(path)
+    return [found[0], *(p for p in found[1:] if p.kind != "diagonal")][::3]
+
+
+def value_of(program: RecordedProgram) -> float:
+    """Return the least value in the units of solvers."""
+    arrays = exported_arrays(program)
+    units = np.broadcast_to(program.polytope.unit, program.cost.shape)
+    point = np.divide(program.point, units, out=np.zeros(len(units)), where=units > 0)
+    return float(arrays.cost @ point)
+
+
+def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
+    assert {program.kind for program in programs} == {"diagonal", "column", "joint"}
+    assert not all(program.is_exact for program in programs)
+    for program in programs:
+        path = export(program, tmp_path / "program.mps")
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        highs.setOptionValue("output_flag", False)
+        assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+        highs.run()
+        expected = value_of(program)
+        assert highs.getObjectiveValue() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert [path.name for path in tmp_path.iterdir()] == ["program.mps"]
+
+
+def test_all_numbers_of_an_mps_file_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    """With rows and bounds of all kinds."""
+    inf, third = np.inf, 1 / 3
+    arrays = LinearArrays.of(
+        [third, -2e-17, 0.0, 1e10 * third, 5.0],
+        [[third, 0.0, -1.5, 2.0, 0.0]] * 4 + [[0.0, 0.1, 0.0, 0.0, 1e-9]],
+        row_lower=[third, -inf, 0.1, -4.0, -inf],
+        row_upper=[third, 0.1, inf, 4.0, inf],
+        lower=[-inf, 0.1, -3.0, 0.0, -inf],
+        upper=[inf, 0.1, -third, inf, 0.7],
+    )
+    path = tmp_path / "program.mps"
+    path.write_text(mps_text(arrays, "all_kinds"), encoding="utf-8")
+    found, constant = read_mps(path)
+    assert constant == 0
+    kept = np.arange(5) < 4  # a row without bounds is none
+    np.testing.assert_array_equal(found.cost, arrays.cost)
+    np.testing.assert_array_equal(found.matrix.toarray(), arrays.matrix.toarray()[kept])
+    for name in ("lower", "upper"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(arrays, name))
+        name = f"row_{name}"
+        np.testing.assert_array_equal(getattr(found, name), getattr(arrays, name)[kept])
+
+
+def test_python_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
+    for program in programs:
+        path = export(program, tmp_path / "program.py")
+        text = path.read_text(encoding="utf-8")
+        assert "import gdaopt" not in text
+        names = runpy.run_path(str(path))
+        names["problem"].solve(solver="CLARABEL")
+        expected = value_of(program)
+        assert repr(expected) in text
+        assert names["problem"].value == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        np.testing.assert_array_equal(names["cost"], exported_arrays(program).cost)

@@ -1,7 +1,5 @@
 """How solvers are judged, by answers made by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -81,14 +79,6 @@ def test_shifted_geometric_means(values: list[float], shift: float) -> None:
 
 def test_no_values_have_no_mean() -> None:
     assert math.isnan(shifted_geometric_mean([]))
-
-
-def test_the_common_shift_would_make_all_alike() -> None:
-    slow, fast = [0.01] * 5, [0.001] * 5
-    ratio = [shifted_geometric_mean(slow, s) + s for s in (10.0, 0.001)]
-    other = [shifted_geometric_mean(fast, s) + s for s in (10.0, 0.001)]
-    assert ratio[0] / other[0] < 1.001
-    assert ratio[1] / other[1] > 5
 
 
 def test_residuals_are_floored_at_the_tolerance() -> None:

@@ -1,7 +1,5 @@
 """Pictures of a study: of every width, with what they have to say."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded programs: what is kept, the file, and the same programs from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

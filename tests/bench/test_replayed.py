@@ -1,7 +1,5 @@
 """Recorded programs solved again: the same answers, judged alike, with the time of each stage."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

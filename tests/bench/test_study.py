@@ -1,7 +1,5 @@
 """A small study: its cells, what it goes on with, and what a solver that fails counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,9 +11,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import gdaopt as gda
-from gdaopt.bench import study
+from gdaopt.backends import SolverInfo
+from gdaopt.bench import options, study
 from gdaopt.bench.judging import shifted_geometric_mean
-from gdaopt.bench.options import BenchOptions
+from gdaopt.bench.options import BenchOptions, starts_of
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import KINDS, Sequence, record_task
 from gdaopt.bench.study import Bench, replay_task, run_task
@@ -247,8 +246,8 @@ def test_tolerances_are_asked_for(
     monkeypatch.setattr(study, "replay", replay)
     replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
     names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-    for options, limit in asked:
-        assert {options[name] for name in names} == {1e-4}
+    for given, limit in asked:
+        assert {given[name] for name in names} == {1e-4}
         assert limit == 10.0
 
 
@@ -265,3 +264,52 @@ def test_whole_runs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> No
     assert highspy["excess"] == pytest.approx(exact["excess"], rel=0.1)
     assert died["status"] == "died"
     assert np.isnan(died["excess"])
+
+
+# --- Options of a study of solvers ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"solvers": ["highs py"]}, "unknown solver 'highs py'"),
+        ({"solvers": ["all", "highs"]}, "'all' stands alone"),
+        ({"solvers": "highs"}, "solvers must be a list, got 'highs'"),
+        ({"programs": ["columns"]}, "unknown program 'columns'; did you mean 'column'"),
+        ({"programs": []}, "at least one name each"),
+        ({"starts": ["warm"]}, "unknown start 'warm'"),
+        ({"tolerances": []}, "between 0 and 1, at least one"),
+        ({"tolerances": [1.0]}, "between 0 and 1"),
+        ({"tolerances": [0.0]}, "must be > 0|above 0|greater"),
+        ({"runs": ["certified"]}, "unknown run 'certified'"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"most": 0}, "most must be at least 1, got 0"),
+        ({"cap": 0.0}, "cap must be"),
+        ({"budget": -1.0}, "budget must be"),
+    ],
+)
+def test_bad_options(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(gda.errors.GdaoptError, match=message):
+        BenchOptions(**{"solvers": ["highspy"], **given})
+
+
+def test_all_solvers_are_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once: GLPK_MI and ECOS_BB solve linear programs by the code of their namesakes."""
+    names = {"highspy": True, "HIGHS": True, "ECOS_BB": True, "SCS": False}
+    probed = [SolverInfo(name, usable) for name, usable in names.items()]
+    monkeypatch.setattr(options, "solvers", lambda: probed)
+    assert BenchOptions().solvers == ("analytic", "highspy", "HIGHS")
+
+
+def test_the_order_of_names_does_not_count() -> None:
+    one = BenchOptions(solvers=["highspy"], programs=["joint", "diagonal"], tolerances=[1e-4, 1e-6])
+    other = BenchOptions(
+        solvers=["analytic", "highspy"], programs=["diagonal", "joint"], tolerances=[1e-6, 1e-4]
+    )
+    assert one == other
+
+
+def test_only_solvers_that_can_are_started_hot() -> None:
+    assert starts_of("CLARABEL", ["cold", "hot"]) == ["cold"]
+    assert starts_of("highspy", ["cold", "hot"]) == ["cold", "hot"]
+    assert starts_of("analytic", ["cold", "re-solve", "hot"]) == ["re-solve"]

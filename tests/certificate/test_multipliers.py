@@ -1,7 +1,5 @@
 """Multipliers of linear constraints: every one gives a lower bound, the tight ones a good one."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

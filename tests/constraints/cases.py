@@ -1,7 +1,5 @@
 """Random problems with linear constraints, most of which are active at the optimum."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import cached_property

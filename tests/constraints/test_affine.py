@@ -1,7 +1,5 @@
 """Affine expressions as arrays, beside CVXPY's own values and gradients, as parameters change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

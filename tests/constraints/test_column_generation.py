@@ -1,7 +1,5 @@
 """Column generation: linear programs over a set with rows, interior points, and proofs of none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """The presolve of rows: rounded data, rows that bind, dependent rows, and rows of any scale."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Quadratic programs by Clarabel: its answer, and what becomes of its panics."""
 
-from __future__ import annotations
-
 import clarabel
 import cvxpy as cp
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear constraints as rows: read from CVXPY, evaluated, corrected, and refused."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

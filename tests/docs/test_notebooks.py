@@ -1,7 +1,5 @@
 """The notebooks: in step with their scripts, and what they show is what they do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

@@ -4,15 +4,20 @@ import importlib
 import pkgutil
 import re
 import shlex
+import sys
+from collections.abc import Iterator
 from dataclasses import fields
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
 
 import pytest
 from matplotlib import pyplot
 
 import gdaopt
+from gdaopt.backends import CATALOGUE
 from gdaopt.cli import app
 from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
@@ -135,3 +140,95 @@ def test_every_public_name_is_in_the_reference() -> None:
                 assert thing.__name__ in pages, name
             elif callable(thing):
                 assert thing.__doc__, f"{package}.{name} has no docstring"
+
+
+MODULES = [module.name for module in pkgutil.walk_packages(gdaopt.__path__, "gdaopt.")]
+KINDS_OF_METHODS = (FunctionType, classmethod, staticmethod, property, cached_property)
+
+
+def undocumented(owner: type) -> Iterator[str]:
+    """Yield the public methods of a class that neither it nor a base of it documents."""
+    for name, method in vars(owner).items():
+        if isinstance(method, KINDS_OF_METHODS) and not name.startswith("_"):
+            overridden: list[Any] = [vars(base).get(name) for base in owner.__mro__]
+            if not any(each.__doc__ for each in overridden if each is not None):
+                yield f"{owner.__qualname__}.{name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_methods_are_documented(name: str) -> None:
+    classes = [
+        each
+        for each in vars(importlib.import_module(name)).values()
+        if isinstance(each, type) and each.__module__ == name and not each.__name__.startswith("_")
+    ]
+    assert [method for owner in classes for method in undocumented(owner)] == []
+
+
+def test_a_docstring_is_inherited() -> None:
+    class Base:
+        def said(self) -> None:
+            """Return nothing."""
+
+        def silent(self) -> None: ...
+
+    class Derived(Base):
+        def said(self) -> None: ...
+
+        @cached_property
+        def silent(self) -> None: ...  # type: ignore[override]
+
+    assert list(undocumented(Derived)) == ["test_a_docstring_is_inherited.<locals>.Derived.silent"]
+
+
+# --- The recipes of docs/extending.md run --------------------------------------------------------
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+
+
+def recipes() -> dict[str, str]:
+    """Return the program of each section that has code blocks, by the section's heading."""
+    _, *sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = {}
+    for section in sections:
+        blocks = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+        if blocks:
+            found[section.splitlines()[0]] = "\n".join(blocks)
+    return found
+
+
+@pytest.fixture(name="module")
+def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Return an empty module, which pickle can import; then forget what was registered."""
+    module = ModuleType("recipe")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    registries: tuple[dict[str, Any], ...] = (CATALOGUE, SETS, METHODS)
+    before = [dict(registry) for registry in registries]
+    yield module
+    for registry, entries in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(entries)
+
+
+def test_there_is_a_recipe_for_each_part() -> None:
+    parts = [
+        "An objective",
+        "A loss of distances",
+        "A feasible set",
+        "A method",
+        "A step rule",
+        "A backend",
+        "An estimator",
+    ]
+    assert list(recipes()) == parts
+
+
+@pytest.mark.parametrize("recipe", recipes())
+def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
+    exec(compile(recipes()[recipe], f"{PAGE.name}: {recipe}", "exec"), module.__dict__)
+
+
+def test_a_fast_objective_of_pairs_takes_one_short_file() -> None:
+    first = recipes()["A loss of distances"].split("rng = np.random")[0]
+    assert len(first.splitlines()) <= 60

@@ -5,8 +5,6 @@ control passes them. Below that list may be another one, of what a run passes as
 can leave out. A new walk is a section like that and an entry of `WALKS`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

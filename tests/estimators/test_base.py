@@ -1,7 +1,5 @@
 """The learners keep scikit-learn's rules and have metric-learn's names."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all estimators have in common: scikit-learn's rules, labels, limits, hard samples."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re
@@ -252,9 +250,6 @@ def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
     for name, value in search.best_params_.items():
         assert search.best_estimator_.get_params()[name] == value
-
-
-# --- Limits --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

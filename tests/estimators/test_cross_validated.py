@@ -1,7 +1,5 @@
 """Learners that choose their trace bound by cross-validation."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Harmonic solutions against their definitions, and the classifier that has them."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import cvxpy as cp

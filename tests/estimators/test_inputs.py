@@ -3,8 +3,6 @@
 Of the samples here is what scikit-learn alone would let through.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The learners on several classes, with weights, with few pairs; limits and errors."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import warnings
@@ -28,7 +26,6 @@ from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, sam
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
-# --- Masks of edges ------------------------------------------------------------------------------
 
 NAMES = ["height", "length", "width", "weight"]
 BY_NAME = [("weight", "length"), ("height", "width")]
@@ -194,31 +191,6 @@ def test_options_go_to_the_objectives_that_have_them() -> None:
 
 
 # --- Weights and neighbours ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_class_weights_are_copies_of_samples(learner: Any) -> None:
-    X, codes = samples()
-    times = np.array([1, 3, 2])
-    learner = partial(learner, "glr", scale="none")
-    repeated = learner(tolerance=1e-8).fit(
-        X.repeat(times[codes], axis=0), codes.repeat(times[codes])
-    )
-    weighted = learner(tolerance=1e-8, class_weight={1: 3.0, 2: 2.0}).fit(X, codes)
-    assert weighted.trace_bound_ == pytest.approx(repeated.trace_bound_, rel=1e-12)
-    assert weighted.result_.objective == pytest.approx(repeated.result_.objective, rel=1e-7)
-    plain = learner(tolerance=1e-8).fit(X, codes)
-    assert not np.allclose(plain.metric_, weighted.metric_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_all_neighbours_are_all_pairs(learner: Any) -> None:
-    X, codes = samples()
-    every = learner("glr", tolerance=1e-8).fit(X, codes)
-    listed = learner("glr", tolerance=1e-8, n_neighbors=60).fit(X, codes)
-    assert listed.result_.objective == pytest.approx(every.result_.objective, rel=1e-7)
-    near = learner("glr", n_neighbors=5, class_weight="balanced").fit(X, codes)
-    assert certified_by_the_learner(near, X)
 
 
 def test_weights_of_samples_go_to_the_objective() -> None:

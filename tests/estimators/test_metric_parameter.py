@@ -103,9 +103,6 @@ class TestPipeline:
         np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
 
 
-# --- The nearest neighbours under a metric -------------------------------------------------------
-
-
 def wine() -> tuple[FloatArray, np.ndarray]:
     return scaled("wine", "class_0")[0], load_wine().target
 

@@ -1,7 +1,5 @@
 """One metric for each class against the rest: votes, scores, and samples without labels."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
@@ -180,9 +178,6 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
     assert fitted.classes_.tolist() == [-1, 1]
     assert set(fitted.predict(X)) == {-1, 1}
     assert gda.GraphClassifier(learner, missing_label=None).fit(X, signs).score(X, signs) > 0.5
-
-
-# --- In scikit-learn -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

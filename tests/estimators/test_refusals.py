@@ -1,7 +1,5 @@
 """What estimators refuse, and what they say of it: options, labels, weights, masks, tuples."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Learners of pairs and triplets, with metric-learn's conventions."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 from typing import Any
@@ -221,9 +219,6 @@ def test_searches_and_copies(learner: Any) -> None:
     assert scores.min() > 0.5
     best = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(best.predict(given[0]), search.predict(given[0]))
-
-
-# --- Errors --------------------------------------------------------------------------------------
 
 
 X, FOUND, Y = pairs()

@@ -1,7 +1,5 @@
 """Learners of many features: sparse metrics and components, and the same numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random objectives of every kind, whose minimisers are about as large as a unit says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Gradients of losses of distances that are hard to screen."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import csc_array
 

@@ -1,7 +1,5 @@
 """Atoms against the vectors written out; the best two-sparse ones, and matrices as their sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Directions, against their matrices written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The entries of a metric as a vector, for the edges that it may have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

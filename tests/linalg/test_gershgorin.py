@@ -1,7 +1,5 @@
 """Gershgorin discs and their left-ends, and the vector that aligns these, entry by entry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Masked symmetric matrices, beside arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

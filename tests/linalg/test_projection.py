@@ -1,7 +1,5 @@
 """Projections on a simplex, a cone and their intersections: against CVXPY and by properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Dense and sparse samples alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

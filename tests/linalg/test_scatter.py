@@ -1,7 +1,5 @@
 """Gradients without their K×K entries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Screened prices: the same pairs as from all entries of the gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

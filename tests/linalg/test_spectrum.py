@@ -1,7 +1,5 @@
 """The lower end of the spectrum, against dense solvers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

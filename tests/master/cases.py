@@ -1,7 +1,5 @@
 """What tests of the master problem share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms

@@ -1,7 +1,5 @@
 """Burer–Monteiro refinement: Newton's method on the sphere of factors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problems for the certified method over every kind of set, and what its results promise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

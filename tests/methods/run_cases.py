@@ -1,7 +1,5 @@
 """Problems for properties of runs, the invariants of every state, and lines for step rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

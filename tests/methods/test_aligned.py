@@ -1,7 +1,5 @@
 """The alternation and the joint method: invariants at every state, floors, rounds, their ends."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

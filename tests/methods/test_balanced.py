@@ -1,7 +1,5 @@
 """SDD metrics against their cones, and the best of all colourings against the optima of all."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from itertools import product

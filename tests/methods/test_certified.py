@@ -1,7 +1,5 @@
 """The certified method: it converges, to what others find, from anywhere, within its limits."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product
@@ -204,9 +202,6 @@ def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: fl
     assert_same_optimum(one, other)
 
 
-# --- From a given metric -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("kind", "path_weight"), HULLS)
 def test_never_worse_than_the_start(kind: str, path_weight: float) -> None:
     X, z = samples("wine", "class_0", "half", "unit")
@@ -287,9 +282,6 @@ def test_a_warm_start_that_does_not_fit_is_refused() -> None:
         gda.solve(iris, warm_start=without)
 
 
-# --- What others find ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("method", "tolerance"), [("certified", 1e-12), ("projected-gradient", 1e-8)]
@@ -302,9 +294,6 @@ def test_a_target_in_the_set_is_reached(method: str, tolerance: float, kind: str
     result = gda.solve(problem, method, absolute_tolerance=tolerance)
     assert result.status == "converged"
     np.testing.assert_allclose(result.metric, target, atol=2 * math.sqrt(tolerance))
-
-
-# --- Little memory -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,9 +314,6 @@ def test_converges_without_a_hessian(name: str, positive: str, tolerance: float)
     assert_same_optimum(result, certified(problem))
 
 
-# --- Limits --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("method", "kind"),
     [*(("certified", kind) for kind in KINDS), ("projected-gradient", "diagonal")],
@@ -342,9 +328,6 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
     assert abs(result.relative_gap) <= (1e-12 if method == "certified" else 1e-6)
     if method == "certified" and result.status == "stalled":
         assert "did not lower the certified gap" in result.message
-
-
-# --- Where the atoms come from -------------------------------------------------------------------
 
 
 # --- Atoms from a program ------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Methods sdp and socp: scales, pairs that are the same, and what would not fit into the memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp
@@ -61,9 +59,6 @@ def test_features_and_bounds_scale_together(
     assert_as_certified(problem, gda.solve(problem, method, solver=solver), gap=1e-3)
 
 
-# --- Pairs that are the same ---------------------------------------------------------------------
-
-
 def n_exponentials(glr: gda.GLR, feasible_set: FeasibleSet) -> int:
     metric = cp.Variable((glr.n_features, glr.n_features), symmetric=True)
     program = gda.MetricProblem(glr, feasible_set).to_cvxpy(metric)
@@ -111,9 +106,6 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(
     problem = gda.MetricProblem(glr, feasible_set)
     for method in ("sdp", "socp"):
         assert_as_certified(problem, gda.solve(problem, method))
-
-
-# --- What would not fit into the memory ----------------------------------------------------------
 
 
 @pytest.fixture

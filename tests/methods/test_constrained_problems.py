@@ -1,7 +1,5 @@
 """Problems with linear constraints, by all methods: CVXPY's optimum, rows kept, bounds below."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``problem.solve(method="gdaopt")``: what CVXPY's users look at, beside conic solvers."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """The exact step, against SciPy's bounded minimiser."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

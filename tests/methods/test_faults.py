@@ -1,7 +1,5 @@
 """Runs whose solvers fail, lie, hang or die, in this process and in a worker."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -249,9 +247,6 @@ def test_when_all_solvers_fail_the_first_error_counts(method: str, stub: Stub) -
     result = gda.solve(iris(), method, fallback="CLARABEL")
     assert_failed_after(result, 1, method, "no licence")
     assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS", "CLARABEL"]
-
-
-# --- Limits --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "SCS", "OSQP"])

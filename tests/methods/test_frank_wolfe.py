@@ -1,7 +1,5 @@
 """Frank–Wolfe with the exact oracle and by semidefinite programs: variants, steps, all sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -109,9 +107,6 @@ def test_a_full_away_step_removes_an_atom() -> None:
     assert n_full > 0
 
 
-# --- Methods over a hull of atoms ----------------------------------------------------------------
-
-
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("certified", {}),
     *(("frank-wolfe", {"variant": name}) for name in ("vanilla", "away", "pairwise")),
@@ -162,13 +157,7 @@ def test_a_step_out_of_the_domain_is_shortened() -> None:
     assert np.isfinite(result.trace.column("objective")).all()
 
 
-# --- Frank–Wolfe by semidefinite programs --------------------------------------------------------
-
-
 SDP = "sdp-frank-wolfe"
-
-
-# --- The steps -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", ["exact", "agnostic"])
@@ -199,9 +188,6 @@ def test_stalls_where_two_rounds_gain_nothing_much() -> None:
     reached = gda.solve(gda.MetricProblem(Nearest(vertex), gda.GraphMetrics(3.0)), SDP)
     assert reached.status == "converged"  # an optimum that is a vertex
     assert reached.metric[2, 2] == pytest.approx(3.0, rel=1e-4)
-
-
-# --- The solver ----------------------------------------------------------------------------------
 
 
 @pytest.fixture

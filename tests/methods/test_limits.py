@@ -1,7 +1,5 @@
 """Runs step by step, limits, interrupts, thinned traces, kept iterates."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -79,9 +77,6 @@ def before_each(
         return original(self, *arguments)
 
     monkeypatch.setattr(owner, name, acting)
-
-
-# --- Step by step --------------------------------------------------------------------------------
 
 
 def test_iterate_takes_no_step_before_it_is_asked_to(
@@ -184,9 +179,6 @@ def test_programs_are_told_what_is_left(
     assert left == pytest.approx([1.0, 0.75, 0.5, 0.25], abs=1e-5)
 
 
-# --- Interrupts ----------------------------------------------------------------------------------
-
-
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("owner", "name"),
@@ -231,9 +223,6 @@ def test_an_interrupt_within_a_block_leaves_a_member(
     again = solve(method, initial=result.metric)  # goes on from there
     assert again.status == "stalled"
     assert again.objective < result.objective
-
-
-# --- Traces of every n-th step -------------------------------------------------------------------
 
 
 @pytest.mark.covering(1)

@@ -3,8 +3,6 @@
 What counts as many is made small here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -139,9 +137,6 @@ def test_samples_are_stratified() -> None:
         np.testing.assert_allclose(
             weights, samples()[1].size * objective("glr").pairs.signal.mean(axis=0)
         )
-
-
-# --- the clock --------------------------------------------------------------------------------
 
 
 @pytest.fixture

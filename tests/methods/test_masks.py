@@ -1,7 +1,5 @@
 """All methods under masks of edges: CVXPY's optimum, and every step keeps to the edges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -185,9 +183,6 @@ def test_the_papers_rule_keeps_an_edge_of_the_mask() -> None:
     assert_keeps_to_the_edges(problem, result.metric)
 
 
-# --- Programs ------------------------------------------------------------------------------------
-
-
 def test_a_column_program_serves_all_columns_of_as_many_neighbours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,9 +201,6 @@ def test_a_column_program_serves_all_columns_of_as_many_neighbours(
     assert sorted(built) == [(1, 3), (4, 3), (6, 2)]  # columns, and the diagonal
     columns = {state.block for state in states if state.phase == "column"}
     assert columns == set(range(5))
-
-
-# --- Gradients -----------------------------------------------------------------------------------
 
 
 def test_no_more_of_the_gradient_is_computed_than_the_mask_needs(
@@ -257,12 +249,6 @@ def test_any_metric_is_certified_by_the_whole_gradient() -> None:
     bound = gda.certify(problem, other.metric).lower_bound
     assert bound <= best.objective * (1 + 1e-9)
     assert other.objective < best.objective
-
-
-# --- Results -------------------------------------------------------------------------------------
-
-
-# --- Linear constraints of one's own -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

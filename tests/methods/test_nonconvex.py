@@ -1,7 +1,5 @@
 """Objectives that are not convex: methods look for stationary points, nothing is certified."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

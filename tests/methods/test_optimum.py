@@ -1,7 +1,5 @@
 """All methods for all sets, over objectives and data: the optimum of `certified`, and how near."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

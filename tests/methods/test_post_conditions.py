@@ -1,7 +1,5 @@
 """The driver lets no state pass that breaks what all states must keep, whatever the method is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Projected gradients: the optimum over all sets, step by step, and what the heuristic misses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,9 +25,6 @@ METHOD = "projected-gradient"
 def glr() -> gda.GLR:
     X, z = synthetic(4, 12)
     return gda.GLR(2 * X, z)
-
-
-# --- The optimum ---------------------------------------------------------------------------------
 
 
 class Stretched(gda.DenseObjective):
@@ -111,9 +106,6 @@ def test_a_gradient_of_zero_ends_the_run() -> None:
     assert (result.status, result.iterations, result.objective) == ("converged", 0, 0.0)
 
 
-# --- The heuristic -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor: float) -> None:
     feasible_set = set_of(kind, 4, 4.0, 1e-2, floor)
@@ -133,9 +125,6 @@ def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor:
     assert "no projection" in " ".join(
         (gda.methods.ProjectedGradient.__doc__ or "").split()
     ).replace("*", "")
-
-
-# --- Limits and options --------------------------------------------------------------------------
 
 
 def test_a_momentum_that_leaves_floating_point_is_dropped() -> None:

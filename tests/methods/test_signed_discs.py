@@ -1,7 +1,5 @@
 """Discs and linear programs over signed graph metrics and their hulls; greedy colours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How runs end, and what the user and the callback can do about it."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time

@@ -1,7 +1,5 @@
 """Step rules: by their names, of one's own, and the formula or the promise of each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

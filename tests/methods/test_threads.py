@@ -4,8 +4,6 @@ Each run is the run that it is alone. Where features are few, products take one 
 wait take the time of others. What a run limits is what it finds again at its end, also by an error.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import warnings
@@ -91,9 +89,6 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
         for run in second:
             run.result()
     assert warnings.filters == filters
-
-
-# --- Threads of products --------------------------------------------------------------------------
 
 
 def n_threads() -> set[int]:

@@ -1,7 +1,5 @@
 """Many features: the same optimum and certificate without any K×K array."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path

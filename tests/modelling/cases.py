@@ -1,7 +1,5 @@
 """Random models in CVXPY's language: objectives × sets × rows × parameters × kinds of variables."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Models in CVXPY's language: what is read of them, and what is refused before any work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

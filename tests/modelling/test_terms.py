@@ -1,7 +1,5 @@
 """Objectives that are written in CVXPY's language: recognised, and nothing recognised wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

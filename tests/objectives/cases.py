@@ -1,7 +1,5 @@
 """What tests of objectives share: literal formulas, problems of every objective, directions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

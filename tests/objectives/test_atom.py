@@ -1,7 +1,5 @@
 """Objectives as CVXPY atoms: value, gradient and curvature, and the optimum of conic solvers."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import subprocess

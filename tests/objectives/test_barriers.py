@@ -1,7 +1,5 @@
 """Objectives with a barrier: NumPy's values, multiples, closed forms, and optima that are known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

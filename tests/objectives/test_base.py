@@ -1,7 +1,5 @@
 """Sums and positive multiples of objectives, and the quadratic ones: linear in every answer."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

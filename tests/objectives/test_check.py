@@ -1,7 +1,5 @@
 """The check of an objective finds what is wrong with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The regulariser with its pairs on a Dask cluster: the same numbers, and no endless wait."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

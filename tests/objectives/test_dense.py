@@ -1,7 +1,5 @@
 """Objectives of one's own: from a value and a gradient, or from one function."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objectives by CVXPY expressions: CVXPY's own derivatives and optimum, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

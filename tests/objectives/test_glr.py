@@ -1,7 +1,5 @@
 """The graph Laplacian regulariser: logarithms, lines over decades, many moves, limits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Every objective against its formula, and against all that the interface promises."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What is special of each objective of distances: limits, targets, trace bounds; and bad input."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Pairs of samples: their digits, the blocks that they come in, and as CVXPY sees them."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Numbers of pairs, in memory that is lent and given back; sums of chunks; and subsamples."""
 
-from __future__ import annotations
-
 import gc
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Runs and a metric to draw, and what the tests ask of axes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures of a figure that is laid out, in the renderer's boxes: what is cut, what overlaps."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from matplotlib.axis import Axis

@@ -1,7 +1,5 @@
 """Pictures of convergence show what the traces and the lower bounds say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -319,3 +317,38 @@ def test_bad_input(arguments: dict[str, Any], message: str) -> None:
     given = {"results": solved(max_iterations=1), **arguments}
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         plotting.convergence(**given)
+
+
+@pytest.mark.parametrize(
+    ("x", "column"),
+    [("iterations", "iteration"), ("seconds", "seconds"), ("oracle_calls", "oracle_calls")],
+)
+def test_eigenvalues_of_traces(x: Any, column: str, results: dict[str, gda.Result]) -> None:
+    higher = gda.MetricProblem(problem().objective, gda.GraphMetrics(3.0, 1e-2))
+    other = gda.solve(higher, "certified")
+    first = results["c"].trace.column("lambda_min").copy()
+    first[1::2] = np.nan  # not measured
+    runs = {"c": with_rows(results["c"], lambda_min=first), "other": other}
+    ax = plotting.eigenvalues(runs, Figure().subplots(), x=x)
+    *lines, low, high = ax.lines
+    for line, run in zip(lines, runs.values(), strict=True):
+        known = np.isfinite(run.trace.column("lambda_min"))
+        np.testing.assert_array_equal(xy(line)[0], run.trace.column(column)[known])
+        np.testing.assert_array_equal(xy(line)[1], run.trace.column("lambda_min")[known])
+    assert [xy(low)[1][0], xy(high)[1][0]] == [1e-3, 1e-2]
+    assert legend(ax) == ["c", "other", r"$\rho$ = 0.001", r"$\rho$ = 0.01"]
+    assert ax.get_yscale() == "log"
+    render(ax)
+
+
+def test_eigenvalues_refuse(results: dict[str, gda.Result]) -> None:
+    run = results["c"]
+    unknown = with_rows(run, lambda_min=np.full(len(run.trace), np.nan))
+    for arguments, message in (
+        ((unknown,), "no eigenvalue of the runs was measured"),
+        (([],), "results is empty"),
+    ):
+        with pytest.raises(gda.errors.InvalidInputError, match=message):
+            plotting.eigenvalues(*arguments)
+    with pytest.raises(gda.errors.InvalidInputError, match="unknown x 'time'"):
+        plotting.eigenvalues(run, x="time")  # type: ignore[arg-type]

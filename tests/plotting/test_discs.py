@@ -1,7 +1,5 @@
 """Pictures of Gershgorin discs show the discs of the metric, raw and aligned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures of graphs show the edges and the self-loops of the metric."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -112,11 +110,6 @@ def test_names_stay_within_the_figure(size: int) -> None:
         assert min(box.x0, box.y0) >= 0
         assert box.x1 <= figure.bbox.x1
         assert box.y1 <= figure.bbox.y1
-
-
-def test_very_long_names() -> None:
-    names = ["x" * 300 for _ in range(10)]
-    render(plotting.graph(np.eye(10), names))
 
 
 def test_negative_threshold() -> None:

@@ -1,11 +1,12 @@
 """Pictures fit figures as wide as a paper's column, and twice as wide: nothing cut or overprinted.
 
-All is measured in the boxes of the renderer, with runs and names of real data.
-"""
+All is measured in the boxes of the renderer, with runs and names of real data."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,16 +14,18 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.plotting.legends import legend_above
+from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
 from gdaopt.plotting.ticks import name_rows, symmetric_log
-from tests.plotting.cases import METRIC, with_rows
+from tests.plotting.cases import METRIC, render, solved, with_rows
 from tests.plotting.layout import outside, overprinted
 
 WIDTHS = (3.3, pytest.param(7.0, marks=pytest.mark.slow))
@@ -240,3 +243,102 @@ def test_no_scaling_at_all_is_said() -> None:
     assert plotting.left_ends(run, Figure().subplots()).get_ylabel().startswith("left-ends")
     assert "scaled" in plotting.left_ends(run, Figure().subplots()).get_ylabel()
     assert "raw" in plotting.left_ends(raw, Figure().subplots()).get_ylabel()
+
+
+# --- What all pictures have in common ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_given_axes_are_used(name: str) -> None:
+    draw, shape, _ = PICTURES[name]
+    axes = Figure().subplots(*shape)
+    assert draw(axes) is axes
+    assert pyplot.get_fignums() == []
+
+
+def test_new_axes_are_known_to_pyplot() -> None:
+    for number, name in enumerate(EACH, start=1):
+        ax = np.ravel(PICTURES[name][0](None))[0]
+        assert pyplot.get_fignums() == list(range(1, number + 1))
+        assert ax.figure is pyplot.figure(number)
+
+
+def test_the_callers_style_and_metric_stay() -> None:
+    before, metrics = dict(matplotlib.rcParams), [run.metric.copy() for run in runs().values()]
+    for name in EACH:
+        render(np.ravel(PICTURES[name][0](None))[0])
+    assert dict(matplotlib.rcParams) == before
+    for metric, run in zip(metrics, runs().values(), strict=True):
+        np.testing.assert_array_equal(metric, run.metric)
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
+    code = (
+        "import sys, gdaopt.plotting as plotting, numpy as np\n"
+        "heavy = ('matplotlib', 'pandas', 'networkx')\n"
+        "print(*[name for name in heavy if name in sys.modules], sep=',')\n"
+        "plotting.discs(np.eye(2))\n"
+        "print(*[name for name in heavy if name in sys.modules], sep=',')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["", "matplotlib"]
+
+
+# --- Pictures survive ``rcParams["text.usetex"]`` ------------------------------------------------
+
+
+NAMES = ["cost_in $ & 100 % of {x}", "naïve µm² ~ αβΩ − ρ…", r"C:\new #1 ^ 日本 Ωmega|<>"]
+
+
+@pytest.fixture
+def usetex() -> Iterator[None]:
+    with matplotlib.rc_context({"text.usetex": True}):
+        yield
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("usetex")
+def test_nothing_acts_in_a_name(name: str) -> None:
+    text = written(name)
+    # Without what is escaped or written as mathematics, no sign of LaTeX is left.
+    rest = re.sub(r"\\text\w+\{\}|\\ldots\{\}|\\[_$&%{}#]|\$[^$]*\$", "", text)
+    assert not set(rest) & set("\\_$&%#{}^~")
+    assert "日" not in text
+
+
+def test_without_latex_names_are_as_they_are() -> None:
+    assert [written(name) for name in NAMES] == NAMES
+
+
+@pytest.mark.skipif(
+    any(shutil.which(program) is None for program in ("latex", "dvipng")), reason="no LaTeX"
+)
+@pytest.mark.slow
+@pytest.mark.usefixtures("usetex")
+def test_all_pictures() -> None:
+    metric = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
+    runs: dict[str, gda.Result] = dict.fromkeys(NAMES, solved(max_iterations=20))
+    figure = Figure(figsize=(8, 12), layout="constrained")
+    above, middle, below = figure.subfigures(3, 1, squeeze=False)[:, 0]
+    plotting.convergence(runs, ax=above.subplots(2, 2))
+    ends, split = middle.subplots(1, 2)
+    plotting.left_ends(runs[NAMES[0]], ax=ends)
+    plotting.time_split(runs, ax=split)
+    *pair, last = below.subplots(1, 3)
+    plotting.discs(metric, names=NAMES, ax=pair)
+    plotting.graph(metric, names=NAMES, ax=last)
+    figure.draw_without_rendering()
+    assert outside(figure) == []
+    assert overprinted(figure) == []
+
+
+def test_names_are_printable_and_short() -> None:
+    names = feature_names(["a\nb", "\u202ec", "x" * 99], 3)
+    assert names[:2] == [r"a\nb", r"\u202ec"]
+    assert names[2] == shortened("x" * 99) == "x" * 39 + "…"
+
+
+@pytest.mark.parametrize("names", ["abc", 3, ["a", "b"]])
+def test_other_names_are_refused(names: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"^names "):
+        feature_names(names, 3)

@@ -1,7 +1,5 @@
 """Instances of the programs: polytopes from random metrics and random ones, with their costs."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from functools import cache

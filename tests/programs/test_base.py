@@ -1,7 +1,5 @@
 """The programs: closed forms against solvers and a literal LP, feasible points, faulty data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp
@@ -175,9 +173,6 @@ def test_the_current_point_is_inside(rng: np.random.Generator, size: int, kind: 
     np.testing.assert_array_equal(matrix_of(joint.current, size, joint.edges), there.metric)
 
 
-# --- Back into the polytope ----------------------------------------------------------------------
-
-
 def taken(polytope: AnyPolytope) -> FloatArray:
     """Return what each entry takes of the budget."""
     if isinstance(polytope, JointPolytope):
@@ -237,9 +232,6 @@ def test_the_movement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program.solve(np.array([-2.0, -1.0]), polytope).repair_distance == pytest.approx(0.125)
 
 
-# --- What is refused -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
@@ -260,9 +252,6 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
         solution = Program(solver).solve(cost, polytope)
         np.testing.assert_array_equal(solution.point, polytope.current)
         assert (solution.value, solution.repair_distance) == (0.0, 0.0)
-
-
-# --- The CVXPY problem ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -300,9 +289,6 @@ def test_the_closed_form_is_never_called_when_a_solver_is_named(
         gda.solve(problem, method, solver="analytic")
 
 
-# --- Faulty answers of solvers -------------------------------------------------------------------
-
-
 @pytest.fixture
 def fault(monkeypatch: pytest.MonkeyPatch) -> Fault:
     return Fault(monkeypatch)
@@ -324,16 +310,6 @@ def test_answers_that_are_missing(fault: Fault, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cp.Problem, "status", cp.OPTIMAL)
     with pytest.raises(gda.errors.SolverFailedError, match="returned None"):
         solve_diagonal()
-
-
-# --- Who solves them: names and options ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["highspy", "HIGHSPY", "HiGHSpy"])
-def test_highspy_in_any_case(name: str) -> None:
-    options = ProgramOptions(solver=name, fallback=[name, "Analytic"])
-    assert options.solver == "highspy"
-    assert [backend.name for backend in options.backends()] == ["highspy", "highspy", "analytic"]
 
 
 @pytest.mark.parametrize("fallback", [3, ["HIGHS", 3]])

@@ -1,7 +1,5 @@
 """Programs with rows: found by name in the CVXPY problem, and kept by every solver."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

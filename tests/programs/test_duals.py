@@ -1,7 +1,5 @@
 """Multipliers of constraints by name: closed forms against solvers and differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The joint program: masks, vertices, floors, and alignment by the gradient."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

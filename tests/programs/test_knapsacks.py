@@ -1,7 +1,5 @@
 """The diagonal and the column program: what is refused, what is made feasible, what cannot move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The LP subproblem of a step as a CVXPY problem: values and duals are those of the programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

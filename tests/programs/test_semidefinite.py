@@ -1,7 +1,5 @@
 """The semidefinite program: its value is that of the exact oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,9 +14,6 @@ from tests.methods.certified_cases import HULLS, set_of
 def costs_of(gradient: FloatArray, edges: Edges) -> FloatArray:
     """An edge stands in the metric twice, and with the other sign."""
     return np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
-
-
-# --- The program ---------------------------------------------------------------------------------
 
 
 @pytest.mark.covering(1)

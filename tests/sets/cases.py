@@ -1,7 +1,5 @@
 """The sets of metrics, described a second time by hand: base, cone and constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

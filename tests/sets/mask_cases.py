@@ -1,7 +1,5 @@
 """Random masks of edges, and problems under them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

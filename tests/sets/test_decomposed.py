@@ -1,7 +1,5 @@
 """Members of each set as sums of weighted atoms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """`least_price`: below the prices of all atoms for every gradient within the errors, exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

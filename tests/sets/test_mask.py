@@ -1,7 +1,5 @@
 """Masks of edges: the forms that they are read from, and what they do to a set."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Constraints that remember the set they came from: the same set to CVXPY, also after copies."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

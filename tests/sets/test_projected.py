@@ -1,7 +1,5 @@
 """Projections on the sets: against CVXPY, by their properties, and what they cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -51,9 +49,6 @@ def distance(first: FloatArray, second: FloatArray) -> float:
 def value_of(variable: cp.Variable) -> FloatArray:
     assert variable.value is not None
     return np.asarray(variable.value)
-
-
-# --- Against other implementations ---------------------------------------------------------------
 
 
 @pytest.mark.covering(1)
@@ -209,9 +204,6 @@ def test_many_features(size: int) -> None:
     found = feasible_set.projected(target, accuracy=1e-7)
     assert found.apart <= 1e-7 * size
     assert found.eigen_decompositions <= 500
-
-
-# --- Bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Deadlines: nested, suspended, of each thread its own."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import nullcontext

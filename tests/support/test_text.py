@@ -1,12 +1,15 @@
 """Texts for people: user text in each medium does nothing but be read."""
 
-from __future__ import annotations
-
 import re
+from html import unescape
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
+import gdaopt as gda
+from gdaopt.backends import SolverInfo
 from gdaopt.support.text import html_table, latex, markdown, plain, reason, shortened, text_table
 
 HOSTILE = (
@@ -81,3 +84,90 @@ def test_reasons_are_one_short_line() -> None:
     assert reason(ValueError("a\n\x1b[31m" + "b" * 10_000)).startswith(r"a \x1b[31mbbb")
     assert len(reason(ValueError("b" * 10_000))) == 300
     assert reason(KeyError()) == "KeyError"
+
+
+X, SIGNS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [1, -1, -1]
+GLR = gda.GLR(X, SIGNS)
+SET = gda.GraphMetrics(trace_bound=4.0)
+PROBLEM = gda.MetricProblem(GLR, SET)
+RULED = gda.MetricProblem(GLR, SET, constraints=lambda M: [M[0, 0] <= 2])
+STATES = [
+    [*gda.iterate(PROBLEM, method, max_iterations=2)][-1] for method in ("certified", "joint")
+]
+
+
+def squares(metric: Any) -> tuple[float, Any]:
+    return float(np.sum(metric**2)), 2 * metric
+
+
+squares.__name__ = "<b>squares</b>"
+
+SHOWN: dict[str, tuple[Any, str, dict[str, str]]] = {
+    "pairs": (GLR, "GLR", {"samples": "3", "distances": "2", "features": "2"}),
+    "all pairs": (gda.MCML(X, SIGNS), "MCML", {"samples": "3", "features": "2"}),
+    "matrix": (gda.LogDet(np.eye(2)), "LogDet", {"features": "2"}),
+    "ridge": (gda.Ridge(n_features=2), "Ridge", {"features": "2"}),
+    "sum": (GLR + 0.5 * gda.Ridge(n_features=2), "GLR + 0.5 * Ridge", {"features": "2"}),
+    "cvxpy": (
+        gda.CvxpyObjective(cp.sum_squares, n_features=2),
+        "CvxpyObjective(",
+        {"features": "2"},
+    ),
+    "function": (
+        gda.FunctionObjective(squares, n_features=2),
+        "FunctionObjective(<b>squares</b>)",
+        {"features": "2"},
+    ),
+    "problem": (
+        PROBLEM,
+        "MetricProblem",
+        {"objective": "GLR(3 samples, 2 distances, 2 features)", "feasible_set": repr(SET)},
+    ),
+    "problem with rows": (RULED, "MetricProblem", {"constraints": "<lambda>"}),
+    "set": (SET, "GraphMetrics", {"trace_bound": "4", "min_eigenvalue": "1e-06"}),
+    "mask": (
+        gda.GraphMetrics(4.0, edges=np.ones((2, 2), dtype=bool)),
+        "GraphMetrics",
+        {"edges": "EdgeMask(1 pair of 2 features)"},
+    ),
+    "signed": (gda.SignedGraphMetrics([1, -1], 4.0), "SignedGraphMetrics", {}),
+    "certificate": (gda.certify(RULED, np.eye(2)), "Certificate", {"multipliers": "ndarray of 1"}),
+    "row": (gda.solve(PROBLEM, "certified").trace[0], "TraceRow", {"phase": "start"}),
+    "state of atoms": (STATES[0], "State", {"point": "PairPoint", "phase": "weights"}),
+    "state of programs": (STATES[1], "State", {"v": "ndarray of 2", "phase": "joint"}),
+    "result": (gda.solve(PROBLEM, "certified"), "certified: 2×2 metric", {"status": "converged"}),
+    "solver": (SolverInfo("HIGHS", usable=True), "SolverInfo", {"usable": "True"}),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_notebooks_show_names_and_values(name: str) -> None:
+    shown, title, lines = SHOWN[name]
+    html = shown._repr_html_()
+    (caption,) = re.findall(r"<caption>(.*?)</caption>", html)
+    assert unescape(caption).startswith(title)
+    rows = [
+        (unescape(head), unescape(text))
+        for head, text in re.findall(r"<th>([^<]+)</th><td>([^<]*)</td>", html)
+    ]
+    assert html.count("<tr>") == len(rows) == len({row[0] for row in rows})
+    assert lines.items() <= dict(rows).items()
+    assert all(text and text != "None" and len(text) <= 300 for _, text in rows)
+    assert " at 0x" not in html
+    assert "<b>" not in html
+    assert "<lambda>" not in html
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (GLR, "GLR(3 samples, 2 distances, 2 features)"),
+        (gda.GLR(X[:2, :1], SIGNS[:2]), "GLR(2 samples, 1 distance, 1 feature)"),
+        (gda.Ridge(n_features=1), "Ridge(1 feature)"),
+        (gda.Linear(np.eye(300)), "Linear(300 features)"),
+        (PROBLEM, f"MetricProblem(objective={GLR!r}, feasible_set={SET!r}, constraints=None)"),
+    ],
+    ids=repr,
+)
+def test_objectives_say_their_kind_and_sizes(shown: Any, text: str) -> None:
+    assert repr(shown) == text

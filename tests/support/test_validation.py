@@ -1,7 +1,5 @@
 """Checks of arguments: numbers that are none, matrices and vectors, and what is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

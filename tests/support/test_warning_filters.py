@@ -1,7 +1,5 @@
 """Blocks that ignore warnings, one after another, within each other, and overlapping in threads."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor

@@ -1,15 +1,18 @@
-"""Threads: the order of what they find, deadlines and errors."""
+"""Threads and memory: the order of what threads find, deadlines, errors, and what does not fit."""
 
-from __future__ import annotations
-
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.support import workers
+from gdaopt.errors import InvalidInputError
+from gdaopt.support import memory, workers
 from gdaopt.support.deadline import Deadline, check_time, until
+from gdaopt.support.memory import check_fits, free_memory
 from gdaopt.support.workers import mapped, single_threaded
 
 
@@ -49,3 +52,44 @@ def test_products_have_their_threads_back() -> None:
             assert set(n_of_products()) <= {1}
         assert set(n_of_products()) <= {1}
     assert n_of_products() == before
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 2 * 10**9)
+    check_fits(2e9, "the metric", "take less")
+    with pytest.raises(
+        InvalidInputError,
+        match=r"the metric would need about 2\.5 GB of memory, of which 2 are free; take less",
+    ):
+        check_fits(2.5e9, "the metric", "take less")
+
+
+def test_a_limit_of_the_container_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    free = free_memory()
+    assert free > 0
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("400\n")
+    assert free_memory() == 600
+    (tmp_path / "memory.max").write_text("max\n")
+    assert free_memory() > 600
+
+
+_REGISTERED = "print('gdaopt' in cp.Problem.REGISTERED_SOLVE_METHODS)"
+_MODEL = "M = cp.Variable((2, 2), PSD=True); gda.GraphMetrics(2.0).of(M); "
+_ATOM = "M = cp.Variable((2, 2), PSD=True); gda.Ridge(2)(M); "
+
+
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        (f"import cvxpy as cp; import gdaopt as gda; {_REGISTERED}", "True"),
+        (f"import gdaopt as gda; import cvxpy as cp; {_REGISTERED}", "False"),
+        (f"import gdaopt as gda; import cvxpy as cp; {_MODEL}{_REGISTERED}", "True"),
+        (f"import gdaopt as gda; import cvxpy as cp; {_ATOM}{_REGISTERED}", "True"),
+        ("import gdaopt, sys; print('cvxpy' in sys.modules)", "False"),
+    ],
+)
+def test_the_solve_method_is_registered(code: str, printed: str) -> None:
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [printed]

@@ -1,7 +1,5 @@
 """Labels and weights in turn: when the rounds end, and which labels and solvers they use."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
@@ -53,21 +51,6 @@ def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> Non
         expected = gda.GraphClassifier(np.diag(weights)).fit(X, y).transduction_
     found = harmonic_codes(X, weights, y[y != -1], y != -1)
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_both_label_steps_agree_where_classes_are_apart(classes: int) -> None:
-    X, truth = blobs(classes)
-    X = X / 2 + 4.0 * np.eye(4)[truth]
-    y = np.where(np.arange(len(X)) < 20, truth, -1)
-    fits = {
-        name: AlternatingClassifierWeights(labels=name, trace_bound=8.0).fit(X, y)
-        for name in ("harmonic", "sdp")
-    }
-    for name, learner in fits.items():
-        assert learner.label_step_ == name
-        np.testing.assert_array_equal(learner.transduction_, truth)
-    np.testing.assert_array_equal(fits["sdp"].metric_, fits["harmonic"].metric_)
 
 
 def test_another_solver_and_none() -> None:

@@ -1,7 +1,5 @@
 """Weights of least entropy: a stationary point, reached by steps that lower the entropy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The Newton steps on feature weights against loops over pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -99,18 +97,3 @@ def test_a_step_that_would_raise_the_sum_is_halved() -> None:
         full = literal_newton(d, start.weights)
         raised += np.exp(-d @ full).sum() > np.exp(-d @ start.weights).sum()
     assert raised > 3
-
-
-def test_a_copy_of_a_feature_gets_the_same_step() -> None:
-    X, codes = blobs(2)
-    point = regulariser_of_weights(X[:, [0, 1, 0]], one_hot(codes), np.ones(3))
-    weights = newton_step(point).weights
-    assert weights[0] == pytest.approx(weights[2], rel=1e-6)
-
-
-def test_a_step_follows_the_units_of_features() -> None:
-    X, codes = blobs(2)
-    units = np.array([1e-6, 1.0, 1e3, 1e6])
-    step = newton_step(regulariser_of_weights(X, one_hot(codes), np.ones(4))).weights
-    scaled = newton_step(regulariser_of_weights(X * units, one_hot(codes), units**-2.0)).weights
-    np.testing.assert_allclose(scaled * units**2, step, rtol=1e-6)

@@ -1,7 +1,5 @@
 """Properties that all three transductive learners of the literature have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -45,9 +43,6 @@ def test_the_order_of_samples_does_not_matter(baseline: Any, some: bool) -> None
     order = np.random.default_rng(1).permutation(len(X))
     expected = baseline().fit(X, y).metric_
     np.testing.assert_allclose(baseline().fit(X[order], y[order]).metric_, expected, rtol=1e-3)
-
-
-# --- The learners of the literature beside one another, and under scikit-learn's names -----------
 
 
 WHO_SAYS = ("published", "from code", "reconstructed")

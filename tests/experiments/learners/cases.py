@@ -1,7 +1,5 @@
 """Scores that several tests of the comparison share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from learners.rows import DEFAULTS, LEARNERS, NO_LEARNING

@@ -1,14 +1,24 @@
-"""Errors, their standard errors, and ranks."""
+"""The comparison of learners: fits in a child process, scores, and what is said of them."""
 
-from __future__ import annotations
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
+from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
+from learners import child
+from learners.comparison import below_no_learning, comparison
 from learners.data import folds, labelled_samples
-from learners.rows import NO_LEARNING
+from learners.fits import LIMIT, fit_task
+from learners.picture import picture
+from learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner, named
 from learners.scores import NEIGHBORS, Score, best_of, excess, no_learning, ranks, score
+from learners.tables import preface, rank_table, table
+from tests.estimators.cases import samples
 from tests.experiments.learners.cases import found, scored
 
 
@@ -56,3 +66,153 @@ def test_ranks_share_places_and_those_without_a_number_come_last() -> None:
     assert len(values) == 4
     assert values[-1] == len(rows)
     assert sum(told.values()) == len(rows) * (len(rows) + 1) / 2
+
+
+# --- Fits in a child process ---------------------------------------------------------------------
+
+
+WITHIN = {"class": "MetricLearner", "objective": "glr", "metrics": "diagonal"}
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [GraphMetricLearner(), LinearDiscriminantAnalysis(), NeighborhoodComponentsAnalysis()],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_the_matrix_is_that_of_transform(learner: Any) -> None:
+    X, y = samples()
+    seconds, _ = child.fit(learner, X, y, 60.0)
+    assert seconds > 0
+    matrix = child.matrix_of(learner, X.shape[1])
+    mapped = learner.transform(X)
+    np.testing.assert_allclose((X - X[0]) @ matrix.T, mapped - mapped[0], atol=1e-9)
+
+
+def test_a_row_makes_its_learner() -> None:
+    made = {row.name: row.make() for row in LEARNERS if row.name in (SEARCH, "scikit-learn NCA")}
+    assert isinstance(made[SEARCH], MetricLearnerCV)
+    assert named("diagonal", "glr", cv=True) == "GDA diagonal CV, GLR"
+    assert made["scikit-learn NCA"].random_state == 0
+
+
+def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "others.py").write_text(
+        "class Endless:\n"
+        "    def get_params(self): return {}\n"
+        "    def fit(self, X, y):\n"
+        "        while True: pass\n"
+        "class Failing(Endless):\n"
+        "    def fit(self, X, y): raise ValueError('no such metric')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    np.savez(tmp_path / "folds.npz", X0=np.eye(2), y0=np.arange(2))
+    arguments = tmp_path / "answers", sys.executable
+    source = str(tmp_path / "folds.npz")
+    late = fit_task(*arguments, Learner("late", "others", "Endless"), source, 0.05)
+    assert late == {"status": "time_limit", "message": "a fit took more than 0.05 s"}
+    failed = fit_task(*arguments, Learner("failed", "others", "Failing"), source, 60.0)
+    assert failed == {"status": "failed", "message": "ValueError: no such metric"}
+
+
+@pytest.mark.parametrize(
+    ("learner", "by_hand"),
+    [
+        (
+            Learner("LDA", "sklearn.discriminant_analysis", "LinearDiscriminantAnalysis"),
+            LinearDiscriminantAnalysis(),
+        ),
+        (
+            Learner("CV", "gdaopt", "MetricLearnerCV", {"learner": WITHIN, "trace_bounds": 2}),
+            MetricLearnerCV(MetricLearner("glr", metrics="diagonal"), trace_bounds=2),
+        ),
+    ],
+    ids=["alone", "a learner within"],
+)
+def test_a_fit_comes_back_with_its_figures(learner: Learner, by_hand: Any, tmp_path: Path) -> None:
+    X, y = samples()
+    source = tmp_path / "folds.npz"
+    np.savez(source, X0=X, y0=y)
+    row = fit_task(tmp_path / "answers", sys.executable, learner, str(source), 60.0)
+    assert row["memory"] > 2**20
+    assert (len(row["seconds"]), row["unfinished"]) == (1, 0)
+    with np.load(tmp_path / "answers.npz") as answers:
+        expected = child.matrix_of(by_hand.fit(X, y), X.shape[1])
+        np.testing.assert_allclose(answers["L0"], expected)
+
+
+# --- What the comparison of learners says --------------------------------------------------------
+
+
+WORSE = scored(100, 100, 100, 100)
+BETTER = scored(0, 0, 0, 0)
+
+
+def test_a_default_that_is_worse_than_no_learning_is_named() -> None:
+    plain = NO_LEARNING["z-scores"]
+    assert below_no_learning(found(), plain) == {}
+    assert below_no_learning(found(default=WORSE), plain) == {DEFAULTS[0]: 50.0}
+    # One sample of four is no more than the standard error of the difference.
+    assert below_no_learning(found(default=scored(0, 100, 100, 100)), plain) == {}
+    assert below_no_learning(found(default=Score("stopped")), plain) == {}
+    # Rows with another objective are not defaults.
+    assert below_no_learning(found(late=WORSE), plain) == {}
+
+
+def places(**changed: Score) -> str:
+    """Return what the comparison of one data set says."""
+    return "\n".join(comparison({"one": found(**changed)}))
+
+
+def test_ours_beside_the_best() -> None:
+    assert "| the best |" in places(default=BETTER)
+    assert "| within one standard error |" in places()  # all alike
+    assert "| within one standard error |" in places(lda=scored(0, 0, 0, 100))
+    far = places(lda=BETTER)
+    assert "| not the best |" in far
+    assert "within one standard error of it, on 0 of 1 data sets." in far
+    nothing = {name: Score("stopped") for name in found()}
+    assert "| without a number |" in "\n".join(comparison({"one": nothing}))
+
+
+def test_ours_beside_no_learning() -> None:
+    text = "\n".join(comparison({"one": found(default=WORSE), "two": found()}))
+    assert f"| one | {DEFAULTS[0]} +50.00 |" in text
+    assert "| two | none | none |" in text
+    assert "are worse than no learning, z-scores on: one." in text
+    assert "are worse than no learning, z-scores on: no data set." in places()
+
+
+def test_times_beside_others() -> None:
+    late = Score("stopped", is_late=True)
+
+    def told(ours: Score, lmnn: Score) -> str:
+        """Return how many times as long LMNN takes."""
+        lines = places(default=ours, lmnn=lmnn).partition("How many times")[2].splitlines()
+        return lines[-1].split(" | ")[1]
+
+    def taking(seconds: float) -> Score:
+        return scored(0, 0, 0, 0, seconds=seconds)
+
+    assert told(taking(2.0), taking(8.0)) == "4×"
+    assert told(taking(2.0), taking(1.0)) == "0.5×"
+    assert told(taking(2.0), late) == f"at least {LIMIT / 2:.0f}×"
+    assert told(Score("failed: x"), taking(1.0)) == "no comparison"
+    assert told(taking(1.0), Score("failed: x")) == "no comparison"
+
+
+def test_tables_and_picture() -> None:
+    late = Score("stopped", is_late=True)
+    scores = {"iris": found(default=BETTER, late=late, lda=Score("failed: a | b"))}
+    text = "\n".join(table("iris", scores["iris"]))
+    assert "## iris: 150 samples, 4 features, 3 classes" in text
+    assert f"| {DEFAULTS[0]} | 1 | 1 | **0.00 ± 0.00** |  |" in text
+    assert f"|  | {LIMIT:g} |" not in text
+    assert f"| > {LIMIT:g} |  |  | stopped |" in text
+    assert "failed: a / b" in text
+    ranks = list(rank_table(scores))
+    assert ranks[6].startswith(f"| {DEFAULTS[0]} | 1.0 | 1 |")
+    figure = picture(scores)
+    assert figure.axes[0].get_title() == "iris"
+    shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert set(OURS) <= set(shown)
+    assert all(len(line) <= 100 for line in preface(None)[2].splitlines())

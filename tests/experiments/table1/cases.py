@@ -1,7 +1,5 @@
 """What the tests of the classification study share: small data, made-up numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An outcome that several tests of the study share."""
 
-from __future__ import annotations
-
 import pytest
 
 from table1.outcome import Block, Outcome

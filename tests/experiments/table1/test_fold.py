@@ -1,7 +1,5 @@
 """A task of the classification study: splits, scaling, metrics, and who is wrong."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any
