@@ -10,8 +10,6 @@ Wine is asked of all solvers at two tolerances, breast cancer at one, and both a
 Of larger programs there are few, spread evenly over a run, and none is solved cold.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -5,22 +5,19 @@ tables and writes ``figures/bench_twice.md``. Programs of iris, all solvers that
 machine with other work, ``chrt -f 10 taskset -c 0`` before the command gives it a core.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
 
 import pandas as pd
+from pages import Page, header, row
 from scipy.stats import kendalltau
 
 from gdaopt.bench.options import BenchOptions
 from gdaopt.bench.sequences import Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
-from gdaopt.support.files import write_text
 
-OUT = Path(__file__).parent.parent / "figures" / "bench_twice.md"
 APART = 1.3  # ratio of times from which on solvers are told apart
 KEY = ["program", "solver", "start"]
 
@@ -54,7 +51,6 @@ def sentence(same: int, pairs: int) -> str:
 
 
 def main() -> None:
-    """Measure, print, write."""
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         first, second = (bench(Path(folder) / name) for name in ("first", "second"))
@@ -63,7 +59,8 @@ def main() -> None:
     both = pd.DataFrame({"first": first, "second": second}).dropna()
     groups = both.groupby("program", sort=False)
     counts = {program: same_order(own["first"], own["second"]) for program, own in groups}
-    lines = [
+    page = Page(
+        "bench_twice",
         "# The same bench twice",
         "",
         "Programs of iris, all solvers that work here, tolerance 1e-6, the rows that verified all",
@@ -73,23 +70,20 @@ def main() -> None:
         f"the bench ran {how}.",
         "",
         sentence(*(sum(own) for own in zip(*counts.values(), strict=True))),
-    ]
+    )
     for program, group in groups:
         same, pairs = counts[program]
         tau = kendalltau(group["first"], group["second"]).statistic
-        lines += [
-            *("", f"## {program} programs", "", f"{sentence(same, pairs)} Of all: {tau:.3f}.", ""),
-            "| solver | start | first, ms | × best | second, ms | × best |",
-            "|---|---|--:|--:|--:|--:|",
-        ]
-        for row in group.sort_values("first").reset_index().to_dict("records"):
-            cells = [str(row["solver"]), str(row["start"])]
+        page.add(
+            "", f"## {program} programs", "", f"{sentence(same, pairs)} Of all: {tau:.3f}.", ""
+        )
+        page.add(*header("solver | start | first, ms | × best | second, ms | × best", words=2))
+        for found in group.sort_values("first").reset_index().to_dict("records"):
+            cells = [str(found["solver"]), str(found["start"])]
             for name in ("first", "second"):
-                cells += [f"{1e3 * row[name]:.3g}", f"{row[name] / group[name].min():.3g}"]
-            lines.append(f"| {' | '.join(cells)} |")
-    text = "\n".join(lines) + "\n"
-    print(text)
-    write_text(OUT, text)
+                cells += [f"{1e3 * found[name]:.3g}", f"{found[name] / group[name].min():.3g}"]
+            page.add(row(*cells))
+    page.write()
 
 
 if __name__ == "__main__":

@@ -4,14 +4,11 @@ Run ``python experiments/certified_scale.py`` from the top of a checkout (2 minu
 table and writes ``figures/certified_scale.md``. Each case runs in a process of its own.
 """
 
-from __future__ import annotations
-
-import time
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from pages import Page, header, here, in_a_process, row
+from pages import Page, header, here, in_a_process, row, timed
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
@@ -74,13 +71,15 @@ def measure(case: Case) -> dict[str, float]:
         assert state.atoms is not None
         counts.update(rounds=state.round, atoms=len(state.atoms), newton=state.newton_steps)
 
-    seconds: list[float] = []
-    while not seconds or (sum(seconds) < LONG and len(seconds) < REPEATS):
-        start = time.perf_counter()
-        result = gda.solve(
+    def solved() -> gda.Result:
+        return gda.solve(
             problem, "certified", tolerance=case.tolerance, trace_every=0, callback=note
         )
-        seconds.append(time.perf_counter() - start)
+
+    seconds: list[float] = []
+    while not seconds or (sum(seconds) < LONG and len(seconds) < REPEATS):
+        taken, result = timed(solved)
+        seconds.append(taken)
     assert result.relative_gap is not None
     return {
         "seconds": median(seconds),
@@ -93,17 +92,18 @@ def measure(case: Case) -> dict[str, float]:
 
 def gradient_seconds(problem: gda.MetricProblem, metric: FloatArray) -> float:
     """Return the median time of one value and gradient at a new metric."""
-    seconds: list[float] = []
-    while not seconds or (sum(seconds) < 1 and len(seconds) < 31):
-        start = time.perf_counter()
+
+    def evaluated() -> None:
         point = problem.objective.at(metric)
         _ = point.value, point.gradient()
-        seconds.append(time.perf_counter() - start)
+
+    seconds: list[float] = []
+    while not seconds or (sum(seconds) < 1 and len(seconds) < 31):
+        seconds.append(timed(evaluated)[0])
     return median(seconds)
 
 
 def main() -> None:
-    """Measure, print, write."""
     page = Page(
         "certified_scale",
         "# The certified solver from few samples to many features",

@@ -5,8 +5,6 @@ the tables and writes ``figures/certified_vs_conic.md``. The runs of one round f
 one process, the next round goes backwards; ratios compare medians.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from statistics import median
@@ -115,7 +113,6 @@ def table(case: Case, found: dict[str, Runs]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     methods = METHODS
     try:
         find_solver("ECOS")

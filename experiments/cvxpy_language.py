@@ -4,21 +4,22 @@ Run ``OMP_NUM_THREADS=1 python experiments/cvxpy_language.py`` from the top of a
 minutes); it prints the tables and writes ``figures/cvxpy_language.md``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from statistics import median
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from pages import Page, header
+from pages import Page, header, timed
+from problems import wine
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
 from gdaopt.support.validation import FloatArray
 
+WINE: Any = wine("class_0")
 REPEATS = 15
 N_BUDGETS = 20
 N_PATHS = 3
@@ -28,21 +29,12 @@ TOLERANCE = 1e-6
 
 def seconds(run: Callable[[], object]) -> float:
     """Return the processor's time of a call."""
-    start = time.process_time()
-    run()
-    return time.process_time() - start
-
-
-def wine() -> tuple[gda.GLR, gda.GraphMetrics]:
-    """Return the objective of wine's first class, and a set."""
-    data = load("wine")
-    glr = gda.GLR(scale_features(data.features), data.signal("class_0"))
-    return glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6)
+    return timed(run, time.process_time)[0]
 
 
 def overhead() -> list[str]:
     """Return the rows of the table of single solves."""
-    glr, metrics = wine()
+    glr, metrics = WINE.objective, WINE.feasible_set
     M = cp.Variable((13, 13), symmetric=True)
     rows: dict[str, Callable[[cp.Expression], list[cp.Constraint]]] = {
         "no rows": lambda _: [],
@@ -80,8 +72,8 @@ def synthetic(n_samples: int, n_features: int) -> tuple[FloatArray, FloatArray]:
 
 def objectives() -> Iterator[tuple[str, Objective, FloatArray, FloatArray]]:
     """Yield names, objectives, and their budgets: over a decade, and within a tenth."""
-    glr, _ = wine()
-    yield "GLR, wine", glr, np.geomspace(0.5, 5.0, N_BUDGETS), np.geomspace(2.0, 2.2, N_BUDGETS)
+    wide, close = np.geomspace(0.5, 5.0, N_BUDGETS), np.geomspace(2.0, 2.2, N_BUDGETS)
+    yield "GLR, wine", WINE.objective, wide, close
     wide, close = np.geomspace(3.0, 30.0, N_BUDGETS), np.geomspace(15.0, 16.5, N_BUDGETS)
     data = load("breast_cancer")
     glr = gda.GLR(scale_features(data.features), data.signal("malignant"))

@@ -5,8 +5,6 @@ Run ``python experiments/exact_vs_alternating.py`` from the top of a checkout (4
 finished problems are kept among the temporary files until all are finished.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -147,7 +145,6 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Solve, write, draw."""
     cases = [(*names, c, rho) for names, c, rho in product(CLASSES, MULTIPLES, RHOS)]
     options = {"methods": METHODS, "exact": EXACT, "seed": SEED}
     directory = StudyDirectory(WORK, options)

@@ -4,15 +4,12 @@ Run ``python experiments/feature_graph_speed.py`` from the top of a checkout (ha
 prints the table and writes ``figures/feature_graph_speed.md``.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
-import time
 from statistics import median
 
 import numpy as np
-from pages import FIGURES, Page, header, here, row
+from pages import FIGURES, Page, header, here, row, timed
 
 from gdaopt.datasets import load, scale_features
 from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
@@ -26,16 +23,10 @@ SEED = 0
 
 def seconds(learner: FeatureGraphLearning, X: FloatArray, z: FloatArray) -> float:
     """Return the median time of a fit."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        learner.fit(X, z)
-        times.append(time.perf_counter() - start)
-    return median(times)
+    return median(timed(lambda: learner.fit(X, z))[0] for _ in range(REPEATS))
 
 
 def main() -> None:
-    """Measure, print, write."""
     sys.path.insert(0, str(FIGURES.parent))  # the loops are in its tests, which compare with them
     loops_module = "tests.estimators.baselines.literal_feature_graph"
     literal_fit = importlib.import_module(loops_module).literal_fit
@@ -46,9 +37,7 @@ def main() -> None:
 
     learner = FeatureGraphLearning("K", tolerance=AT_ONCE, inner_tolerance=AT_ONCE)
     ours = seconds(learner, X, z)
-    start = time.perf_counter()
-    metric, history = literal_fit(X, z, AT_ONCE, AT_ONCE)
-    loops = time.perf_counter() - start
+    loops, (metric, history) = timed(lambda: literal_fit(X, z, AT_ONCE, AT_ONCE))
     np.testing.assert_allclose(learner.metric_, metric, atol=1e-9)
     page = Page(
         "feature_graph_speed",

@@ -4,14 +4,11 @@ Run ``python experiments/gradient_speed.py`` from the top of a checkout (20 seco
 tables and writes ``figures/gradient_speed.md``.
 """
 
-from __future__ import annotations
-
-import time
 from collections.abc import Callable
 from statistics import median
 
 import numpy as np
-from pages import Page, header, here, in_a_process, row
+from pages import Page, header, here, in_a_process, row, timed
 
 import gdaopt as gda
 from gdaopt.support.processes import peak_memory
@@ -104,9 +101,7 @@ def speed(signal: str) -> tuple[float, float]:
     seconds: tuple[list[float], list[float]] = ([], [])
     for repeat in range(REPEATS):
         for which in (0, 1) if repeat % 2 else (1, 0):
-            start = time.perf_counter()
-            calls[which]()
-            seconds[which].append(time.perf_counter() - start)
+            seconds[which].append(timed(calls[which])[0])
     return median(seconds[0]), median(seconds[1])
 
 
@@ -114,13 +109,10 @@ def memory(signal: str) -> tuple[float, float]:
     """Return seconds of one evaluation and the peak of the process, a fresh one, in bytes."""
     X, z, M = data(signal, *MEMORY_SIZE)
     glr = gda.GLR(X, z)
-    start = time.perf_counter()
-    ours(glr, M)
-    return time.perf_counter() - start, peak_memory()
+    return timed(lambda: ours(glr, M))[0], peak_memory()
 
 
 def main() -> None:
-    """Measure, print, write."""
     peaks = {signal: in_a_process(memory, signal) for signal in SIGNALS}
     page = Page(
         "gradient_speed",

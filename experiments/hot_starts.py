@@ -23,8 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Any
+
+from pages import FIGURES, Page, header, wrapped
+from pages import row as line_of
 
 from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.highspy import HighsModel, load_highspy
@@ -35,11 +37,9 @@ from gdaopt.bench.exact import exact_optimum
 from gdaopt.bench.export import mps_text
 from gdaopt.bench.judging import verdict
 from gdaopt.bench.program_set import RECIPES
-from gdaopt.support.files import write_text
 from gdaopt.support.warning_filters import ignoring
 
-OUT = Path(__file__).parent.parent / "figures" / "hot_starts.md"
-FAULTY = OUT.with_suffix("")
+FAULTY = FIGURES / "hot_starts"
 MOST = 100  # programs of a sequence
 MOST_OF_OTHERS = 20  # for solvers through CVXPY
 LEFT_OUT = ("MPAX",)  # it compiles each program anew, for seconds, and has no time limit
@@ -83,20 +83,19 @@ class Tally:
         """Return the cells of a table."""
         slower = sum(a > b for a, b in zip(self.seconds, cold.seconds, strict=True))
         count = len(self.seconds)
-        cells = [
+        return line_of(
             label,
-            str(count),
-            *(str(self.faults[name]) for name in ("wrong", "infeasible", "failed")),
-            "" if self is cold else str(slower),
+            count,
+            *(self.faults[name] for name in ("wrong", "infeasible", "failed")),
+            "" if self is cold else slower,
             f"{1e3 * sum(self.seconds) / count:.3f}",
             f"{self.iterations / count:.2f}" if self.iterations else "",
-        ]
-        return f"| {' | '.join(cells)} |"
+        )
 
 
-HEAD = (
-    "| solver, start | programs | wrong | called infeasible | failed | slower than cold "
-    "| ms a program | iterations |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+HEAD = header(
+    "solver, start | programs | wrong | called infeasible | failed | slower than cold "
+    "| ms a program | iterations"
 )
 
 
@@ -250,7 +249,6 @@ def all_cases() -> list[Case]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--highspy", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--cases", type=Path, help="only solve these, and print rows as JSON")
@@ -276,44 +274,39 @@ def main() -> None:
     faults += more_faults
     tried = sum(int(row.split(" | ")[1]) for row in [*rows, *others])
     count = sum(len(case.programs) for case in cases)
-    text = "\n".join(
-        [
-            "# Hot starts, checked against proven optima",
-            "",
-            fill(
-                f"{count} programs in {len(cases)} sequences, solved {tried} times in all; of "
-                f"solvers through CVXPY the first {MOST_OF_OTHERS} of each sequence, and none of "
-                f"{' and '.join(LEFT_OUT)}, which compiles each program anew. *cold*: after "
-                "clearing the basis; *hot*: from the last basis, or the last point. Asked of HiGHS "
-                f"{TOLERANCE:g}, and of others {OF_OTHERS:g}; *wrong*: called optimal, and a bound "
-                f"is broken, or the value is off, by more than {ALLOWED} times that in units in "
-                "which points are about 1. *slower than cold*: of single programs, measured once; "
-                "*failed*: any other end. The machine had other work: only rows of one version and "
-                "way, whose starts take turns, can be compared by time. All programs have optima, "
-                "which are proven in rational arithmetic. Written by "
-                "`python experiments/hot_starts.py --highspy …`.",
-                100,
-            ),
-            "",
-            HEAD,
-            *rows,
-            "",
-            HEAD,
-            *others,
-            "",
-            fill(
-                "The first fault of each kind by HiGHS, and of each other solver the first program "
-                "that it solves, but not from a hot start; with the shortest sequence that ends "
-                "so. The files are in `hot_starts/`, and their programs have optima.",
-                100,
-            ),
-            "",
-            *(faults or ["None."]),
-            "",
-        ]
+    page = Page(
+        "hot_starts",
+        "# Hot starts, checked against proven optima",
+        "",
+        *wrapped(
+            f"{count} programs in {len(cases)} sequences, solved {tried} times in all; of "
+            f"solvers through CVXPY the first {MOST_OF_OTHERS} of each sequence, and none of "
+            f"{' and '.join(LEFT_OUT)}, which compiles each program anew. *cold*: after "
+            "clearing the basis; *hot*: from the last basis, or the last point. Asked of HiGHS "
+            f"{TOLERANCE:g}, and of others {OF_OTHERS:g}; *wrong*: called optimal, and a bound "
+            f"is broken, or the value is off, by more than {ALLOWED} times that in units in "
+            "which points are about 1. *slower than cold*: of single programs, measured once; "
+            "*failed*: any other end. The machine had other work: only rows of one version and "
+            "way, whose starts take turns, can be compared by time. All programs have optima, "
+            "which are proven in rational arithmetic. Written by "
+            "`python experiments/hot_starts.py --highspy …`.",
+        ),
+        "",
+        *HEAD,
+        *rows,
+        "",
+        *HEAD,
+        *others,
+        "",
+        *wrapped(
+            "The first fault of each kind by HiGHS, and of each other solver the first program "
+            "that it solves, but not from a hot start; with the shortest sequence that ends "
+            "so. The files are in `hot_starts/`, and their programs have optima.",
+        ),
+        "",
+        *(faults or ["None."]),
     )
-    print(text)
-    write_text(OUT, text)
+    page.write()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ several kinds: exact ones, those of solvers, those of solvers moved on to the ne
 exact ones that are moved a little inwards.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -121,7 +119,6 @@ def tied_share() -> str:
 
 
 def main() -> None:
-    """Run, print, write."""
     bound = gda.solve(problem(), "certified", tolerance=1e-6, trace_every=0).lower_bound
     assert bound is not None
     rows = header(

@@ -6,8 +6,6 @@ are CPU times as multiples of one evaluation of value and gradient, so that a ma
 changes little; the seconds are those of the clock. ``--only N`` measures one N and writes nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable
@@ -114,19 +112,16 @@ def bare(size: int) -> tuple[float, float]:
         np.exp(exponents, out=block)
 
     def seconds(call: Callable[[], None]) -> float:
-        start = time.process_time()
-        for _ in range(BARE_CALLS):
-            call()
-        return (time.process_time() - start) / (BARE_CALLS * n_rows * n_columns)
+        taken, _ = pages.timed(lambda: [call() for _ in range(BARE_CALLS)], time.process_time)
+        return taken / (BARE_CALLS * n_rows * n_columns)
 
     return seconds(products), seconds(exponentials)
 
 
 def cpu(call: Callable[[], Any]) -> tuple[float, float, Any]:
     """Return the CPU and the wall seconds of a call, and what it returns."""
-    wall, start = time.perf_counter(), time.process_time()
-    found = call()
-    return time.process_time() - start, time.perf_counter() - wall, found
+    wall, (seconds, found) = pages.timed(lambda: pages.timed(call, time.process_time))
+    return seconds, wall, found
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -262,7 +257,6 @@ def row(case: Case, found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=int)
     options = parser.parse_args()

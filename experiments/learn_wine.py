@@ -4,8 +4,6 @@ Run ``python experiments/learn_wine.py`` from the top of a checkout; it writes
 ``figures/learn_wine.png`` and prints how far from the optimum it ends.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -20,7 +18,6 @@ OUT = Path(__file__).parent.parent / "figures" / "learn_wine.png"
 
 
 def main() -> None:
-    """Learn, draw, write."""
     wine = gda.datasets.load("wine")
     options = LearningOptions()
     results = dict(learn_classes(options.problems(wine), gda.methods.Alternating(solver="HIGHS")))

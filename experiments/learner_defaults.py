@@ -4,8 +4,6 @@ Run ``python experiments/learner_defaults.py`` from the top of a checkout (15 mi
 the tables and writes ``figures/learner_defaults.md``.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterator
@@ -214,7 +212,6 @@ def paths() -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     sizes = "; ".join(
         f"{name}: {count} × {size}, {informative} informative features"

@@ -26,8 +26,6 @@ the same, with CPU seconds of the search in the place of the number of fits.
 No number of a real data set is used.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform
@@ -498,7 +496,6 @@ def grid(table: pd.DataFrame, names: Sequence[str], cost: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure what is missing, choose, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
     parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")

@@ -4,8 +4,6 @@ Run ``python experiments/masks.py`` from the top of a checkout (3 minutes); it p
 writes ``figures/masks.md``. Each case runs in a process of its own.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -163,7 +161,6 @@ def wide_table() -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     page = Page("masks", "# Masks of edges", "")
     page.add(f"Written by `python experiments/masks.py`. {here()}", "", *digits_table())
     page.add("", *wide_table())

@@ -6,16 +6,15 @@ compared take turns, and the least of a few times counts, so that other work on 
 little.
 """
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import highspy
 import numpy as np
+from pages import Page, header, timed
 from problems import recorded, wine
 
 import gdaopt as gda
@@ -24,18 +23,9 @@ from gdaopt.backends.highspy import DEFAULTS
 from gdaopt.bench import RecordedProgram
 from gdaopt.bench.export import exported_arrays
 from gdaopt.programs import Program
-from gdaopt.support.files import write_text
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs
 REPEATS = 9
-OUT = Path(__file__).parent.parent / "figures" / "native_highs.md"
-
-
-def timed(call: Callable[[], Any]) -> float:
-    """Return the seconds of CPU that a call takes."""
-    start = time.thread_time()
-    call()
-    return time.thread_time() - start
 
 
 def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], list[float]]:
@@ -45,8 +35,8 @@ def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], 
 
     def run() -> list[float]:
         return [
-            timed(lambda k=k, c=c, p=p: k.solve(c, p))  # type: ignore[misc]
-            for k, c, p in prepared
+            timed(partial(program.solve, *given), time.thread_time)[0]
+            for program, *given in prepared
         ]
 
     return run
@@ -109,8 +99,8 @@ def by_hand(
 
     def run() -> list[float]:
         return [
-            timed(lambda s=s, a=a, p=p: loops[s].solve(a, p))  # type: ignore[misc]
-            for s, a, p in prepared
+            timed(partial(loops[structure].solve, *given), time.thread_time)[0]
+            for structure, *given in prepared
         ]
 
     return run
@@ -119,12 +109,11 @@ def by_hand(
 def program_rows() -> list[str]:
     """Return the table of single programs."""
     every: list[np.ndarray] = []
-    lines = [
-        "| programs of | number | CVXPY, HIGHS (µs) | highspy (µs) | bare loop (µs) "
+    lines = header(
+        "programs of | number | CVXPY, HIGHS (µs) | highspy (µs) | bare loop (µs) "
         "| bare, our options (µs) | CVXPY / highspy | highspy / bare loop "
-        "| highspy / bare, our options |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+        "| highspy / bare, our options"
+    )
     for method, most in METHODS.items():
         programs = recorded(method, most)
         ways = {
@@ -155,18 +144,15 @@ def program_row(title: str, micros: np.ndarray) -> str:
 
 def run_rows() -> list[str]:
     """Return the table of whole runs."""
-    lines = [
-        "| alternating | steps | HIGHS (s) | highspy (s) | analytic (s) | HIGHS / highspy |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    lines = header("alternating | steps | HIGHS (s) | highspy (s) | analytic (s) | HIGHS / highspy")
     for class_name in ("class_0", "class_1", "class_2"):
         problem = wine(class_name)
         seconds: dict[str, list[float]] = {}
         steps = 0
         for solver in REPEATS * ("HIGHS", "highspy", "analytic"):
-            start = time.thread_time()
-            result = gda.solve(problem, "alternating", solver=solver, trace_every=0)
-            seconds.setdefault(solver, []).append(time.thread_time() - start)
+            solve = partial(gda.solve, problem, "alternating", solver=solver, trace_every=0)
+            taken, result = timed(solve, time.thread_time)
+            seconds.setdefault(solver, []).append(taken)
             steps = result.iterations
         one = {solver: min(parts) for solver, parts in seconds.items()}
         lines.append(
@@ -177,31 +163,27 @@ def run_rows() -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
-    text = "\n".join(
-        [
-            "# HiGHS without CVXPY",
-            "",
-            'Seconds of CPU on wine (K = 13). *highspy*: `solver="highspy"`, hot, each answer',
-            "checked by its residuals and brought back into the polytope. *CVXPY, HIGHS*: the same",
-            "by a compiled CVXPY problem. *bare loop*: HiGHS alone, by hand, on arrays that were",
-            "prepared before, with no checks, by HiGHS' default options, and by those that",
-            '`solver="highspy"` sets. Means over the programs of a run, of the least of',
-            f"{REPEATS} times each; whole runs with all that is compiled, the least of {REPEATS}.",
-            "",
-            "`python experiments/native_highs.py`.",
-            "",
-            f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}, "
-            f"HiGHS {highspy.Highs().version()}.",  # type: ignore[no-untyped-call]
-            "",
-            *program_rows(),
-            "",
-            *run_rows(),
-            "",
-        ]
+    page = Page(
+        "native_highs",
+        "# HiGHS without CVXPY",
+        "",
+        'Seconds of CPU on wine (K = 13). *highspy*: `solver="highspy"`, hot, each answer',
+        "checked by its residuals and brought back into the polytope. *CVXPY, HIGHS*: the same",
+        "by a compiled CVXPY problem. *bare loop*: HiGHS alone, by hand, on arrays that were",
+        "prepared before, with no checks, by HiGHS' default options, and by those that",
+        '`solver="highspy"` sets. Means over the programs of a run, of the least of',
+        f"{REPEATS} times each; whole runs with all that is compiled, the least of {REPEATS}.",
+        "",
+        "`python experiments/native_highs.py`.",
+        "",
+        f"Python {platform.python_version()}, {platform.machine()}, gdaopt {gda.__version__}, "
+        f"HiGHS {highspy.Highs().version()}.",  # type: ignore[no-untyped-call]
+        "",
+        *program_rows(),
+        "",
+        *run_rows(),
     )
-    print(text)
-    write_text(OUT, text)
+    page.write()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ tables and writes ``figures/objectives.md`` and ``figures/objectives.png``. Each
 of its own, with one thread.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -28,7 +26,6 @@ from gdaopt.objectives import Objective
 from gdaopt.plotting.style import COLOURS, GREY, MARKERS
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.studies.task_workers import ONE_THREAD
-from gdaopt.support.processes import WorkerEndedError
 from gdaopt.support.validation import FloatArray
 
 TOLERANCE, LIMIT = 1e-6, 20.0  # relative gap; seconds of a run
@@ -120,17 +117,6 @@ def run(name: str, data: str, method: str) -> Run:
     return Run(time.process_time() - start, result.relative_gap, result.status, result.message)
 
 
-def in_time(name: str, data: str, method: str) -> Run:
-    """Return a run in a fresh process."""
-    try:
-        found: Run = in_a_process(run, name, data, method, limit=10 * LIMIT)
-    except WorkerEndedError as error:
-        if not error.is_late:
-            raise
-        return Run(10 * LIMIT, None, "time_limit")
-    return found
-
-
 Runs = Mapping[tuple[str, str, str], Run]
 """Runs by objective, data and method."""
 
@@ -218,7 +204,6 @@ def picture(runs: Runs) -> Figure:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=list(OBJECTIVES))
     parser.add_argument("--datasets", nargs="+", choices=DATA, default=list(DATA))
@@ -228,7 +213,9 @@ def main() -> None:
     for name in options.objectives:
         for data in options.datasets:
             for method in METHODS:
-                runs[name, data, method] = one = in_time(name, data, method)
+                found = in_a_process(run, name, data, method, limit=10 * LIMIT)
+                one = found or Run(10 * LIMIT, None, "time_limit")
+                runs[name, data, method] = one
                 print(name, data, method, asdict(one), flush=True)
     certified = [found for (_, _, method), found in runs.items() if method == "certified"]
     page = Page(

@@ -11,8 +11,6 @@ a second row of it, which is told that 3 neighbours will classify. madelon and c
 features are many, and leukemia are left out.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import time
@@ -163,7 +161,6 @@ def draw(found: list[Row]) -> Any:
 
 
 def main() -> None:
-    """Measure what is missing, print, write."""
     kept = Rows(ROWS)
     for name, X, y in data_sets():
         if name in SETS:

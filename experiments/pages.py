@@ -1,8 +1,8 @@
 """What experiments share: the pages of figures/ with their tables, and processes of their own."""
 
-from __future__ import annotations
-
 import platform
+import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.studies.study_directory import versions
 from gdaopt.support.files import write_text
-from gdaopt.support.processes import ProcessExecutor
+from gdaopt.support.processes import ProcessExecutor, WorkerEndedError
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 
@@ -42,6 +42,11 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def wrapped(paragraph: str) -> list[str]:
+    """Return the lines of a paragraph."""
+    return textwrap.wrap(" ".join(paragraph.split()), 100)
+
+
 class Page:
     """A page in `FIGURES`, whose lines are printed as soon as they are known."""
 
@@ -64,9 +69,20 @@ class Page:
 def in_a_process(
     measure: Callable[..., Any], *arguments: object, limit: float | None = None
 ) -> Any:
-    """Return what a function of a module returns in a fresh process.
-
-    One that takes longer than the limit is a `gdaopt.support.processes.WorkerEndedError`.
-    """
+    """Return what a function of a module returns in a fresh process; None if that is too late."""
     with ProcessExecutor(1, time_limit=limit) as processes:
-        return processes.submit(measure, *arguments).result()
+        try:
+            return processes.submit(measure, *arguments).result()
+        except WorkerEndedError as error:
+            if not error.is_late:
+                raise
+            return None
+
+
+def timed(
+    call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, Any]:
+    """Return the seconds that a call takes by a clock, and what it returns."""
+    start = clock()
+    found = call()
+    return clock() - start, found

@@ -6,14 +6,13 @@ process of its own. ``--largest 200`` leaves out what is larger. GGLasso is meas
 installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from statistics import median
@@ -29,7 +28,7 @@ from sklearn.covariance import GraphicalLasso
 
 import gdaopt as gda
 from gdaopt.estimators import LaplacianGraphicalModel
-from gdaopt.support.processes import WorkerEndedError, peak_memory
+from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 
 LIMIT = 120.0  # seconds that others get
@@ -204,24 +203,8 @@ def measure(case: Case) -> dict[str, Any]:
 def cholesky_seconds(size: int) -> float:
     """Return the median time of one Cholesky factorisation of a K×K matrix."""
     matrix = np.full((size, size), 0.5) + np.eye(size)
-    seconds = []
-    for _ in range(7 if size <= 1000 else 1):
-        start = time.perf_counter()
-        cholesky(matrix, lower=True, check_finite=False)
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
-
-
-def in_time(case: Case) -> dict[str, Any] | None:
-    """Return the figures of a case from a fresh process; None where it takes too long."""
-    limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
-    try:
-        figures: dict[str, Any] = pages.in_a_process(measure, case, limit=limit)
-    except WorkerEndedError as error:
-        if not error.is_late:
-            raise
-        return None
-    return figures
+    once = partial(cholesky, matrix, lower=True, check_finite=False)
+    return median(pages.timed(once)[0] for _ in range(7 if size <= 1000 else 1))
 
 
 def row(case: Case, figures: dict[str, Any] | None) -> str:
@@ -263,7 +246,6 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
 
 
 def main(largest: int) -> None:
-    """Measure, print, write."""
     page = pages.Page(
         "precision",
         "# Precision matrices that are graph metrics",
@@ -289,7 +271,8 @@ def main(largest: int) -> None:
     )
     measured = []
     for case in cases(largest):
-        figures = in_time(case)
+        limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
+        figures = pages.in_a_process(measure, case, limit=limit)
         page.add(row(case, figures))
         if figures is not None:
             measured.append((case, figures))

@@ -1,7 +1,5 @@
 """The problems that several experiments share: of data sets, their halves, and a synthetic one."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable

@@ -4,17 +4,13 @@ Run ``python experiments/program_latency.py`` from the top of a checkout (about 
 the tables and writes ``figures/program_latency.md``.
 """
 
-from __future__ import annotations
-
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from pages import Page, here
+from pages import Page, here, timed
 from problems import aligned_metric
 
 import gdaopt as gda
@@ -79,20 +75,13 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
     return found
 
 
-def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Call, and return the seconds it took and what it returned."""
-    start = time.perf_counter()
-    value = call(*arguments)
-    return time.perf_counter() - start, value
-
-
 def measure(block: str, size: int, solver: str) -> Times:
     """Time one program by one solver."""
     times = Times()
     grid = instances(block, size, SIZES[size])
     program = Program(solver)
     if solver == "analytic":
-        times.ours = [timed(program.solve, *instance)[0] for _ in range(5) for instance in grid]
+        times.ours = [timed(partial(program.solve, *one))[0] for _ in range(5) for one in grid]
         return times
 
     other, problem = Program(solver), cp.Problem(cp.Minimize(0))  # the same, for the bare loop
@@ -113,13 +102,13 @@ def measure(block: str, size: int, solver: str) -> Times:
 
     for index, instance in enumerate(grid):
         if index % 2:
-            times.bare.append(timed(bare, index)[0])
-        seconds, solution = timed(program.solve, *instance)
+            times.bare.append(timed(partial(bare, index))[0])
+        seconds, solution = timed(partial(program.solve, *instance))
         if not index % 2:
-            times.bare.append(timed(bare, index)[0])
+            times.bare.append(timed(partial(bare, index))[0])
         times.ours.append(seconds)
         note(times, solution)
-    times.rebuilt = [timed(rebuilt, instance)[0] for instance in grid[:REBUILDS]]
+    times.rebuilt = [timed(partial(rebuilt, one))[0] for one in grid[:REBUILDS]]
     return times
 
 
@@ -172,7 +161,6 @@ def report(measured: dict[tuple[str, int, str], Times]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     usable = {info.name for info in gda.solvers() if info.usable}
     measured = {
         (block, size, solver): measure(block, size, solver)

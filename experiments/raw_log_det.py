@@ -4,8 +4,6 @@ Run ``python experiments/raw_log_det.py`` from the top of a checkout (a minute);
 and writes ``figures/raw_log_det.md``. The data of pb300 is downloaded on first use.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from itertools import product
@@ -58,7 +56,6 @@ def cells(problem: gda.MetricProblem) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     page = Page(
         "raw_log_det",
         "# The certified solver on the maximum likelihood of raw features",

@@ -5,8 +5,6 @@ the table and writes ``figures/sdp_formulations.md``. All are solved by CLARABEL
 turn and then backwards.
 """
 
-from __future__ import annotations
-
 import math
 import time
 import warnings
@@ -203,7 +201,6 @@ def measure(case: Case) -> dict[str, tuple[float, float]]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     warnings.filterwarnings("ignore", message="Solution may be inaccurate")
     solve(CASES[0], OURS, ACCURACIES[0])  # imports
     found = {}

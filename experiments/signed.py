@@ -12,8 +12,6 @@ is that of a run, 60 s by default, and ``--largest`` the largest K, 2000; ``--ag
 the lines of a table anew: colours, errors or seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -395,7 +393,6 @@ def draw(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Measure what is missing, then write table and picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--largest", type=int, default=2000)

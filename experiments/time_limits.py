@@ -5,8 +5,6 @@ the tables and writes ``figures/time_limits.md`` (two minutes for the methods, t
 learners of thousands of features). ``… time_limits.py methods`` or ``… learners`` renews one table.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

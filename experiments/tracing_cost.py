@@ -4,11 +4,8 @@ Run ``OMP_NUM_THREADS=1 python experiments/tracing_cost.py`` from the top of a c
 the table and writes ``figures/tracing_cost.md`` (a minute).
 """
 
-from __future__ import annotations
-
 import gc
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +13,10 @@ from statistics import median
 from unittest.mock import patch
 
 import numpy as np
-from pages import Page, header, here
+from pages import Page, header, here, timed
+from problems import wine
 
 import gdaopt as gda
-from gdaopt.datasets import load, scale_features
 from gdaopt.methods.tracer import Tracer
 
 METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
@@ -76,31 +73,19 @@ class Case:
             for index in rng.permutation(len(kinds)):
                 times, call = kinds[index]
                 gc.collect()  # what the run before left
-                start = time.perf_counter()
-                call()
-                times.append(time.perf_counter() - start)
+                times.append(timed(call)[0])
 
     def cost(self, every: int) -> float:
         """Return the median share, over repeats, that a run takes beyond the bare one."""
         return median(t / b for t, b in zip(self.traced[every], self.bare, strict=True)) - 1
 
 
-def wine(method: str, steps: int) -> Case:
-    """Return the run on wine, class 1."""
-    data = load("wine")
-    X = scale_features(data.features)
-    glr = gda.GLR(X, data.signal("class_1"))
-    problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=X.shape[1]))
-    return Case("wine class_1, K = 13", problem, method, steps)
-
-
-def synthetic(method: str, steps: int) -> Case:
-    """Return a run on 100 random samples of 60 features."""
+def synthetic() -> gda.MetricProblem:
+    """Return the problem of 100 random samples of 60 features."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 60)) / np.sqrt(120)
     z = np.sign(X[:, 0] - X[:, 1] + 0.05 * rng.standard_normal(100))
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=60.0))
-    return Case("synthetic, K = 60", problem, method, steps)
+    return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=60.0))
 
 
 def report(cases: list[Case]) -> list[str]:
@@ -132,12 +117,12 @@ def report(cases: list[Case]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     cases = [
-        wine("alternating", 300),
-        wine("joint", 300),
-        synthetic("alternating", 300),
-        synthetic("joint", 100),
+        *(Case("wine class_1, K = 13", wine("class_1"), name, 300) for name in METHODS),
+        *(
+            Case("synthetic, K = 60", synthetic(), name, steps)
+            for name, steps in (("alternating", 300), ("joint", 100))
+        ),
     ]
     for case in cases:
         case.measure()

@@ -6,18 +6,15 @@ the tables, and writes ``figures/wide.md`` and ``figures/wide.png``. Each case r
 its own. ``--most K`` leaves larger cases out, and writes nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
-import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import FIGURES, Page, header, here, in_a_process
+from pages import FIGURES, Page, header, here, in_a_process, wrapped
 from pages import row as line
 from scipy.sparse import csr_array
 
@@ -324,11 +321,6 @@ GENE_COLUMNS = (
 )
 
 
-def wrapped(paragraph: str) -> list[str]:
-    """Return the lines of a paragraph."""
-    return textwrap.wrap(" ".join(paragraph.split()), 100)
-
-
 def row(case: Case, found: dict[str, Any]) -> str:
     """Return a row of the first table."""
     gap, priced = found.get("gap"), found["priced"]
@@ -379,7 +371,6 @@ def picture(found: dict[str, dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int)
     most = parser.parse_args().most

@@ -11,8 +11,6 @@ Run ``python experiments/wordings.py`` from the top of a checkout (half a minute
 table and writes ``figures/wordings.md``. The three optima of each program are compared on the way.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -254,7 +252,6 @@ def report(measured: dict[tuple[str, int], dict[str, Times]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     measure("joint", min(SIZES))  # imports
     measured = {(block, size): measure(block, size) for block in BLOCKS for size in SIZES}
     Page("wordings", *report(measured)).write()

@@ -1,7 +1,5 @@
 """Compare learners: ``python experiments/learners``, from the top of a checkout."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

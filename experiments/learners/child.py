@@ -6,8 +6,6 @@ psutil and that package only.
     python child.py MODULE CLASS PARAMETERS FOLDS.npz ANSWERS.npz LIMIT MEMORY PROCESSES.py
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

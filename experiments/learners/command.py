@@ -1,7 +1,5 @@
 """The command ``python experiments/learners``: fit what is missing, score, print, write."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Where our learners stand beside no learning, the best of all, and the baselines' seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from learners.fits import LIMIT

@@ -1,7 +1,5 @@
 """The data sets of the comparison and their folds, which are the same for all learners."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial

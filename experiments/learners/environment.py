@@ -1,7 +1,5 @@
 """The environment that metric-learn runs in."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The fits of all learners to all folds, each learner in a child process; those done are kept."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

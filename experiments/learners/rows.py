@@ -1,7 +1,5 @@
 """The rows of the comparison: learners of this package, of scikit-learn and of metric-learn."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

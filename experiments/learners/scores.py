@@ -1,7 +1,5 @@
 """What fits amount to on one data set: errors of neighbours, seconds, memory, ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median

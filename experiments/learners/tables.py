@@ -1,7 +1,5 @@
 """The comparison as text: what was done, a table for each data set, and the ranks."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterator, Mapping
 from statistics import mean

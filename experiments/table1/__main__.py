@@ -1,7 +1,5 @@
 """Measure the paper's Table 1 again: ``python experiments/table1``, from the top of a checkout."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command ``python experiments/table1``: its options, its progress, and what it prints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path

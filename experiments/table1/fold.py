@@ -1,7 +1,5 @@
 """One task of the study: metrics learned on one half of a data set, and tested on the other."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """The study as a LaTeX table, without packages."""
 
-from __future__ import annotations
-
 from gdaopt.support.text import latex as latex_text
 from table1.outcome import Outcome, Score
 from table1.protocol import AGGREGATIONS, CLASSIFIERS

@@ -1,7 +1,5 @@
 """Rows by metric learners: the paper's baselines, scikit-learn's and metric-learn's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module

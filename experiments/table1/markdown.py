@@ -1,7 +1,5 @@
 """The study as a page of Markdown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Rows that minimise an objective over a set: the paper's method, and certified optima."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

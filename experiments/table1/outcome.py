@@ -1,7 +1,5 @@
 """The rows of all tasks together: a number for each row, data set, classifier and aggregation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

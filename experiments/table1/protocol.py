@@ -1,7 +1,5 @@
 """The protocol of the study: one frozen object, which every output states."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """The error rates that the paper prints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 DATASETS = ("iris", "wine", "seeds", "pb300")

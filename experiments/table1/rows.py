@@ -1,7 +1,5 @@
 """The rows of the table: the paper's six, and further ones."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Statistics of numbers over seeds and folds: means, standard errors, comparisons, ranks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

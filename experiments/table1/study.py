@@ -1,7 +1,5 @@
 """The study in its directory: tasks that go on where they stopped, and files with the numbers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

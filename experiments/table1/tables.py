@@ -1,7 +1,5 @@
 """The study's numbers as the text of tables, for Markdown, LaTeX and the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
