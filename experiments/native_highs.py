@@ -35,8 +35,8 @@ def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], 
 
     def run() -> list[float]:
         return [
-            timed(partial(program.solve, *given), time.thread_time)[0]
-            for program, *given in prepared
+            timed(partial(program.solve, cost, polytope), time.thread_time)[0]
+            for program, cost, polytope in prepared
         ]
 
     return run
@@ -99,8 +99,8 @@ def by_hand(
 
     def run() -> list[float]:
         return [
-            timed(partial(loops[structure].solve, *given), time.thread_time)[0]
-            for structure, *given in prepared
+            timed(partial(loops[structure].solve, arrays, polytope), time.thread_time)[0]
+            for structure, arrays, polytope in prepared
         ]
 
     return run

@@ -4,14 +4,19 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import clarabel
 import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 
 import gdaopt as gda
 from gdaopt.constraints import LinearConstraints, read_constraints
+from gdaopt.constraints.affine import AffineExpressions
+from gdaopt.constraints.quadratic_program import clarabel_answer
+from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.programs import DiagonalPolytope
@@ -289,3 +294,83 @@ def test_long_labels_are_cut_and_stay_distinct() -> None:
         with pytest.raises(gda.errors.InvalidInputError) as caught:
             read_constraints(wrong, 2)
         assert len(str(caught.value)) < 500
+
+
+# --- Affine expressions as arrays, beside CVXPY's own values and gradients, as paramete-----------
+
+
+K = 3
+M: Any = cp.Variable((K, K), symmetric=True)
+C: Any = cp.Parameter(value=2.0)
+V: Any = cp.Parameter(K, value=np.arange(3.0))
+W = np.arange(9.0).reshape(K, K)
+
+EXPRESSIONS: dict[str, Callable[[], Any]] = {
+    "constant": lambda: cp.Constant([1.0, 2.0]),
+    "entry": lambda: M[0, 1] - 1,
+    "offset with a parameter": lambda: cp.trace(M) - 2 * C,
+    "coefficients with parameters": lambda: V @ cp.diag(M) + C * M[0, 1],
+    "matrix": lambda: W @ M @ W.T - np.eye(K),
+    "not affine in the parameters": lambda: cp.square(C) * M[:, 0] - cp.exp(C) + V,
+    "three dimensions": lambda: cp.reshape(M, (K, 1, K), order="F") + 1,
+    "without a form in C++": lambda: cp.broadcast_to(M[0], (2, K)),
+    "nothing": lambda: 0 * M[0, 0],
+}
+
+
+@pytest.mark.parametrize("names", [*([name] for name in EXPRESSIONS), list(EXPRESSIONS)], ids=str)
+def test_the_arrays_have_cvxpys_values(names: list[str]) -> None:
+    expressions = [EXPRESSIONS[name]() for name in names]
+    affine = AffineExpressions(expressions, M)
+    rng = np.random.default_rng(0)
+    for factor in (1.0, -3.0, 0.0):
+        C.value, V.value = 2.0 * factor, factor * np.arange(3.0)
+        coefficients, offsets = affine.arrays()
+        assert coefficients.shape == affine.shape == (sum(e.size for e in expressions), M.size)
+        M.value = (matrix := rng.standard_normal((K, K))) + matrix.T
+        expected = np.concatenate([np.ravel(each.value, order="F") for each in expressions])
+        found = coefficients @ np.ravel(M.value, order="F") + offsets
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_coefficients_without_parameters_are_the_same_object() -> None:
+    fixed = AffineExpressions([EXPRESSIONS["offset with a parameter"]()], M)
+    C.value = 1.0
+    first, offsets = fixed.arrays()
+    C.value = 3.0
+    second, others = fixed.arrays()
+    assert second is first
+    assert (offsets[0], others[0]) == (-2.0, -6.0)
+    moving = AffineExpressions([EXPRESSIONS["coefficients with parameters"]()], M)
+    assert moving.arrays()[0] is not moving.arrays()[0]
+
+
+# --- Quadratic programs by Clarabel --------------------------------------------------------------
+
+
+def test_the_answer_is_that_of_cvxpy() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 4))
+    hessian, slope = root.T @ root, rng.standard_normal(4)
+    left, right = rng.standard_normal((3, 4)), rng.uniform(0.1, 1, 3)
+    answer = clarabel_answer(csc_array(np.triu(hessian)), slope, csc_array(left), right, 1)
+    x = cp.Variable(4)
+    problem = cp.Problem(
+        cp.Minimize(cp.quad_form(x, cp.psd_wrap(hessian)) / 2 + slope @ x),
+        [left[0] @ x == right[0], left[1:] @ x <= right[1:]],
+    )
+    problem.solve("OSQP", eps_abs=1e-10, eps_rel=1e-10, max_iter=100_000)
+    assert x.value is not None
+    np.testing.assert_allclose(answer.x, x.value, atol=1e-7)
+
+
+def test_a_panic_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    panic = type("PanicException", (BaseException,), {})
+
+    def raising(*_: object) -> None:
+        raise panic("index out of bounds")
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", raising)
+    one = csc_array(np.eye(1))
+    with pytest.raises(SolverFailedError, match=r"Clarabel failed .*index out of bounds"):
+        clarabel_answer(one, np.ones(1), one, np.ones(1))

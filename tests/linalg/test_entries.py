@@ -1,13 +1,22 @@
-"""The entries of a metric as a vector, for the edges that it may have."""
+"""Entries of matrices, directions between metrics, masked matrices, bridges of graphs."""
 
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import (
+    AtomsDirection,
+    ColumnDirection,
+    DenseDirection,
+    DiagonalDirection,
+    Direction,
+)
 from gdaopt.linalg.entries import (
     Edges,
     all_edges,
@@ -18,7 +27,19 @@ from gdaopt.linalg.entries import (
     no_edges,
     placement,
 )
-from tests.helpers import PROPERTY, generators
+from gdaopt.linalg.laplacian import bridges, with_bridges
+from gdaopt.linalg.masked import (
+    MaskedMatrix,
+    inner,
+    is_finite,
+    largest_entry,
+    like,
+    magnitude_form,
+    magnitude_inner,
+    norm,
+)
+from gdaopt.support.validation import FloatArray
+from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
 sizes = st.sampled_from([1, 2, 3, 5, 12])
 
@@ -85,3 +106,164 @@ def test_edges_come_row_by_row() -> None:
     metric = np.array([[9.0, -1, -2, -3], [-1, 8, -4, -5], [-2, -4, 7, -6], [-3, -5, -6, 6]])
     np.testing.assert_array_equal(entries_of(metric, all_edges(4)), [9, 8, 7, 6, 1, 2, 3, 4, 5, 6])
     np.testing.assert_array_equal(entries_of(metric, no_edges()), [9, 8, 7, 6])
+
+
+# --- Directions, against their matrices written out ----------------------------------------------
+
+
+CHANGE = np.array([0.5, -1.0, 0.0, 0.25, 3.0])
+DENSE = random_symmetric(np.random.default_rng(7), 5)
+VECTORS = np.array(
+    [[0.0, -0.7, 0.0, 0.3, 0.0], [0.0, 0.0, 0.6, 0.8, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0]]
+)
+FULL = np.array([[0.1, -0.2, 0.3, 0.0, 0.7], [0.0, 0.5, 0.0, 0.0, 0.0]])
+
+DIRECTIONS: dict[str, tuple[Direction, FloatArray]] = {
+    "diagonal": (DiagonalDirection(CHANGE), np.diag(CHANGE)),
+    "full diagonal": (DiagonalDirection(np.ones(5)), np.eye(5)),
+    "column": (
+        ColumnDirection(2, CHANGE),
+        np.outer(np.eye(5)[2], CHANGE) + np.outer(CHANGE, np.eye(5)[2]),
+    ),
+    "two-sparse": (
+        AtomsDirection(np.array([0.8, 0.5, 0.1]), Atoms.of_few_entries(VECTORS)),
+        VECTORS.T @ np.diag([0.8, 0.5, 0.1]) @ VECTORS,
+    ),
+    "rank two": (
+        AtomsDirection(np.array([-2.0, -0.5]), Atoms.of_vectors(FULL)),
+        FULL.T @ np.diag([-2.0, -0.5]) @ FULL,
+    ),
+    "dense": (DenseDirection(DENSE), DENSE),
+}
+
+
+@pytest.mark.parametrize(("direction", "matrix"), DIRECTIONS.values(), ids=DIRECTIONS)
+class TestDirections:
+    def test_magnitude(self, direction: Direction, matrix: FloatArray) -> None:
+        found = direction.magnitude().added_to(np.zeros((5, 5)), 1.0)
+        np.testing.assert_allclose(found, np.abs(matrix), rtol=1e-15)
+
+    def test_inner_product_and_norm(
+        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
+    ) -> None:
+        gradient = random_symmetric(rng, 5)
+        assert direction.norm_squared() == pytest.approx(float((matrix**2).sum()), rel=1e-12)
+        assert direction.inner(gradient) == pytest.approx(np.trace(gradient @ matrix), rel=1e-13)
+
+    def test_sum(self, direction: Direction, matrix: FloatArray, rng: np.random.Generator) -> None:
+        metric = random_metric(rng, 5)
+        before = metric.copy()
+        moved = direction.added_to(metric, 0.37)
+        np.testing.assert_allclose(moved, metric + 0.37 * matrix, rtol=0, atol=1e-15)
+        np.testing.assert_array_equal(metric, before)
+
+    def test_the_sum_is_exactly_symmetric(
+        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
+    ) -> None:
+        metric = random_metric(rng, 5)
+        for gamma in rng.uniform(0, 1, 20):
+            metric = direction.added_to(metric, gamma)
+            np.testing.assert_array_equal(metric, metric.T)
+
+    def test_factors_give_the_quadratic_forms_of_pairs(
+        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
+    ) -> None:
+        X = rng.standard_normal((6, 5))
+        left, right = direction.factors(X)
+        assert left.shape == right.shape
+        differences = X[:, None] - X[None]
+        forms = np.einsum("ijk,kl,ijl->ij", differences, matrix, differences)
+        factored = ((left[:, None] - left[None]) * (right[:, None] - right[None])).sum(axis=2)
+        np.testing.assert_allclose(factored, forms, rtol=0, atol=1e-13)
+        if left.shape[1] > 1:
+            np.testing.assert_allclose(left @ right.T, X @ matrix @ X.T, rtol=0, atol=1e-13)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+# --- Masked symmetric matrices, beside arrays ----------------------------------------------------
+
+
+@PROPERTY
+@given(generators, sizes)
+def test_masked_matrices_are_read_like_the_matrix(rng: np.random.Generator, size: int) -> None:
+    edges = some_edges(rng, size)
+    matrix = random_symmetric(rng, size)
+    chosen = MaskedMatrix.of(matrix, edges)
+    rows, columns = rng.integers(size, size=(2, 3, 7))
+    in_mask = np.eye(size, dtype=bool)
+    in_mask[edges] = in_mask[edges[::-1]] = True
+    expected = np.where(in_mask[rows, columns], matrix[rows, columns], np.nan)
+    np.testing.assert_array_equal(chosen[rows, columns], expected)
+    assert len(chosen) == size
+    np.testing.assert_array_equal(chosen.diagonal(), np.diagonal(matrix))
+    sparse = matrix_of(entries_of(matrix, edges) * np.sign(rng.standard_normal()), size, edges)
+    assert inner(chosen, MaskedMatrix.of(sparse, edges)) == pytest.approx(np.vdot(matrix, sparse))
+
+
+def test_values_that_are_not_finite_are_seen() -> None:
+    matrix = np.array([[1.0, np.inf, 2.0], [np.inf, 1.0, 2.0], [2.0, 2.0, 1.0]])
+    assert is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
+    assert not is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
+    assert not is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
+
+
+@PROPERTY
+@given(generators, sizes)
+def test_entries_outside_of_the_mask_count_as_zeros(rng: np.random.Generator, size: int) -> None:
+    edges, vector = some_edges(rng, size), rng.standard_normal(size)
+    first, second = (
+        matrix_of(entries_of(random_symmetric(rng, size), edges), size, edges) for _ in range(2)
+    )
+    one, other = MaskedMatrix.of(first, edges), like(MaskedMatrix.of(second, edges), second)
+    assert inner(one, other) == pytest.approx(inner(first, second), abs=1e-12)
+    assert norm(one) == pytest.approx(norm(first))
+    assert largest_entry(one) == largest_entry(first)
+    form = abs(vector) @ abs(first) @ abs(vector)
+    for matrix in (one, first):
+        assert magnitude_form(matrix, abs(vector)) == pytest.approx(form)
+    for pair in ((one, other), (first, second)):
+        assert magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
+    for chosen, whole in ((abs(one), abs(first)), (one + other, first + second)):
+        np.testing.assert_array_equal(chosen.on_diagonal, np.diagonal(whole))
+        np.testing.assert_array_equal(chosen.on_edges, whole[edges])
+    np.testing.assert_array_equal((one - other).on_edges, (first - second)[edges])
+    assert like(first, second) is second
+
+
+# --- Bridges against networkx, and inverses that are put together at them ------------------------
+
+
+def random_edges(rng: np.random.Generator, size: int, density: float) -> Edges:
+    rows, columns = np.triu_indices(size, 1)
+    kept = rng.random(len(rows)) < density
+    order = rng.permutation(np.flatnonzero(kept))
+    return rows[order], columns[order]
+
+
+class TestBridges:
+    @PROPERTY
+    @given(rng=generators, size=st.integers(1, 30), degree=st.floats(0, 4))
+    def test_those_of_networkx(self, rng: np.random.Generator, size: int, degree: float) -> None:
+        edges = random_edges(rng, size, degree / size)
+        graph: Any = nx.Graph(zip(*(ends.tolist() for ends in edges), strict=True))
+        expected = sorted(tuple(sorted(edge)) for edge in nx.bridges(graph))
+        found = bridges(size, edges)
+        assert list(zip(*(ends.tolist() for ends in found), strict=True)) == expected
+
+
+class TestWithBridges:
+    @pytest.mark.parametrize("size", [2, 7])
+    def test_keeps_the_diagonal_of_the_inverse(self, size: int) -> None:
+        rng = np.random.default_rng(size)
+        samples = rng.standard_normal((20, size))
+        S = samples.T @ samples / 20
+        # A star of bridges around feature 0, whose part of the metric is a block of its own.
+        edges = np.zeros(size - 1, dtype=np.intp), np.arange(1, size)
+        metric = with_bridges(np.diag(1 / np.diagonal(S)), np.diagonal(S), edges, S)
+        inverse = np.linalg.inv(metric)
+        np.testing.assert_allclose(np.diagonal(inverse), np.diagonal(S), rtol=1e-12)
+        np.testing.assert_allclose(inverse[edges], S[edges], rtol=1e-10, atol=1e-12)

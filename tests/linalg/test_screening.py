@@ -1,18 +1,54 @@
 """Screened prices: the same pairs as from all entries of the gradient."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.sparse import csc_array, csr_array
 
-from gdaopt.linalg import screening
-from gdaopt.linalg.atoms import best_pairs
+from gdaopt.linalg import samples, screening
+from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.entries import IndexArray, no_edges
-from gdaopt.linalg.masked import largest_entry
+from gdaopt.linalg.masked import MaskedMatrix, largest_entry
+from gdaopt.linalg.samples import (
+    by_columns,
+    columns_of,
+    gram_matrix,
+    paired_sums,
+    products_of,
+    squared_columns,
+)
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.sets import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
-from tests.linalg.scatter_cases import KINDS, gradient
 
+KINDS = ("negative", "both", "duplicates", "zeros", "ties", "scales", "sparse")
 COLORS = ("graph", "free", "signed", "mixed")
+
+
+def gradient(rng: np.random.Generator, kind: str, most: int = 60) -> ScatterMatrix:
+    """Return a gradient of random samples, of a kind that is hard to screen."""
+    n_samples, size = int(rng.integers(2, 12)), int(rng.integers(2, most + 1))
+    samples = rng.standard_normal((n_samples, size))
+    weights = rng.exponential(size=(n_samples, n_samples))
+    if kind == "both":
+        weights -= rng.exponential(size=weights.shape)
+    elif kind == "duplicates":
+        samples = samples[:, rng.integers(0, max(1, size // 4), size)]
+    elif kind == "zeros":
+        samples[:, rng.random(size) < 0.5] = 0.0
+    elif kind == "ties":
+        samples = rng.integers(-1, 2, samples.shape).astype(np.float64)
+    elif kind == "scales":
+        samples *= 10.0 ** rng.uniform(-8, 8, size)
+    elif kind == "sparse":
+        samples[rng.random(samples.shape) < 0.7] = 0.0
+    weights = np.triu(weights, 1)
+    weights += weights.T
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    features = csc_array(samples) if kind == "sparse" else samples
+    return ScatterMatrix(features, -laplacian, kind != "both")
 
 
 def family(rng: np.random.Generator, colors: str, size: int) -> TwoSparseAtoms:
@@ -122,3 +158,94 @@ def test_all_that_is_better_than_the_worst_of_a_guess_is_found() -> None:
     guess = best.atoms[2:4]
     found = atoms.best_atoms(screened, 10, guess)
     np.testing.assert_allclose(found.prices[:4], best.prices[:4], rtol=1e-12)
+
+
+# --- Dense and sparse samples alike --------------------------------------------------------------
+
+
+RNG = np.random.default_rng(0)
+X = np.where(RNG.random((7, 30)) < 0.3, RNG.standard_normal((7, 30)), 0.0)
+
+
+@pytest.fixture(params=[np.asarray, lambda x: by_columns(csr_array(x))], ids=["dense", "sparse"])
+def features(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(samples, "_RUN_ENTRIES", 7 * 4)  # several runs
+    make: Callable[[Any], Any] = request.param
+    return make(X)
+
+
+def test_sums_over_features(features: Any) -> None:
+    pairs = np.array([[0, 4], [3, 9], [3, 28]])
+    diagonal, entries = RNG.random(30), RNG.standard_normal(3)
+    metric = MaskedMatrix(diagonal, entries, (pairs[:, 0], pairs[:, 1]))
+    gram = gram_matrix(features, metric)
+    np.testing.assert_allclose(gram, X @ metric.dense() @ X.T, atol=1e-14)
+    np.testing.assert_array_equal(gram, gram.T)
+    weights = RNG.random(7)
+    np.testing.assert_allclose(
+        squared_columns(features, weights, np.zeros(30)), weights @ X**2, atol=1e-14
+    )
+
+
+def test_columns_and_their_products(features: Any) -> None:
+    index = np.array([5, 2, 2, 29])
+    np.testing.assert_array_equal(columns_of(features, index), X[:, index])
+    matrix = RNG.standard_normal((7, 7))
+    matrix += matrix.T
+    found = products_of(matrix, features[:, index])
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, matrix @ X[:, index], atol=1e-14)
+
+
+def test_paired_sums_are_entries_of_the_product(features: Any) -> None:
+    right, pairs = RNG.standard_normal((7, 5)), np.array([[0, 4], [29, 1], [12, 1], [3, 0], [8, 2]])
+    sums = paired_sums(features, right, (pairs[:, 0], pairs[:, 1]))
+    np.testing.assert_allclose(sums, (X.T @ right)[pairs[:, 0], pairs[:, 1]], atol=1e-14)
+
+
+def test_sparse_samples_are_without_stored_zeros_and_duplicates() -> None:
+    doubled = csr_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 3))
+    found = by_columns(doubled)
+    assert found.nnz == 1
+    np.testing.assert_array_equal(found.toarray(), [[0, 3, 0], [0, 0, 0]])
+
+
+# --- Gradients without their K×K entries ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    screened = gradient(rng, kind, most=12)
+    dense = screened.dense()
+    scale = largest_entry(screened)
+    np.testing.assert_allclose(screened.diagonal(), np.diagonal(dense), atol=1e-14 * scale)
+    rows, columns = rng.integers(0, len(dense), (2, 4, 5))
+    np.testing.assert_allclose(screened[rows, columns], dense[rows, columns], atol=1e-14 * scale)
+    assert scale >= largest_entry(dense)
+    atoms = Atoms.of_features(np.arange(len(dense)))
+    np.testing.assert_array_equal(atoms.quadratic_forms(screened), screened.diagonal())
+    bounds = screened.least_eigenvalues
+    for i in range(len(dense)):
+        for j in range(i):
+            block = dense[np.ix_([i, j], [i, j])]
+            assert np.linalg.eigvalsh(block)[0] >= -bounds[i] - bounds[j] - 1e-13 * scale
+
+
+@pytest.mark.parametrize("kind", ["negative", "sparse"])
+def test_each_column_meets_the_weights_once_for_a_list_of_pairs(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many samples one product of a column costs far more than an entry does."""
+    found = gradient(np.random.default_rng(5), kind, most=12)
+    rows, columns = np.nonzero(~np.eye(len(found), dtype=bool))
+    expected, widths = found.dense()[rows, columns], []
+    products = found.products
+
+    def counted(samples: Any) -> Any:
+        widths.append(samples.shape[1])
+        return products(samples)
+
+    monkeypatch.setattr(found, "products", counted)
+    np.testing.assert_allclose(found[rows, columns], expected, atol=1e-13 * largest_entry(found))
+    assert sum(widths) <= len(found)

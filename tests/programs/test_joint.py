@@ -10,11 +10,12 @@ from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import dual_alignment
-from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
+from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of
 from gdaopt.methods.aligned import tree_floors
-from gdaopt.programs import JointPolytope, Program
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program, WholeSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
+from tests.methods.certified_cases import HULLS, set_of
 from tests.programs.cases import (
     KINDS,
     assert_inside,
@@ -186,3 +187,82 @@ class TestDualAlignment:
         expected = feasible_set.minimize_linear(gradient).value / unit
         found = value_over(v, gradient, feasible_set) / unit
         assert found == pytest.approx(expected, abs=1e-13)
+
+
+# --- The diagonal and the column program ---------------------------------------------------------
+
+
+def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
+    with pytest.raises(
+        gda.errors.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
+    ):
+        DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
+
+
+def test_round_off_of_a_diagonal_is_removed() -> None:
+    polytope = DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=3.0 - 1e-10)
+    assert polytope.spare <= 1e-15
+    assert_inside(polytope.minimize(-np.ones(2)), polytope)
+
+
+@pytest.mark.parametrize(
+    ("upper", "budget", "message"),
+    [
+        ([1.0, 0.25], 9.0, r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
+        ([1.0, 1.0], 0.75, r"floors need 1 of a budget of 0\.75"),
+    ],
+)
+def test_infeasible_columns_are_refused_with_their_numbers(
+    upper: list[float], budget: float, message: str
+) -> None:
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=message):
+        ColumnPolytope(np.array(upper), np.ones(2), np.full(2, 0.5), budget)
+
+
+def test_a_column_that_cannot_move_is_its_floors() -> None:
+    polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
+    for solver in ("analytic", "HIGHS"):
+        solution = Program(solver).solve(np.array([-1.0, 1.0]), polytope)
+        np.testing.assert_array_equal(solution.point, [0.0, 0.0])
+
+
+# --- The semidefinite program --------------------------------------------------------------------
+
+
+def costs_of(gradient: FloatArray, edges: Edges) -> FloatArray:
+    """An edge stands in the metric twice, and with the other sign."""
+    return np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+@pytest.mark.parametrize(("kind", "floor"), HULLS)
+def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, size: int) -> None:
+    rng = np.random.default_rng(size)
+    for unit in (1e-6, 1.0, 1e6):
+        feasible_set = set_of(kind, size, size * unit, 1e-3 * unit, floor * unit)
+        program = Program("CLARABEL")
+        edges = feasible_set.edges_of(size)
+        whole = WholeSet(feasible_set, size, entries_of(feasible_set.start(size), edges))
+        for scale in (1e-8, 1.0, 1e8):
+            gradient = scale * random_symmetric(rng, size)
+            found = program.solve(costs_of(gradient, edges), whole)
+            exact = feasible_set.minimize_linear(gradient)
+            allowed = 1e-6 * feasible_set.budget(size) * float(np.abs(gradient).max())
+            assert found.value == pytest.approx(exact.value, abs=allowed)
+            assert found.value == pytest.approx(
+                np.vdot(gradient, matrix_of(found.point, size, edges))
+            )
+            assert not feasible_set.violations(matrix_of(found.point, size, edges))
+            assert found.repair_distance <= 1e-5 * feasible_set.trace_bound
+            closed = whole.minimize(costs_of(gradient, edges))
+            np.testing.assert_allclose(
+                matrix_of(closed, size, edges), exact.vertex, atol=1e-12 * unit
+            )
+
+
+def test_nothing_to_gain_leaves_the_point() -> None:
+    feasible_set = gda.GraphMetrics(3.0, 0.1)
+    there = WholeSet(feasible_set, 3, entries_of(feasible_set.start(3), feasible_set.edges_of(3)))
+    found = Program("CLARABEL").solve(np.zeros(6), there)
+    np.testing.assert_array_equal(found.point, there.current)

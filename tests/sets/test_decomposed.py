@@ -1,13 +1,23 @@
 """Members of each set as sums of weighted atoms."""
 
+import copy
+import pickle
+from collections.abc import Callable
+from itertools import product
+
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.sets import GraphMetrics
+from gdaopt.modelling.model import read_model
+from gdaopt.objectives.round_off import UNIT
+from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.validation import FloatArray
+from tests import digits
 from tests.helpers import PROPERTY, generators, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 
@@ -92,3 +102,111 @@ def test_any_matrix_that_is_no_sum_of_atoms_is_refused(rng: np.random.Generator,
     for family in FAMILIES:
         with pytest.raises(InvalidInputError, match="metric"):
             family.feasible_set(size).decomposed(matrix)
+
+
+# --- `least_price` -------------------------------------------------------------------------------
+
+
+SEEDS = range(30)
+COLORS = [1.0, -1.0, 1.0]
+SETS: dict[str, FeasibleSet] = {
+    "diagonal": gda.DiagonalMetrics(3.0),
+    "graph": gda.GraphMetrics(3.0),
+    "signed": gda.SignedGraphMetrics(COLORS, 3.0),
+    "partial": gda.SDDMetrics(3.0, colors=[1, 0, -1]),
+    "sdd": gda.SDDMetrics(3.0),
+    "definite": gda.PositiveDefiniteMetrics(3.0),
+}
+
+
+def nearly_singular(rng: np.random.Generator, size: int) -> FloatArray:
+    """Return a matrix whose leading block has an eigenvalue near 0, of entries over decades."""
+    a, b = 10 ** rng.uniform(-2, 0, 2)
+    matrix = np.diag(np.full(size, 10 * (a + b)))
+    matrix[:2, :2] = [[a, 0.0], [0.0, b]]
+    matrix[0, 1] = matrix[1, 0] = np.sqrt(a * b) * (1 + rng.choice([-2, -1, 1, 2]) * UNIT)
+    return matrix
+
+
+GRADIENTS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "usual": random_symmetric,
+    "nearly singular": nearly_singular,
+    "zero": lambda _, size: np.zeros((size, size)),
+}
+ERRORS = {"none": 0.0, "round-off": 4e-8, "large": 1.0}
+
+
+@pytest.mark.parametrize("errors", ERRORS)
+@pytest.mark.parametrize("gradient", GRADIENTS)
+@pytest.mark.parametrize("name", SETS)
+def test_never_above_the_least_price(name: str, gradient: str, errors: str) -> None:
+    """``u'Gu - (|u|'g)²`` is a quadratic form of u for each pattern of its signs.
+
+    The certificate itself allows for a few roundings relative to the price.
+    """
+    family, size = SETS[name].family, 3
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        matrix = GRADIENTS[gradient](rng, size)
+        if name == "signed":
+            matrix = matrix * np.outer(COLORS, COLORS)
+        g = ERRORS[errors] * 10 ** rng.uniform(-2, 0, size)
+        price = float(family.best_atoms(matrix).prices[0])
+        least = family.least_price(price, matrix, g)
+        found = digits.exact([least])[0] - 4 * UNIT * digits.exact([abs(least)])[0]
+        for signs in product([1.0], *[[1.0, -1.0]] * (size - 1)):
+            off = digits.exact(g * signs)
+            lowered = digits.exact(matrix) - np.outer(off, off)
+            assert found <= digits.least_price(SETS[name], lowered), seed
+
+
+# --- Constraints that remember the set they came from --------------------------------------------
+
+
+SIZE = 3
+
+
+@pytest.mark.parametrize("cone", ["semidefinite", "second-order"])
+def test_every_copy_remembers_the_set(cone: str) -> None:
+    feasible_set = gda.GraphMetrics(4.0, edges=[(0, 1), (1, 2)])
+    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(M)), feasible_set.of(M, cone=cone))
+    for other in (
+        problem,
+        cp.Problem(problem.objective, problem.constraints),
+        copy.copy(problem),
+        copy.deepcopy(problem),
+        pickle.loads(pickle.dumps(problem)),
+        problem + cp.Problem(cp.Minimize(cp.trace(M))),
+    ):
+        model = read_model(other)
+        assert model.feasible_set == feasible_set
+        assert model.rows is None
+
+
+def test_a_violation_is_that_of_the_constraint() -> None:
+    M = cp.Variable((2, 2), symmetric=True)
+    constraints = gda.GraphMetrics(trace_bound=2.0).of(M)
+    M.value = np.array([[2.0, 1.0], [1.0, 2.0]])
+    assert [bool(constraint.value()) for constraint in constraints] == [True, False, False]
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,)])
+def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="metric must be a K×K expression"):
+        gda.GraphMetrics(2.0).of(cp.Variable(shape))
+
+
+def test_bounds_that_leave_no_room_are_refused() -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="must exceed n_features"):
+        gda.GraphMetrics(2.0, 1.0).of(cp.Variable((2, 2), symmetric=True))
+
+
+def test_second_order_cones_are_one_for_each_pair_of_features() -> None:
+    for size in (2, 5):
+        feasible_set = gda.GraphMetrics(float(size))
+        M = cp.Variable((size, size), symmetric=True)
+        program = cp.Problem(cp.Minimize(cp.trace(M)), feasible_set.of(M, cone="second-order"))
+        dims = program.get_problem_data("CLARABEL")[0]["dims"]
+        assert dims.soc == [3] * (size * (size - 1) // 2)
+        assert not dims.psd
