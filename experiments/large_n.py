@@ -3,10 +3,9 @@
 Run ``python experiments/large_n.py`` from the top of a checkout (fifteen minutes, if quiet).
 It prints the table and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
 are CPU times as multiples of one evaluation of value and gradient, so that a machine that is busy
-changes little; the seconds are those of the clock. ``--only N`` measures one N and writes nothing.
+changes little; the seconds are those of the clock.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -259,9 +258,6 @@ def row(case: Case, found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", type=int)
-    options = parser.parse_args()
     page = pages.Page(
         "large_n",
         "# Learning from many samples",
@@ -283,8 +279,7 @@ def main() -> None:
         ),
     )
     for case in CASES:
-        if options.only in (None, case.n_samples):
-            page.add(row(case, pages.in_a_process(measure, case)))
+        page.add(row(case, pages.in_a_process(measure, case)))
     page.add(
         "",
         "## Through the learner",
@@ -302,13 +297,11 @@ def main() -> None:
     )
     n_worse = 0
     for learner_case in LEARNER_CASES:
-        if options.only in (None, learner_case.n_samples):
-            found = pages.in_a_process(measure_learner, learner_case)
-            n_worse += found["learned"] < found["plain"]
-            page.add(learner_row(learner_case, found))
+        found = pages.in_a_process(measure_learner, learner_case)
+        n_worse += found["learned"] < found["plain"]
+        page.add(learner_row(learner_case, found))
     page.add("", f"In {n_worse} of the rows the learned metric classifies worse than no learning.")
-    if options.only is None:
-        page.write()
+    page.write()
 
 
 if __name__ == "__main__":

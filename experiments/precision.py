@@ -2,11 +2,9 @@
 
 Run ``python experiments/precision.py`` from the top of a checkout (six minutes); it prints the
 tables and writes ``figures/precision.md`` and ``figures/precision.png``. Each case runs in a
-process of its own. ``--largest 200`` leaves out what is larger. GGLasso is measured where it is
-installed.
+process of its own. GGLasso is measured where it is installed.
 """
 
-import argparse
 import math
 import time
 import warnings
@@ -161,13 +159,12 @@ PENALISED = ("LaplacianGraphicalModel", "GraphicalLasso", "GGLasso")
 LARGEST = {"GraphicalLasso": 500, "GGLasso": 1000, "CLARABEL": 50}
 
 
-def cases(largest: int) -> list[Case]:
-    """Return all cases up to a number of features."""
-    sizes = [size for size in (50, 100, 200, 500, 1000) if size <= largest]
+def cases() -> list[Case]:
+    """Return all cases."""
     listed = [
         Case(graph, size, times_k, who)
         for graph in ("tree", "grid")
-        for size in sizes
+        for size in (50, 100, 200, 500, 1000)
         for times_k in (0.5, 1.0, 5.0)
         for who in WHO
         if (who in ("projected-newton", "LaplacianGraphicalModel") or times_k == 5.0)
@@ -175,7 +172,7 @@ def cases(largest: int) -> list[Case]:
         and (who != "GGLasso" or find_spec("gglasso") is not None)
     ]
     # A tree falls into small blocks, a grid of that size has one block of nearly all features.
-    return listed + [Case("tree", 5000, 1.0, "LaplacianGraphicalModel")] * (largest >= 5000)
+    return [*listed, Case("tree", 5000, 1.0, "LaplacianGraphicalModel")]
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -245,7 +242,7 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
     figure.savefig(pages.FIGURES / "precision.png", dpi=150)
 
 
-def main(largest: int) -> None:
+def main() -> None:
     page = pages.Page(
         "precision",
         "# Precision matrices that are graph metrics",
@@ -270,7 +267,7 @@ def main(largest: int) -> None:
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     )
     measured = []
-    for case in cases(largest):
+    for case in cases():
         limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
         figures = pages.in_a_process(measure, case, limit=limit)
         page.add(row(case, figures))
@@ -281,6 +278,4 @@ def main(largest: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--largest", type=int, default=5000, help="most features")
-    main(parser.parse_args().largest)
+    main()

@@ -2,10 +2,9 @@
 
 Run ``OMP_NUM_THREADS=1 python experiments/time_limits.py`` from the top of a checkout; it prints
 the tables and writes ``figures/time_limits.md`` (two minutes for the methods, twelve for the
-learners of thousands of features). ``… time_limits.py methods`` or ``… learners`` renews one table.
+learners of thousands of features).
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from pages import FIGURES, header, here
+from pages import Page, header, here
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
@@ -24,7 +23,6 @@ from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.methods import state
 from gdaopt.objectives import Point
 from gdaopt.support import deadline
-from gdaopt.support.files import write_text
 
 LIMITS = (0.5, 2.0)
 SHARE = 0.1  # of the limit, or one evaluation of the objective if that takes longer
@@ -37,8 +35,6 @@ LEARNERS = {
     "definite": gda.PositiveDefiniteMetricLearner,
 }
 LEARNER_LIMITS = (20.0, 30.0, 40.0)
-HEADING = "## Learners of many features"
-OUT = FIGURES / "time_limits.md"
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating": ("alternating", {}),
     "joint": ("joint", {}),
@@ -154,7 +150,7 @@ def run(case: Case, method: str, limit: float) -> Run | None:
     return Run(limit, case.evaluation(method), seconds, result.status)
 
 
-def report(cases: list[Case], runs: dict[tuple[str, str, float], Run | None]) -> str:
+def report(cases: list[Case], runs: dict[tuple[str, str, float], Run | None]) -> list[str]:
     """Return the table and how often the rule holds."""
     lines = [
         "# By how much runs exceed their time limits",
@@ -179,7 +175,7 @@ def report(cases: list[Case], runs: dict[tuple[str, str, float], Run | None]) ->
             )
     made = [run for run in runs.values() if run is not None]
     late = sum(not run.is_in_time for run in made)
-    return "\n".join([*lines, "", f"* {len(made) - late} of {len(made)} runs keep the rule", ""])
+    return [*lines, "", f"* {len(made) - late} of {len(made)} runs keep the rule"]
 
 
 def fits() -> Iterator[tuple[int, str, Run]]:
@@ -204,10 +200,10 @@ def fits() -> Iterator[tuple[int, str, Run]]:
             yield size, name, Run(limit, evaluation, clock() - start, learner.result_.status)
 
 
-def learners_report(found: list[tuple[int, str, Run]]) -> str:
+def learners_report(found: list[tuple[int, str, Run]]) -> list[str]:
     """Return the table of the learners."""
     lines = [
-        HEADING,
+        "## Learners of many features",
         "",
         f"Fits of {N_SAMPLES} random samples of two classes with `time_limit`, with one thread, in",
         "seconds of the processor: the whole `fit`, from the checks of the samples to",
@@ -224,10 +220,10 @@ def learners_report(found: list[tuple[int, str, Run]]) -> str:
         cells = " | ".join(map(str, runs))
         lines.append(f"| {size} | {name} | {runs[0].evaluation:.2g} s | {cells} |")
     late = sum(not run.is_in_time for _, _, run in found)
-    return "\n".join([*lines, "", f"* {len(found) - late} of {len(found)} fits keep the rule", ""])
+    return [*lines, "", f"* {len(found) - late} of {len(found)} fits keep the rule"]
 
 
-def methods_report() -> str:
+def methods_report() -> list[str]:
     """Run all methods on all problems, and return the table."""
     warm_up = next(iter(problems()))[1]()
     gda.solve(warm_up, "sdp-frank-wolfe", max_iterations=1)  # loads CVXPY and its solvers
@@ -243,20 +239,13 @@ def methods_report() -> str:
 
 
 def main() -> None:
-    """Renew the tables that are asked for, both by default, and keep the other."""
-    asked = sys.argv[1:] or ["methods", "learners"]
-    of_methods, _, of_learners = OUT.read_text(encoding="utf-8").partition(HEADING)
-    if "methods" in asked:
-        of_methods = methods_report() + "\n"
-    of_learners = HEADING + of_learners
-    if "learners" in asked:
-        found = []
-        for size, name, fit in fits():
-            print(size, name, fit.limit, f"{fit.seconds:.2f} s", fit, flush=True)
-            found.append((size, name, fit))
-        of_learners = learners_report(found)
-    print(of_methods + of_learners)
-    write_text(OUT, of_methods.rstrip() + "\n\n" + of_learners)
+    page = Page("time_limits", *methods_report(), "")
+    found = []
+    for size, name, fit in fits():
+        print(size, name, fit.limit, f"{fit.seconds:.2f} s", fit, flush=True)
+        found.append((size, name, fit))
+    page.add(*learners_report(found))
+    page.write()
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 Run ``python experiments/wide.py`` from the top of a checkout, with ``GDAOPT_DATA`` set to a folder
 with ``sgml/leukemia.csv`` and ``sgml/colon-cancer.csv`` (a quarter of an hour, if quiet). It prints
 the tables, and writes ``figures/wide.md`` and ``figures/wide.png``. Each case runs in a process of
-its own. ``--most K`` leaves larger cases out, and writes nothing.
+its own.
 """
 
-import argparse
 import os
 import time
 from dataclasses import dataclass
@@ -371,17 +370,13 @@ def picture(found: dict[str, dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int)
-    most = parser.parse_args().most
     page = Page("wide", "# Many features", "", *wrapped(INTRODUCTION), "")
     page.add(here(f"{os.environ.get('OMP_NUM_THREADS', 'all')} thread(s)"), "")
     page.add(*header(COLUMNS, words=2))
     found = {}
     for case in CASES:
-        if most is None or case.n_features <= most:
-            found[case] = in_a_process(measure, case)
-            page.add(row(case, found[case]))
+        found[case] = in_a_process(measure, case)
+        page.add(row(case, found[case]))
     powers = {
         what: [power for kind in ("normal", "z-scores") if (power := growth(found, kind, column))]
         for what, column in (("CPU time", "cpu"), ("the number of pairs looked at", "priced"))
@@ -404,9 +399,8 @@ def main() -> None:
                 ", ".join(str(place + 1) for place in measured["strongest"][:8]),
             )
         )
-    if most is None:
-        page.write()
-        picture(genes)
+    page.write()
+    picture(genes)
 
 
 if __name__ == "__main__":

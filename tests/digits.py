@@ -32,13 +32,7 @@ def eigenvalues(matrix: Exact) -> list[Any]:
 
 
 class ExactGLR:
-    """The regulariser, of all pairs or of those of a list.
-
-    Parameters
-    ----------
-    X, z, sample_weight, pairs
-        As `gdaopt.GLR` takes them, z as a matrix.
-    """
+    """The regulariser, of all pairs or of those of a list; z is a matrix."""
 
     log_convex = True
 
@@ -59,13 +53,7 @@ class ExactGLR:
 
 
 class ExactLogDet:
-    """The log-determinant objective.
-
-    Parameters
-    ----------
-    S : ndarray of shape (K, K)
-        As `gdaopt.LogDet` takes it.
-    """
+    """The log-determinant objective."""
 
     log_convex = False
 

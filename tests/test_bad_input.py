@@ -60,16 +60,6 @@ def csv(text: str | None, label: str | None = None) -> Callable[[Path], object]:
     return read
 
 
-def absent_solver(_: Path) -> object:
-    return gda.methods.Alternating(solver=next(s.name for s in gda.solvers() if not s.usable))
-
-
-def raw_wine(_: Path) -> object:
-    wine = load("wine")
-    raw = gda.GLR(wine.features, wine.signal("class_1"))
-    return gda.solve(gda.MetricProblem(raw, gda.GraphMetrics(1300.0)))
-
-
 def unwritable(folder: Path) -> object:
     # The folder is below a regular file, where nobody can write, not even root.
     (folder / "file").touch()
@@ -183,15 +173,9 @@ CASES: list[Case] = [
     ("initial with NaN is not missing", method(initial=[[NAN]]), "all of its entries must be fin"),
     # sets
     ("trace bound negative", metrics(-2.0), r"trace_bound must be above 0, got -2\.0"),
-    ("trace bound NaN", metrics(NAN), "trace_bound must be finite, got nan"),
-    ("trace bound infinite", metrics(INF), "trace_bound must be finite, got inf"),
-    ("trace bound as text", metrics("3"), "trace_bound must be a number, got '3'"),
     ("rho negative", metrics(3.0, -1e-3), r"min_eigenvalue must be at least 0, got -0\.001"),
-    ("rho NaN", metrics(3.0, NAN), "min_eigenvalue must be finite, got nan"),
     ("path negative", metrics(3.0, 0.0, -0.5), r"path_weight must be at least 0, got -0\.5"),
-    ("path NaN", metrics(3.0, 0.0, NAN), "path_weight must be finite, got nan"),
     ("floor negative", method(edge_floor=-0.5), r"edge_floor must be at least 0, got -0\.5"),
-    ("floor NaN", method(edge_floor=NAN), "edge_floor must be finite, got nan"),
     (
         "floor of another method",
         solve("certified", edge_floor=0.1),
@@ -226,28 +210,18 @@ CASES: list[Case] = [
         r"initial_edge_weight 0\.05 is below edge_floor 0\.1; raise it",
     ),
     ("edge weight negative", method(initial_edge_weight=-0.1), "weight must be at least 0, got -0"),
-    ("edge weight NaN", method(initial_edge_weight=NAN), "initial_edge_weight must be finite"),
     ("edge weight of a name", solve(initial_edge_weight="aut0"), "a number or 'auto', got 'aut0'"),
     (
         "two starts",
         method(initial=np.eye(3), initial_edge_weight=0.1),
         "initial and initial_edge_weight both say where to start; pass one",
     ),
-    ("initial of wrong size", solve(initial=np.eye(2)), "initial must be 3×3, got 2×2"),
     ("initial not square", solve(initial=np.ones((3, 2))), r"initial must be square.*\(3, 2\)"),
     (
         "initial asymmetric",
         solve(initial=changed(np.eye(3), (0, 1), -0.25)),
         r"initial is not symmetric: \[0,1\] is -0.25, \[1,0\] is 0",
     ),
-    ("initial with NaN", solve(initial=np.full((3, 3), NAN)), r"initial holds nan at index \(0, 0"),
-    (
-        "initial with a positive off-diagonal",
-        solve(initial=np.full((3, 3), 0.25) + 0.5 * np.eye(3)),
-        r"not in the set: off-diagonal \[0,1\] is positive: 0\.25",
-    ),
-    ("initial of large trace", solve(initial=2 * np.eye(3)), "trace 6 exceeds the bound 3"),
-    ("initial singular", solve(initial=np.diag([1.0, 1, 0])), r"eigenvalue 0 is below 0\.001"),
     (
         "initial disconnected",
         lambda _: gda.solve(problem(), "alternating", edge_floor=0.1, initial=np.eye(3)),
@@ -255,11 +229,8 @@ CASES: list[Case] = [
     ),
     # limits
     ("tolerance negative", method(tolerance=-1e-3), r"tolerance must be at least 0, got -0\.001"),
-    ("tolerance NaN", method(tolerance=NAN), "tolerance must be finite, got nan"),
-    ("tolerance as text", method(tolerance="1e-3"), "tolerance must be a number, got '1e-3'"),
     ("absolute tolerance", method(absolute_tolerance=-1), "absolute_tolerance must be at least 0"),
     ("time limit 0", method(time_limit=0), "time_limit must be above 0, got 0"),
-    ("time limit NaN", method(time_limit=NAN), "time_limit must be finite, got nan"),
     ("max_iterations negative", method(max_iterations=-1), "max_iterations .* least 0, got -1"),
     ("max_iterations 2.5", method(max_iterations=2.5), "max_iterations .* whole number, got 2.5"),
     ("max_iterations a truth value", method(max_iterations=True), "whole number, got True"),
@@ -269,12 +240,6 @@ CASES: list[Case] = [
     ("method", solve("alternatin"), "unknown method 'alternatin'; did you mean 'alternating'"),
     ("method of no kind", solve(3), "method must be a name or a method object, got 3"),
     ("option", solve(tolerence=1), "'alternating': 'tolerence'; did you mean 'tolerance'"),
-    ("step", method(step="exakt"), "unknown step 'exakt'; did you mean 'exact'"),
-    (
-        "step class",
-        method(step=gda.methods.steps.Exact),
-        "unknown step <class .*Known: adaptive, agno",
-    ),
     ("connectivity", method(connectivity="tre"), "connectivity 'tre'; did you mean 'tree'"),
     ("on_interrupt", method(on_interrupt="retrun"), "on_interrupt 'retrun'; .* 'return'"),
     ("data set", lambda _: load("whine"), "unknown data set 'whine'; did you mean 'wine'"),
@@ -286,16 +251,13 @@ CASES: list[Case] = [
         "unknown class 'sitosa'; did you mean 'setosa'",
     ),
     ("label of a built-in set", lambda _: load_source("wine", "x"), "--label x goes with a CSV"),
-    ("options of no solver", method(solver="analytic", solver_opts={"a": 1}), "'a': 1.*no sense"),
     # tables
-    ("no such column", csv("a,kind\n1,x\n2,y\n", "knd"), "'knd'; did you mean 'kind'.*Known: a"),
     ("text in a feature", csv("a,kind\n1,x\nbig,y\n"), "column 'a' holds 'big' in row 2; .*finite"),
     (
         "gap in a feature",
         csv("a,kind\n1,x\n,y\n"),
         "column 'a' holds '' in row 2; .*fill missing values by --impute mean, leave .* by --drop",
     ),
-    ("gap in the labels", csv("a,kind\n1,x\n2,\n"), "'kind' holds no label in row 2; fill it in"),
     ("empty file", csv(""), "cannot read .*leaves.csv as comma-separated"),
     ("names only", csv("a,kind\n"), "column names but no rows; add samples"),
     ("one column", csv("kind\nx\ny\n"), "the one column 'kind'; it needs features and a label"),
@@ -304,31 +266,8 @@ CASES: list[Case] = [
     # directories
     ("unwritable directory", unwritable, r"cannot write to .*file/out: .*choose another --out"),
     ("directory with files", occupied, "already holds files; pass --force .*, or another --out"),
-    # nothing to learn from
-    (
-        "objective 0 at the start",
-        raw_wine,
-        r"objective is 0 .* multiply the features by about [\d.e-]+, or the trace bound .*by about",
-    ),
-    (
-        "all samples coincide",
-        lambda _: gda.solve(problem(X=np.ones((4, 3)))),
-        "all samples coincide: .* no metric tells them apart",
-    ),
 ]
 OTHER_ERRORS: list[tuple[str, Callable[[Path], object], type[Exception], str]] = [
-    (
-        "solver not installed",
-        absent_solver,
-        gda.errors.SolverNotFoundError,
-        r"solver \w+ does not work here: .+Working here: analytic.*HIGHS",
-    ),
-    (
-        "solver unknown",
-        method(solver="HIGSH"),
-        gda.errors.SolverNotFoundError,
-        "unknown solver 'HIGSH'; did you mean 'HIGHS'.*Working here: .*HIGHS",
-    ),
     (
         "options beside an object",
         solve(gda.methods.Alternating(), tolerance=1e-3),

@@ -66,20 +66,6 @@ def test_other_algorithms(options: dict[str, Any]) -> None:
             assert solution.reported_seconds is not None
 
 
-def test_stages_add_up_to_the_time_of_the_call() -> None:
-    rng = np.random.default_rng(2)
-    for solver in ("analytic", "highspy", "HIGHS", "CLARABEL"):
-        for program, polytope in three_programs(rng, 4, solver).values():
-            costs = rng.standard_normal((6, len(polytope.current)))
-            program.solve(costs[0], polytope)
-            shares = []
-            for cost in costs[1:]:
-                start = time.perf_counter()
-                solution = program.solve(cost, polytope)
-                shares.append(solution.seconds.total / (time.perf_counter() - start))
-            assert max(shares) <= 1  # what is left is the return of the call
-
-
 # --- Options and limits --------------------------------------------------------------------------
 
 

@@ -30,28 +30,13 @@ Call = tuple[str, str]
 
 @dataclass(frozen=True)
 class Walk:
-    """A section of the page, and the run that it describes.
+    """A section of the page, and the run that it describes."""
 
-    Attributes
-    ----------
-    run : callable
-        Makes ready what is described, and returns it as a call.
-    most_files : int
-        How many files the numbered list may name.
-    folders : sequence of str
-        A run enters no module of these folders but those that the section names.
-    begins : str
-        The function with which each round of the run begins, where it has rounds: what is listed
-        from there on is one of them. Empty where the list is the whole run.
-    settled : int
-        How many rounds are left out of account first: they make what later ones use again.
-    """
-
-    run: Callable[[], Callable[[], object]]
-    most_files: int
-    folders: Sequence[str]
-    begins: str = ""
-    settled: int = 0
+    run: Callable[[], Callable[[], object]]  # makes it ready
+    most_files: int  # that the numbered list may name
+    folders: Sequence[str]  # whose modules a run enters only where the section names them
+    begins: str = ""  # the function with which each round begins; empty without rounds
+    settled: int = 0  # rounds that are left out first: they make what later ones use again
 
 
 def alternating() -> Callable[[], object]:

@@ -198,14 +198,6 @@ def test_a_forest_needs_no_steps() -> None:
     assert found.result.gap < 1e-12
 
 
-def test_starts_from_a_metric() -> None:
-    S = penalised(3, 20, 0.05)
-    first = most_likely_metric(S, tolerance=1e-10)
-    again = most_likely_metric(S, tolerance=1e-8, initial=first.result.metric)
-    assert again.result.iterations == 0
-    np.testing.assert_allclose(again.result.metric, first.result.metric)
-
-
 def test_limits() -> None:
     found = most_likely_metric(penalised(3, 20, 0.0), max_iterations=2)
     assert found.result.status == "iteration_limit"

@@ -338,16 +338,6 @@ def test_no_single_change_lowers_the_weight_in_conflict(seed: int) -> None:
         assert weight_in_conflict(metric, other) >= weight_in_conflict(metric, found) - 1e-12
 
 
-def test_most_conflicts_are_avoided_by_the_best_start() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        metric = random_symmetric(rng, 8)
-        every = [1.0 - 2 * np.array(colors) for colors in np.ndindex(*(2,) * 8)]
-        least = min(weight_in_conflict(metric, colors) for colors in every)
-        found = rounded_colors(metric, np.zeros(8))
-        assert weight_in_conflict(metric, found) == pytest.approx(least)
-
-
 @pytest.mark.parametrize("color", [-1.0, 1.0])
 def test_a_long_path_has_no_conflicts(color: float) -> None:
     """There no change of a single colour helps: the forest begins at what is known."""

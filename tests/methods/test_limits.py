@@ -252,13 +252,6 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
 
 
-@pytest.mark.parametrize("every", [0, 1, 4])
-def test_an_interrupted_trace_ends_with_the_last_step(method: str, every: int) -> None:
-    result = solve(method, trace_every=every, callback=lambda state: state.iteration < 10)
-    rows = {0: [0, 10], 1: list(range(11)), 4: [0, 4, 8, 10]}[every]
-    assert [row.iteration for row in result.trace] == rows
-
-
 # --- Kept iterates and files ---------------------------------------------------------------------
 
 

@@ -220,13 +220,6 @@ def test_parts_of_the_time_add_up_to_at_most_all_of_it(result: gda.Result) -> No
     assert of_row.sum() >= 0.5 * seconds[-1]  # they are what a run spends its time on
 
 
-def test_the_tracers_own_time_does_not_count() -> None:
-    started = time.perf_counter()
-    slow = solve(max_iterations=5, callback=lambda _: time.sleep(0.05))
-    assert time.perf_counter() - started >= 0.3
-    assert slow.seconds < 0.25
-
-
 def test_left_ends(result: gda.Result) -> None:
     """The left-ends of a row are those of the metric after the step, under its scalars."""
     metrics: list[np.ndarray] = []
