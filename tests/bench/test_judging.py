@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gmean
 
@@ -72,6 +72,7 @@ def test_what_is_not_verified_counts_the_cap() -> None:
     assert honest < fast_failure
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=20), st.floats(1e-6, 10))
 def test_shifted_geometric_means(values: list[float], shift: float) -> None:
     """SciPy's geometric mean of the shifted values; between the least and the largest."""
@@ -107,6 +108,7 @@ class TestProfiles:
         assert len(ratios) == len(shares) == 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
 def test_a_front(points: list[tuple[float, float]]) -> None:
     kept = [point for point, is_kept in zip(points, not_dominated(points), strict=True) if is_kept]
