@@ -202,21 +202,6 @@ def test_features_and_bounds_scale_together(case: Case, kind: str, log_scale: fl
     assert_same_optimum(one, other)
 
 
-@pytest.mark.parametrize(("kind", "path_weight"), HULLS)
-def test_never_worse_than_the_start(kind: str, path_weight: float) -> None:
-    X, z = samples("wine", "class_0", "half", "unit")
-    feasible_set = set_of(kind, 13, 13.0, 1e-3, path_weight)
-    problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
-    optimum = certified(problem)
-    inside = feasible_set.base(13) + feasible_set.budget(13) / 20 * np.eye(13)
-    for initial in (inside, optimum.metric, (inside + optimum.metric) / 2):
-        result = certified(problem, 1e-6, initial=initial)
-        assert result.trace[0].objective == pytest.approx(problem.objective.at(initial).value)
-        assert result.objective <= result.trace[0].objective * (1 + ROUND_OFF)
-        assert_same_optimum(optimum, result)
-    assert certified(problem, initial=optimum.metric).iterations <= 3
-
-
 # --- From the result of a problem nearby ---------------------------------------------------------
 
 

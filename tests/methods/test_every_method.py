@@ -230,21 +230,6 @@ def test_starts_off_by_round_off_are_made_feasible() -> None:
 # --- The optimum ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-def test_no_method_is_below_the_bound_of_another(kind: str, floor: float) -> None:
-    results = [
-        solve(problem(kind, floor), way, max_iterations=60)
-        for way, (method, _) in WAYS.items()
-        if (kind, floor) == ("graph", 0.0) or method not in ALIGNED
-        if method != "socp" or kind != "definite"
-    ]
-    lowest = min(result.objective for result in results)
-    for result in results:
-        assert result.lower_bound is not None
-        assert result.lower_bound <= lowest * (1 + 1e-12), result.method
-        assert problem(kind, floor).feasible_set.contains(result.metric)
-
-
 @of_every_way
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_one_feature(way: str, kind: str, floor: float) -> None:

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,6 +69,7 @@ class TestOutput:
         out, _ = measured
         assert names(out) == FILES
         assert len(names(out / "tasks")) == N_SMALL
+        assert imread(out / "table1.png")[..., :3].std() > 0.05
         frame = pd.read_parquet(out / "table1.parquet")
         assert len(frame) == 3 * 2 * 2
         assert set(frame["dataset"]) == {"iris"}
@@ -83,34 +83,6 @@ class TestOutput:
         assert re.search(r"kNN iris ─+ gmml \d+\.\d\d \([+−]\d\.\d\d\) euclidean \d+\.\d\d", output)
         assert re.search(r"By votes, \d of the 46 published numbers", output)
         assert f"written to {out}" in output
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            pytest.param(("--jobs", 2), marks=pytest.mark.slow),
-            pytest.param(("--backend", "dask"), marks=pytest.mark.slow),
-            (),
-        ],
-    )
-    def test_numbers_do_not_depend_on_the_workers(
-        self,
-        options: tuple[object, ...],
-        measured: tuple[Path, str],
-        tmp_path: Path,
-        in_process: Callable[[int | None], None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        if options:
-            monkeypatch.undo()
-        with ExitStack() as stack:
-            if "dask" in options:
-                distributed = pytest.importorskip("distributed")
-                cluster = stack.enter_context(
-                    distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0")
-                )
-                options = (*options, "--scheduler", cluster.scheduler_address)
-            command(*SMALL, *options, "--out", tmp_path)
-        assert parquet(tmp_path) == parquet(measured[0])
 
     @pytest.mark.slow
     def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
@@ -246,12 +218,6 @@ class TestBadInput:
         error = command(*arguments, code=2)
         assert "nothing to run: lmnn: metric-learn is not installed" in error
 
-    def test_an_unreachable_scheduler(self, tmp_path: Path) -> None:
-        pytest.importorskip("distributed")
-        address = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
-        error = command(*SMALL, *address, "--out", tmp_path, code=2)
-        assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
-
     @pytest.mark.usefixtures("in_process")
     def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: Any) -> Any:
@@ -286,17 +252,6 @@ def parts(*rows: str, n_seeds: int = 1) -> list[Part]:
     return [Part(clouds(), row, n_seeds) for row in rows]
 
 
-def test_files(tmp_path: Path) -> None:
-    study = Table1(tmp_path / "new" / "out", parts("euclidean", "gmml"), Protocol())
-    found = study.run(InProcess())
-    assert names(study.path) == FILES
-    assert found.rows == ["gmml", "euclidean"]
-    frame = pd.read_parquet(study.path / "table1.parquet")
-    assert frame.attrs["protocol"]["scaling"] == "train"
-    image = imread(study.path / "table1.png")
-    assert image[..., :3].std() > 0.05
-
-
 def test_it_grows(tmp_path: Path) -> None:
     first = Table1(tmp_path / "a", parts("euclidean"), Protocol())
     first.run(InProcess())
@@ -317,22 +272,6 @@ def test_seeds_come_one_after_the_other(tmp_path: Path) -> None:
     study = Table1(tmp_path, parts("euclidean", "gmml", n_seeds=2), Protocol())
     assert [task.about["seed"] for task in study.tasks.values()] == [0] * 4 + [1] * 4
     assert study.label(next(iter(study.tasks))) == "euclidean on clouds, seed 0, fold 0"
-
-
-def test_another_protocol_is_refused(tmp_path: Path) -> None:
-    Table1(tmp_path, parts("euclidean"), Protocol())
-    with pytest.raises(gda.errors.InvalidInputError, match='scaling is "train" there and "halves"'):
-        Table1(tmp_path, parts("euclidean"), Protocol(scaling="halves"))
-
-
-def test_a_failing_row_is_shown(tmp_path: Path) -> None:
-    """Five neighbours of four samples."""
-    small = [Part(clouds(2, each=4), row, 1) for row in ("euclidean", "gmml")]
-    found = Table1(tmp_path, small, Protocol()).run(InProcess())
-    assert [len(part.failed) for part in found.blocks] == [2, 2]
-    text = (tmp_path / "table1.md").read_text()
-    assert "failed (2 tasks)" in text
-    assert "* euclidean on clouds, seed 0, fold 0: failed: ValueError: Expected n_neighb" in text
 
 
 def test_classes_that_are_too_small(tmp_path: Path) -> None:
