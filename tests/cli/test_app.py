@@ -1,4 +1,4 @@
-"""The application: its version and its commands."""
+"""The application: its version, its help, and the commands export and solvers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import itertools
 import os
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +15,7 @@ from typer.testing import CliRunner
 import gdaopt as gda
 from gdaopt.cli import app
 from tests.cli.cases import run
+from tests.helpers import scaled
 
 
 def test_the_version() -> None:
@@ -47,3 +50,61 @@ def test_terminals_without_the_characters(command: str) -> None:
     done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u221a" in done.stdout
+
+
+# --- ``gdaopt export`` ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    path = tmp_path / "iris.npz"
+    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
+    with gda.bench.recording(path):
+        gda.solve(problem, "alternating", solver="analytic", max_iterations=6)
+    return path
+
+
+def test_both_formats(recorded: Path, tmp_path: Path) -> None:
+    options = ["--program", "0", "--program", "2", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["export", str(recorded), *options])
+    assert result.exit_code == 0, result.output
+    names = [path.name for path in sorted((tmp_path / "out").iterdir())]
+    kinds = [gda.bench.load_programs(recorded)[number].kind for number in (0, 2)]
+    assert names == [
+        f"iris-0000{number}-{kind}{ending}"
+        for number, kind in zip((0, 2), kinds, strict=True)
+        for ending in (".mps", ".py")
+    ]
+    assert all(name in result.output for name in names)
+
+
+# --- `gdaopt solvers` ----------------------------------------------------------------------------
+
+
+def test_solvers() -> None:
+    output = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["solvers"]).stdout
+    working, absent = (
+        {
+            cells[0]: cells[1:]
+            for line in part.splitlines()
+            if line.startswith("│") and (cells := [cell.strip() for cell in line.split("│")[1:-1]])
+            if cells[0]  # the others go on with the line above
+        }
+        for part in output.split("Not working here:")
+    )
+    assert working["HIGHS"] == [
+        version("highspy"),
+        "MIT",
+        "simplex, interior point, first order",
+        "",
+    ]
+    assert working["highspy"] == working["HIGHS"]
+    assert working["analytic"] == [gda.__version__, "Apache-2.0", "closed form", ""]
+    assert working["CLARABEL"][2:] == [
+        "interior point",
+        "second-order, semidefinite, exponential",
+    ]
+    usable = {info.name for info in gda.solvers() if info.usable}
+    assert set(working) == usable > {"analytic", "highspy"}
+    assert set(absent) == {info.name for info in gda.solvers()} - usable
+    assert all(len(row[-1]) > 5 for row in absent.values())

@@ -25,7 +25,7 @@ from gdaopt.trace import TraceRow
 
 TOP = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md"))]
-ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: tests/docs/test_extending.py
+ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: see below
 MOST_WORDS = 1000  # of the README
 EXTRAS = {"dask", "docs", "notebooks", "release", "solvers", "test"}
 
