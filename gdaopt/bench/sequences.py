@@ -226,13 +226,8 @@ class Sequence:
         programs : iterable of LinearArrays
             In order, such as `LinearArrays.of` returns.
         optima : iterable of float or None, optional
-            Their least values, where these are known; a value that HiGHS does not confirm is
-            refused.
-
-        Raises
-        ------
-        InvalidInputError
-            For a program without an optimum that HiGHS finds and proves.
+            Their least values, where these are known. An InvalidInputError refuses a value that
+            HiGHS does not confirm, and a program without an optimum that it finds and proves.
         """
         arrays = list(programs)
         known = [None] * len(arrays) if optima is None else list(optima)
@@ -246,18 +241,13 @@ class Sequence:
 
     @classmethod
     def from_mps(cls, folder: str | os.PathLike[str]) -> Sequence:
-        """Return the programs of a folder of MPS files; see `gdaopt.bench.sequences.read_folder`.
+        """Return the programs of a folder of MPS files.
 
         Parameters
         ----------
         folder : path-like
-            With files that end with ``.mps`` or ``.mps.gz``.
-
-        Raises
-        ------
-        InvalidInputError
-            For a folder without such files, and for a program that cannot be read, or has no
-            optimum.
+            With files that end with ``.mps`` or ``.mps.gz``. A ``manifest.json`` may say which, in
+            which order, and the optima that are known; each program has to have an optimum.
         """
         path = as_path("folder", folder)
         return cls(path.resolve().name, programs=tuple(read_folder(path)))

@@ -116,9 +116,8 @@ def programs_frame(
     """Return a line for each program of each cell, also for programs that were not reached.
 
     Of several repeats it is the quickest one, with the largest time of all over its own as the
-    `spread`; where a repeat was not verified it is that one. Rows of cells, and the parquet files
-    that finished cells have written, are by key; rows of recordings are by the name of their data.
-    A program that was not reached counts `cap` seconds.
+    `spread`; where a repeat was not verified it is that one. Rows and parquet files of cells are by
+    key, rows of recordings by the name of their data.
     """
     import pandas as pd
 

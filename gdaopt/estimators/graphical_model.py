@@ -150,9 +150,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
     The precision matrix minimises ``-log det M + ⟨S, M⟩ + alpha Σ_ij weights_ij |M_ij|``, i ≠ j,
     over the positive definite M with ``M_ij ≤ 0``, generalised Laplacians, for the covariance S of
     the samples. Without a penalty it exists for three samples and more, if no two features are
-    perfectly correlated, and has zeros by itself. The fit comes with a certificate: ``result_.gap``
-    is at most ``tol`` times the number of features, or else `fit` warns.
-    The methods ``score``, ``mahalanobis`` and ``error_norm`` are those of scikit-learn's
+    perfectly correlated, and has zeros by itself. The other methods are those of scikit-learn's
     ``EmpiricalCovariance``.
 
     Parameters
@@ -229,8 +227,7 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     criterion : {"likelihood", "ebic"}, default="likelihood"
         The mean log-likelihood of the samples that a fold leaves out, or the extended Bayesian
         information criterion ``-2 n ℓ + E log n + 4 gamma E log K`` of all samples, for E edges and
-        the log-likelihood ℓ of a sample (Foygel, Drton, *Extended Bayesian information criteria for
-        Gaussian graphical models*, 2010).
+        the log-likelihood ℓ of a sample (Foygel, Drton, 2010).
     gamma : float, default=0.5
         Of EBIC.
     cv : int, cross-validation generator or iterable, default=None

@@ -144,10 +144,8 @@ class ProgramSolution:
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
-    reported_seconds : float or None
-        The time that the solver reports of itself, where it reports one.
-    iterations : int or None
-        Iterations of the solver, where it says how many.
+    iterations, reported_seconds : int and float, or None
+        Of the solver, where it reports them of itself.
     restarts : int
         How often the solver was asked again from the start, because its answer was wrong.
     """

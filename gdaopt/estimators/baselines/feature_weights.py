@@ -159,9 +159,8 @@ class JointClassifierWeights(TransductiveMetricLearner):
 def newton_step(point: MasterPoint) -> MasterPoint:
     """Return the point after ``c ← max(c - t H⁻¹g, 0)``.
 
-    t is 1, or halved until Q does not rise. Such a t exists: an entry of c that has to stay at 0
-    has a negative entry of ``-H⁻¹g``, and g is nowhere positive. Leaving that entry out makes the
-    slope along the step only more negative.
+    t is 1, or halved until Q does not rise: g is nowhere positive, so that leaving out an entry of
+    c that has to stay at 0 makes the slope only more negative.
     """
     slope = point.gradient()  # of log Q: g/Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
@@ -321,9 +320,8 @@ def relax_labels(
     """Minimise ``tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels.
 
     If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
-    for each unlabelled sample and one row for x. `weights` are the edge weights, and `given` the
-    labels ±1 of the labelled samples. At least one sample has no label. Returned are x and X, with
-    diagonal 1: up to the solver's accuracy no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
+    for each unlabelled sample, of which there is one at least, and one row for x. Returned are x
+    and X, with diagonal 1: no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
     """
     among = weights[np.ix_(~labelled, ~labelled)]
     pull = weights[np.ix_(~labelled, labelled)] @ given
