@@ -45,16 +45,13 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
 
     Attributes
     ----------
-    precision_ : ndarray of shape (n_features, n_features)
-        M, read-only.
-    covariance_ : ndarray of shape (n_features, n_features)
-        ``M⁻¹``. Its diagonal is that of S.
+    precision_, covariance_ : ndarray of shape (n_features, n_features)
+        M, read-only, and ``M⁻¹``. The diagonal of the latter is that of S.
     location_ : ndarray of shape (n_features,)
         The mean.
-    result_ : gdaopt.Result
-        How M was found: ``result_.gap`` bounds how far the objective is from its minimum.
-    graph_ : MetricGraph
-        The graph of M.
+    result_, graph_ : gdaopt.Result and MetricGraph
+        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum; and
+        the graph of M.
     n_iter_ : int
         Newton steps in the block that took most of them.
     """

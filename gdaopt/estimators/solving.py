@@ -67,10 +67,8 @@ class OptimalMetricLearner(BaseMetricLearner):
         What each feature was divided by: its standard deviation, or 1.
     n_iter_ : int
         Number of iterations of the method.
-    trace_bound_ : float
-        C.
-    min_eigenvalue_ : float
-        ρ.
+    trace_bound_, min_eigenvalue_ : float
+        C and ρ.
     graph_ : MetricGraph
         The edges and self-loops of the metric of the standardised features, with the names of the
         features. In these units weights can be compared whatever the features measure.

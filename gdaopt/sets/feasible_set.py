@@ -60,9 +60,9 @@ class LinearMinimum:
 class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
-    Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass
-    must write the property `family`. It may write `fixed_part`, where every member contains more
-    than ``ρI``, and `for_signal`, where other fields than the two bounds follow from data.
+    Subclasses are frozen dataclasses. They must write the property `family`. They may write
+    `fixed_part`, where every member contains more than ``ρI``, and `for_signal`, where other fields
+    than the two bounds follow from data.
 
     Attributes
     ----------

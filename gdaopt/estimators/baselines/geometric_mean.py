@@ -276,14 +276,7 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
 
 
 class EuclideanMetric(SupervisedMetricLearner):
-    """The identity matrix, to compare learned metrics with.
-
-    It takes the place of a learner in a study. The labels are checked but not used.
-
-    Attributes
-    ----------
-    metric_ : ndarray of shape (n_features, n_features)
-        The identity.
+    """The identity matrix, in the place of a learned metric. The labels are checked but not used.
 
     Examples
     --------
