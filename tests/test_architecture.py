@@ -29,7 +29,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gdaopt.estimators.baselines.feature_weights": (
         "tests/estimators/baselines/test_joint_classifier.py"
     ),
-    "gdaopt.estimators.metric_classifiers": "tests/estimators/test_neighbors.py",
     # What all methods share: one grid over them
     "gdaopt.methods.base": "tests/methods/test_limits.py",
     "gdaopt.methods.blocks": "tests/methods/test_joint.py",

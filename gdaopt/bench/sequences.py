@@ -60,6 +60,22 @@ from gdaopt.support.validation import (
 
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
+KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
+"""The kinds of programs, and the method whose run solves them."""
+
+GENERATED = ("synthetic", "random")
+"""Data that are made rather than loaded, in each size: runs on two clouds, and random programs."""
+
+_SEED = 0
+_RHO = 1e-6
+_ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
+_BOUND_SECONDS = 120.0
+ALL = "all"
+"""In the place of solvers: every one that works here."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
+METHODS = tuple(dict.fromkeys(KINDS.values()))
+"""The methods of whole runs."""
 
 
 def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
@@ -168,18 +184,6 @@ def _stated(optimum: object) -> float | None:
 def _is_mps(name: str) -> bool:
     """Say whether a file is one, by its name."""
     return re.search(r"\.mps(\.gz)?$", name) is not None
-
-
-KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
-"""The kinds of programs, and the method whose run solves them."""
-
-GENERATED = ("synthetic", "random")
-"""Data that are made rather than loaded, in each size: runs on two clouds, and random programs."""
-
-_SEED = 0
-_RHO = 1e-6
-_ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
-_BOUND_SECONDS = 120.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,14 +389,6 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
     point = polytope.minimize(cost)
     gap = float(cost @ (polytope.current - point))
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
-
-
-ALL = "all"
-"""In the place of solvers: every one that works here."""
-
-STARTS: tuple[Start, ...] = get_args(Start)
-METHODS = tuple(dict.fromkeys(KINDS.values()))
-"""The methods of whole runs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,9 @@ Weights = FloatArray | None
 """How much each sample counts; None where all count alike."""
 
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
+_FEWEST = 5  # samples of a class that are kept, where it has so many
+_QUERIES = 256  # samples whose neighbours are found at a time
+Indices = npt.NDArray[np.intp]
 
 
 class WeightedMetricLearner(SupervisedMetricLearner):
@@ -366,12 +369,6 @@ class PositiveDefiniteMetricLearner(MetricLearner):
     """
 
     _metrics = "definite"
-
-
-_FEWEST = 5  # samples of a class that are kept, where it has so many
-_QUERIES = 256  # samples whose neighbours are found at a time
-
-Indices = npt.NDArray[np.intp]
 
 
 def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
 
+
 Quantity = Literal["gap", "objective"]
 
 _QUANTITIES = ("gap", "objective")
@@ -50,6 +51,13 @@ _BOUND = "largest lower bound"
 _ROWS: tuple[Quantity, ...] = ("objective", "gap")
 _TIMES: tuple[Time, ...] = ("iterations", "seconds")
 _LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
+_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
+_PARTS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eigenvectors": "eig_seconds",
+    "objective": "objective_seconds",
+}
 
 
 def convergence(
@@ -333,18 +341,6 @@ def _draw_bounds(
             ax.plot(ends, [bound, bound], color=colour, label=f"_{name}", **style)
             lines[name] = Line2D([], [], color=GREY, **style)
     return lines
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
-_PARTS = {
-    "build": "build_seconds",
-    "solve": "solve_seconds",
-    "eigenvectors": "eig_seconds",
-    "objective": "objective_seconds",
-}
 
 
 def time_split(

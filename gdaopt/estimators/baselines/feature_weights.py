@@ -35,6 +35,9 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number, read_only
 
 _LARGEST_SPREAD = 1e70  # second derivatives contain the fourth power of it or of its inverse
+_RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
+_MOST_HALVINGS = 60
+_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 def check_spread(X: FloatArray) -> None:
@@ -77,10 +80,6 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     return MasterPoint(GLR(X, signal).at(np.zeros((size, size))), features, weights, log=True)
-
-
-_RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
-_MOST_HALVINGS = 60
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -177,9 +176,6 @@ def newton_step(point: MasterPoint) -> MasterPoint:
             return moved
         step /= 2
     return point  # only round-off is left of the slope
-
-
-_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
