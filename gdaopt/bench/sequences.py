@@ -60,6 +60,7 @@ from gdaopt.support.validation import (
 
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
+
 KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 """The kinds of programs, and the method whose run solves them."""
 
@@ -70,6 +71,7 @@ _SEED = 0
 _RHO = 1e-6
 _ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
 _BOUND_SECONDS = 120.0
+
 ALL = "all"
 """In the place of solvers: every one that works here."""
 

@@ -27,7 +27,6 @@ from gdaopt.trace import relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-
 SHIFT = 1e-3
 """Seconds that are added to times before their geometric mean. These programs take about 1 ms; the
 10 s that is common for large ones would make all solvers alike."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 LETTER_WIDTH = 0.6
 """The width of a letter in font sizes, about."""
 

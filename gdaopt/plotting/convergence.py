@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
 
-
 Quantity = Literal["gap", "objective"]
 
 _QUANTITIES = ("gap", "objective")

@@ -23,7 +23,6 @@ from gdaopt.errors import InvalidInputError
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-
 Part = TypeVar("Part")
 Found = TypeVar("Found")
 _CGROUP = Path("/sys/fs/cgroup")
