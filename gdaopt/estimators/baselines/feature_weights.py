@@ -229,8 +229,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     ``"certified"`` in the place of proximal gradients, from ``C/K`` or the last weights on. With
     more than two classes there is one relaxation for each class against the rest, the class with
     the largest x wins, and Q sums over the 0/1 signals of the classes. If the edge weights of a
-    sample are below the solver's accuracy, the sample keeps its harmonic label. If all samples have
-    labels, there is a single weight step.
+    sample are below the solver's accuracy, the sample keeps its harmonic label. Where no label
+    is missing, there is a single weight step.
 
     Examples
     --------
