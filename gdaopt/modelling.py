@@ -35,6 +35,10 @@ from gdaopt.sets.membership import Membership
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
+_ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
+_ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
+_KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
+
 
 @dataclass(frozen=True)
 class SquaredDistance:
@@ -217,11 +221,6 @@ def _affine_parts(expression: cp.Expression, metric: cp.Variable) -> tuple[csr_a
             f"the objective has the parameter(s) {', '.join(missing)} without a value"
         )
     return AffineExpressions([expression], metric).arrays()
-
-
-_ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
-_ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
-_KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
 
 
 @dataclass(frozen=True)

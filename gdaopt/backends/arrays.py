@@ -133,12 +133,9 @@ class LinearArrays:
     cost : ndarray of shape (n,)
         The costs.
     lower_bounds, upper_bounds : ndarray of shape (n + m,)
-        Of the variables, then of the rows. They may be infinite, and are equal for an
-        equality.
-    pattern : RowPattern
-        Where the coefficients are.
-    coefficients : ndarray of shape (n_coefficients,)
-        Of the rows.
+        Of the variables, then of the rows. They may be infinite, and are equal for an equality.
+    pattern, coefficients : RowPattern and ndarray of shape (n_coefficients,)
+        Where the coefficients of the rows are, and these.
     parts : tuple of Part
         The constraints by name.
 

@@ -8,13 +8,12 @@ which worker processes inherit. The other modules ask `entry_of`.
 A package's own metadata name the licence of the interface only, or hold its full text, so that the
 licences are written down here. They are the licences of the solvers that the packages contain.
 
-One number can be asked of all solvers as their tolerance. What it means differs: simplex methods
-have tolerances of bounds and reduced costs, interior-point methods of the gap as well, and
-first-order methods of sums over all rows. What was reached has to be measured at the answer.
+One number can be asked of all solvers as their tolerance. What it means differs, so that what was
+reached has to be measured at the answer.
 
-Most solvers refuse an option that they do not know. Some ignore it through CVXPY, so that a run
-with ``max_itres=10`` would look like one with ten iterations; their names are read from the solver
-or from its interface, or are written down here. So misspelt ones are found before any work starts.
+Most solvers refuse an option that they do not know. Some ignore it through CVXPY: their names are
+read from the solver or from its interface, or are written down here, so that misspelt ones are
+found before any work starts.
 """
 
 from __future__ import annotations
@@ -49,10 +48,8 @@ class SolverEntry:
 
     Attributes
     ----------
-    package : str
-        The package that brings it, as package indices call it.
-    licence : str
-        SPDX identifier, or ``"proprietary"``.
+    package, licence : str
+        The package that brings it, as indices call it; an SPDX identifier or ``"proprietary"``.
     algorithms : tuple of str
         Kinds of algorithm that it has for linear programs, the default first.
     backend : callable, optional
@@ -63,26 +60,22 @@ class SolverEntry:
         What returns its version, where that is not the version of the package.
     hint : str
         How to get it.
-    loud : bool
-        Whether it prints what no option of it silences. It is then solved in a worker process.
-    alone : bool
-        Whether it can be loaded only into a process without highspy: a worker process of its own.
+    loud, alone : bool
+        Whether it prints what no option silences, or can be loaded only into a process without
+        highspy: it is then solved in a worker process.
     hot : bool
         Whether it can be started from its last answer. Others are at most told what has changed.
     is_twin : bool
         Whether it solves linear programs by the code of a namesake, and others by branch and bound.
-    tolerances : tuple of str
-        The names of the options that are tolerances; none where CVXPY does not pass them on (GLPK,
-        GLOP and PDLP) or we do not know them.
-    tolerances_in : str
-        The option whose value is a mapping that holds these; empty where they are options.
+    tolerances, tolerances_in : tuple of str and str
+        The names of the options that are tolerances, none where CVXPY does not pass them on (GLPK,
+        GLOP and PDLP) or we do not know them; and the option whose value is a mapping of these.
     share_of_gap : float
         The share of a certified gap that its tolerances have to be so that the answer reaches this
         gap; 0 where we do not know it.
-    options : collection of str, or callable
-        The names of its options, or what reads them, for a solver that ignores unknown ones.
-    hides : callable, optional
-        Says whether it has an option of a name that is not among these.
+    options, hides : collection of str, or callable
+        The names of its options, or what reads them, for a solver that ignores unknown ones; what
+        says whether it has an option of a name that is not among these.
     time_limit : str
         The option with the seconds that it may take; empty where it is not used.
     second_opinion : mapping, optional

@@ -1,12 +1,8 @@
 """Solving in a worker process: it can be killed when it hangs, and this process survives a crash.
 
-Each thread has a worker of its own, so that the end of one disturbs no other thread. The worker is
-started by the thread's first call, is kept for later calls, and ends with the thread and with this
-process. What backends compile there is held for later calls (`Held`). What solvers print there is
-dropped.
-
-A solver whose libraries clash with another solver's is called in a second worker, into which the
-other solver cannot be loaded (`gdaopt.backends.catalogue.SolverEntry.alone`).
+Each thread has a worker of its own, which is kept for later calls, and ends with the thread and
+with this process. What solvers print there is dropped. A solver whose libraries clash with another
+solver's is called in a second worker (`gdaopt.backends.catalogue.SolverEntry.alone`).
 """
 
 from __future__ import annotations

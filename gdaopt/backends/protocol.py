@@ -60,16 +60,7 @@ class StageSeconds:
 
 
 class Stopwatch:
-    """Measures the stages of a call: each lap begins where the one before has ended.
-
-    Examples
-    --------
-    >>> watch = Stopwatch()
-    >>> watch.lap("write")
-    >>> watch.lap("solve")
-    >>> watch.seconds.total > 0.0 == watch.seconds.unpack
-    True
-    """
+    """Measures the stages of a call: each lap begins where the one before has ended."""
 
     def __init__(self) -> None:
         self._laps = {"write": 0.0, "canonicalize": 0.0, "solve": 0.0, "unpack": 0.0}
@@ -108,10 +99,8 @@ class Answer(NamedTuple):
         program; other names are ignored. None when the solver gives none.
     is_exact : bool
         Whether this is the analytic answer: in the user's units, and inside of the polytope.
-    iterations : int or None
-        Of the solver, where it says how many.
-    reported_seconds : float or None
-        The time that the solver reports of itself, where it reports one.
+    iterations, reported_seconds : int and float, or None
+        Of the solver, where it reports them of itself.
     restarts : int
         How often the solver was asked again from the start, because its answer was wrong.
     """

@@ -1,11 +1,8 @@
-"""Solvers and backends by name: which work here.
+"""Solvers and backends by name: which work here, as a tiny linear program shows.
 
-Every solver is tried on a tiny linear program.
-
-An installed solver need not work: its licence may have run out, its libraries may be missing, or it
-may even end or hang the process that calls it. So worker processes, with a time limit for each
-solver, make the list of all solvers. A solver that the user names is tried in this process, where
-it is going to run anyway.
+An installed solver need not work, or may even end or hang the process that calls it. So worker
+processes, with a time limit for each solver, make the list of all solvers. A solver that the user
+names is tried in this process, where it is going to run anyway.
 """
 
 from __future__ import annotations

@@ -83,6 +83,12 @@ if __name__ == "__main__":
     print(problem.status, problem.value)
 '''
 
+_RHO = 1e-6
+_SEED = 0
+_DROPPED = 1e-9  # HiGHS' small_matrix_value
+_TEXTS = Path(__file__).parent / "set_texts"
+_BESIDE = ("README.md", "LICENSE", "replay.py.txt")  # a page, a licence, a script to begin with
+
 
 def exported_arrays(program: RecordedProgram) -> LinearArrays:
     """Return the arrays of a program, in the units that solvers see."""
@@ -173,13 +179,6 @@ _CONTENT = {".mps": _mps, ".py": _python}
 
 EXPORTS = {"mps": ".mps", "python": ".py"}
 """The formats by name, and the endings of the files' names."""
-
-
-_RHO = 1e-6
-_SEED = 0
-_DROPPED = 1e-9  # HiGHS' small_matrix_value
-_TEXTS = Path(__file__).parent / "set_texts"
-_BESIDE = ("README.md", "LICENSE", "replay.py.txt")  # a page, a licence, a script to begin with
 
 
 @dataclass(frozen=True)

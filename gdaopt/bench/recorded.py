@@ -119,8 +119,7 @@ class RecordedProgram:
     cost : ndarray of shape (n,)
         Its costs.
     polytope : Polytope
-        What a `gdaopt.programs.Program` solves it over; a `ConstrainedPolytope` where the problem
-        has linear constraints.
+        What a `gdaopt.programs.Program` solves it over.
     point : ndarray of shape (n,)
         The analytic answer. With linear constraints there is none, and this is the answer of
         the run's solver; of others' programs it is HiGHS' answer, which its multipliers prove.
@@ -179,9 +178,9 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     InvalidInputError
-        For a semidefinite program, which is not linear; at the end, when no program was solved.
+        For a program that is not linear; at the end, when no program was solved.
     UnwritableError
-        When the file cannot be written; where its directory is missing, before the block begins.
+        When the file cannot be written.
 
     Examples
     --------
@@ -274,17 +273,12 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     Parameters
     ----------
     path : path-like
-        What `recording` wrote.
+        What `recording` wrote; an InvalidInputError refuses any other file.
 
     Returns
     -------
     list of RecordedProgram
         In the order in which they were solved.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file does not hold recorded programs, is damaged, or is of another version.
 
     Examples
     --------

@@ -61,6 +61,24 @@ from gdaopt.support.validation import (
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 
+KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
+"""The kinds of programs, and the method whose run solves them."""
+
+GENERATED = ("synthetic", "random")
+"""Data that are made rather than loaded, in each size: runs on two clouds, and random programs."""
+
+_SEED = 0
+_RHO = 1e-6
+_ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
+_BOUND_SECONDS = 120.0
+
+ALL = "all"
+"""In the place of solvers: every one that works here."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
+METHODS = tuple(dict.fromkeys(KINDS.values()))
+"""The methods of whole runs."""
+
 
 def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
     """Return a program with its reference; refuse one whose optimum cannot be proven."""
@@ -170,18 +188,6 @@ def _is_mps(name: str) -> bool:
     return re.search(r"\.mps(\.gz)?$", name) is not None
 
 
-KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
-"""The kinds of programs, and the method whose run solves them."""
-
-GENERATED = ("synthetic", "random")
-"""Data that are made rather than loaded, in each size: runs on two clouds, and random programs."""
-
-_SEED = 0
-_RHO = 1e-6
-_ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
-_BOUND_SECONDS = 120.0
-
-
 @dataclass(frozen=True, eq=False)
 class Sequence:
     """Where programs come from.
@@ -226,13 +232,8 @@ class Sequence:
         programs : iterable of LinearArrays
             In order, such as `LinearArrays.of` returns.
         optima : iterable of float or None, optional
-            Their least values, where these are known; a value that HiGHS does not confirm is
-            refused.
-
-        Raises
-        ------
-        InvalidInputError
-            For a program without an optimum that HiGHS finds and proves.
+            Their least values, where these are known. An InvalidInputError refuses a value that
+            HiGHS does not confirm, and a program without an optimum that it finds and proves.
         """
         arrays = list(programs)
         known = [None] * len(arrays) if optima is None else list(optima)
@@ -246,18 +247,13 @@ class Sequence:
 
     @classmethod
     def from_mps(cls, folder: str | os.PathLike[str]) -> Sequence:
-        """Return the programs of a folder of MPS files; see `gdaopt.bench.sequences.read_folder`.
+        """Return the programs of a folder of MPS files.
 
         Parameters
         ----------
         folder : path-like
-            With files that end with ``.mps`` or ``.mps.gz``.
-
-        Raises
-        ------
-        InvalidInputError
-            For a folder without such files, and for a program that cannot be read, or has no
-            optimum.
+            With files that end with ``.mps`` or ``.mps.gz``. A ``manifest.json`` may say which, in
+            which order, and the optima that are known; each program has to have an optimum.
         """
         path = as_path("folder", folder)
         return cls(path.resolve().name, programs=tuple(read_folder(path)))
@@ -395,14 +391,6 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
     point = polytope.minimize(cost)
     gap = float(cost @ (polytope.current - point))
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
-
-
-ALL = "all"
-"""In the place of solvers: every one that works here."""
-
-STARTS: tuple[Start, ...] = get_args(Start)
-METHODS = tuple(dict.fromkeys(KINDS.values()))
-"""The methods of whole runs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,9 @@ from gdaopt.support.text import markdown_table
 from gdaopt.support.validation import FloatArray
 from gdaopt.trace import relative_gap
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SHIFT = 1e-3
 """Seconds that are added to times before their geometric mean. These programs take about 1 ms; the
 10 s that is common for large ones would make all solvers alike."""
@@ -32,6 +35,13 @@ VERDICTS = ("verified", "wrong", "inaccurate", "infeasible", "failed", "timed_ou
 """What can be said of one answer. *Wrong*: called optimal, and not within the tolerance.
 *Inaccurate*: not within the tolerance, and not called optimal either. *Infeasible*: the solver
 calls the program so, which none is. *Unreached*: the budget of the cell was used up before."""
+
+Row = Mapping[str, Any]
+STAGES = ("write", "canonicalize", "solve", "unpack")
+_OUTSIDE = [name for name in STAGES if name != "solve"]
+_OF_CELL = ("data", "solver", "start", "tolerance")
+_GROUP = ["data", "program", "solver", "start", "tolerance"]
+_FAILED = {"time_limit": "timed_out"}  # verdicts of all programs of a cell that did not end
 
 
 def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
@@ -97,28 +107,14 @@ def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     ]
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Row = Mapping[str, Any]
-
-STAGES = ("write", "canonicalize", "solve", "unpack")
-_OUTSIDE = [name for name in STAGES if name != "solve"]
-
-_OF_CELL = ("data", "solver", "start", "tolerance")
-_GROUP = ["data", "program", "solver", "start", "tolerance"]
-_FAILED = {"time_limit": "timed_out"}  # verdicts of all programs of a cell that did not end
-
-
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
     """Return a line for each program of each cell, also for programs that were not reached.
 
     Of several repeats it is the quickest one, with the largest time of all over its own as the
-    `spread`; where a repeat was not verified it is that one. Rows of cells, and the parquet files
-    that finished cells have written, are by key; rows of recordings are by the name of their data.
-    A program that was not reached counts `cap` seconds.
+    `spread`; where a repeat was not verified it is that one. Rows and parquet files of cells are by
+    key, rows of recordings by the name of their data.
     """
     import pandas as pd
 

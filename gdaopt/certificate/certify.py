@@ -1,18 +1,13 @@
 """How far a metric can be from the optimum: the Frank–Wolfe gap of the exact oracle.
 
-For convex Q and any symmetric M, ``Q(V) ≥ Q(M) + ⟨∇Q(M), V - M⟩`` for every V in the set, hence
-
-    Q* ≥ Q(M) - gap,    gap = ⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩.
-
-The same holds for log Q where that is convex, hence ``Q* ≥ Q(M) exp(-gap / Q(M))``, which is never
-below the first bound ("Proposition: certificate", "Proposition: exponential certificate"). M itself
-need not be in the set. A multiple of M often gives a far better bound: where Q has a
-log-determinant ("Proposition: scaled certificate"), and where the trace bound is far from binding
-("Proposition: inflated certificate"). Where Q has a barrier, the dual problem has the best bound of
-all ("Proposition: dual certificate"). All bounds are lowered by their possible round-off.
-
-With linear constraints, multipliers take them into the linear function whose minimum over the set
-is known ("Proposition: certificate with linear constraints"); the bounds above hold for it.
+For convex Q and any symmetric M, in the set or not, ``Q* ≥ Q(M) - gap`` with the gap
+``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``; where log Q is convex, also ``Q* ≥ Q(M) exp(-gap / Q(M))``, which
+is never below ("Proposition: certificate", "Proposition: exponential certificate"). A multiple of M
+often gives a far better bound: where Q has a log-determinant ("Proposition: scaled certificate"),
+and where the trace bound is far from binding ("Proposition: inflated certificate"). Where Q has a
+barrier, the dual problem has the best bound of all ("Proposition: dual certificate"). With linear
+constraints, multipliers take them into the linear function whose minimum over the set is known
+("Proposition: certificate with linear constraints"). All bounds are lowered by their round-off.
 """
 
 from __future__ import annotations
@@ -63,25 +58,21 @@ class Certificate(ShownAsTable):
     ----------
     objective : float
         Q at the metric.
-    lower_bound : float
+    lower_bound, bound : float and {"linear", "exponential", "scaled", "dual", "none"}
         Of Q over the problem's set: the best of the linear, the exponential, the scaled and the
-        dual bound, as far as Q has them; -inf when there is no bound. The scaled bound is the
-        linear bound at a multiple of the metric.
-    bound : {"linear", "exponential", "scaled", "dual", "none"}
-        The kind of `lower_bound`.
+        dual bound, as far as Q has them, and which it is; -inf when there is no bound. The scaled
+        bound is the linear bound at a multiple of the metric.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
         of the row as it was written; None where there are no constraints.
     reason : str
         Why there is no bound; empty where there is one.
     round_off : float
-        By how much the bound is lowered at most, so that it is below the optimum of the exact
-        problem whatever has been rounded ("Proposition: round-off of the certificate"); infinite
-        where that leaves no bound.
+        By how much the bound is lowered at most ("Proposition: round-off of the certificate");
+        infinite where that leaves no bound.
     frank_wolfe_gap : float or None
-        For an objective that is not convex, which has no bound, ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``:
-        no member has a smaller value of the tangent than by that much. It is 0 at a stationary
-        point. None for a convex objective.
+        For an objective that is not convex, which has no bound, ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``,
+        0 at a stationary point. None for a convex objective.
     membership : float
         By how much Q can be below the optimum where the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
@@ -132,7 +123,7 @@ def certify(
     Parameters
     ----------
     problem : MetricProblem
-        Objective and set.
+        Objective, which has to be convex, and set.
     metric : array-like or sparse array of shape (K, K)
         Any symmetric matrix, in the set or not, at which Q is finite. A sparse one, such as
         `Result.sparse_metric`, is for an objective of pairs of samples with many features.
@@ -149,8 +140,6 @@ def certify(
 
     Raises
     ------
-    InvalidInputError
-        When the metric is not a finite symmetric K×K matrix, or the objective is not convex.
     GdaoptError
         When a member of the set has a negative gap: the objective is not convex, or its gradient
         is wrong.

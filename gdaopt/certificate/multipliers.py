@@ -65,8 +65,7 @@ def smallest_multipliers(
 ) -> FloatArray:
     """Return the smallest multipliers that prove about the same linear bound at a point.
 
-    Their bound is lower by at most a small share of the gap. The smallest have the least
-    ``Σ_k (λ_k ‖A_k‖)²``, which does not depend on the units in which a row is written ("Algorithm:
+    The smallest have the least ``Σ_k (λ_k ‖A_k‖)²``, whatever the units of the rows ("Algorithm:
     smallest multipliers"). Where the time is up, or Clarabel fails, the given ones are returned.
     """
     rows = problem.rows

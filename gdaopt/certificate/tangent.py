@@ -203,9 +203,8 @@ def _lower_bound(
 def best_multiple(tangent: Tangent) -> Tangent:
     """Return the tangent at the multiple M/t of the best bound ("Proposition: scaled certificate").
 
-    The prices of given atoms are linear in t, and the bound is concave in t. So the best t for the
-    atoms known so far is the zero of a slope that falls with t. The oracle then finds out whether
-    other atoms have lower prices there. The point has the optional `inverse` and `scaled`.
+    The prices of given atoms are linear in t, and the bound is concave in t: the best t for the
+    atoms known so far is the zero of a slope. The oracle then looks for lower prices there.
     """
     point: Any = tangent.point
     atoms, budget = tangent.best.atoms, tangent.budget

@@ -34,6 +34,7 @@ _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both
 _LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbounded
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
+_FINEST = 1e-12  # of quadratic programs, in their units
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +192,6 @@ class LinearProgram:
             level=-max(float(marginals[-1]), 0.0) / self._unit,
             value=self._scale * float(costs @ answer.x),
         )
-
-
-_FINEST = 1e-12  # of quadratic programs, in their units
 
 
 def clarabel_answer(

@@ -157,8 +157,7 @@ def _reduced(
     """Return the rows with equalities for inequalities that no metric keeps strictly.
 
     Equalities that follow from other equalities are left out. Also returned are the indices of the
-    remaining rows, and multipliers of all rows that prove which inequalities are equalities: the
-    sum of rows by them is as small as the set allows at every metric that keeps the rows.
+    remaining rows, and multipliers of all rows that prove which inequalities are equalities.
     """
     n_rows = len(rows)
     kept = _independent(rows)
@@ -216,9 +215,8 @@ def _interior(
     """Return atoms and weights of a metric that keeps the rows, inside the set's cone.
 
     Of all metrics ``B + s diag(d) + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
-    is at least half of the largest. First d is the same for all features; where the rows leave some
-    of some features far less than of other features, these get units of their own. Where all such
-    metrics are on the boundary, that is a NoInteriorError.
+    is at least half of the largest. First d is the same for all features; those of which the rows
+    leave far less get units of their own.
     """
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
     for most in sorted({min(budget, _WIDE * scale), budget}):

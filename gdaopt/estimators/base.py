@@ -152,11 +152,10 @@ class BaseMetricLearner(
 ):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
-    It holds everything that needs M only. `fit` is in its two subclasses, from which a learner of
-    your own inherits: `SupervisedMetricLearner`, where every sample needs a label, and
-    `TransductiveMetricLearner`, which also learns from samples without labels. There `fit` checks
-    the parameters, the samples and the labels, sets ``classes_``, calls ``_learn``, and sets
-    ``metric_`` and ``components_`` from the matrix that ``_learn`` returns.
+    `fit` is in its two subclasses, from which a learner of your own inherits:
+    `SupervisedMetricLearner`, where every sample needs a label, and `TransductiveMetricLearner`.
+    There `fit` checks the parameters, the samples and the labels, sets ``classes_``, calls
+    ``_learn``, and sets ``metric_`` and ``components_`` from the matrix that ``_learn`` returns.
 
     *A subclass must write:*
 

@@ -76,12 +76,11 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     learner : MetricLearner, optional
         What to learn, over which metrics, and how: a `MetricLearner`, by default, or one of its
         shorthands. Clones of it are fitted. Its tolerance is that of the last fit, and its time
-        limit that of the whole search: three quarters of it are for the paths, in equal shares.
-        Where one is over, the path's last metric stands for the missing metrics.
+        limit that of the whole search, three quarters of it for the paths: where the share of one
+        is over, its last metric stands for the missing metrics.
     trace_bounds : int or array-like of shape (n_bounds,), optional
         How many bounds the path has, 5 by default, evenly spaced in the logarithm from a sixteenth
-        to three times the learner's own, which by default follows the rule "auto" (see
-        `gdaopt.scaling`); or the bounds themselves.
+        to three times the learner's own; or the bounds themselves.
     objectives : list of str or callable, optional
         Objectives to choose from, see `MetricLearner`. By default that of the learner and
         ``"none"``; without a learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``,
@@ -92,18 +91,16 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         classes.
     scoring : str or callable, optional
         A scorer of scikit-learn for `classifier`. By default the mean probability of the right
-        class, which for neighbours is the share of those of this class: it tells metrics apart
-        that lead to the same answers. Without `predict_proba` it is the accuracy.
+        class, which tells metrics apart that lead to the same answers; without `predict_proba` the
+        accuracy.
     classifier : estimator, optional
         What classifies samples after `transform`: best the classifier that follows the learner in
-        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier` with 5 neighbours, or
-        with fewer where a fold has fewer samples.
+        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`.
     rule : {"one-standard-error", "best"}, optional
         How to choose: with the first, no learning if it is within one standard error over the
         folds, and else, as with ``"best"``, the best mean score; of several the first.
     path_tolerance : float, optional
-        The tolerance of the fits on folds. They are only scored, and need not be as near to their
-        optimum as the last fit.
+        The tolerance of the fits on folds, which are only scored.
     n_jobs : int, optional
         Number of paths that are computed in parallel, as in scikit-learn.
 
@@ -111,11 +108,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     ----------
     trace_bound_, best_objective_ : float and str or callable
         The choice; also as ``objective_``.
-    cv_results_ : dict
-        Scores and seconds, as in `sklearn.model_selection.GridSearchCV`; one entry for each
-        objective and bound.
-    best_index_, best_score_ : int and float
-        Place of the choice in `cv_results_`, and its mean score.
+    cv_results_, best_index_, best_score_ : dict, int and float
+        As in `sklearn.model_selection.GridSearchCV`; an entry for each objective and bound.
     learner_ : MetricLearner
         The learner that was fitted to all samples.
     sample_indices_, full_objective_ : ndarray of int and float, or None

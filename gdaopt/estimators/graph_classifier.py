@@ -58,15 +58,13 @@ class GraphClassifier(MetricClassifier):
         The label of each sample given to `fit`: the given label, or the class with the largest
         score.
     cut_off_ : ndarray of int
-        Indices of the unlabelled samples that no path of edges joins to a labelled sample. They get
-        the label of the nearest labelled sample, and `fit` warns of them. A weight below 1e-300 is
-        not an edge.
+        Indices of the unlabelled samples that no path of edges, of weights above 1e-300, joins to a
+        labelled sample. They get the label of the nearest labelled sample, and `fit` warns of them.
 
     See Also
     --------
     MetricKNeighborsClassifier : The vote of the nearest neighbours.
-    sklearn.semi_supervised.LabelPropagation : Nearly the same scores by iteration. They can differ
-        from those of this class, since its kernels have self-loops.
+    sklearn.semi_supervised.LabelPropagation : Nearly the same scores by iteration.
 
     Examples
     --------

@@ -45,16 +45,13 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
 
     Attributes
     ----------
-    precision_ : ndarray of shape (n_features, n_features)
-        M, read-only.
-    covariance_ : ndarray of shape (n_features, n_features)
-        ``M⁻¹``. Its diagonal is that of S.
+    precision_, covariance_ : ndarray of shape (n_features, n_features)
+        M, read-only, and ``M⁻¹``. The diagonal of the latter is that of S.
     location_ : ndarray of shape (n_features,)
         The mean.
-    result_ : gdaopt.Result
-        How M was found: ``result_.gap`` bounds how far the objective is from its minimum.
-    graph_ : MetricGraph
-        The graph of M.
+    result_, graph_ : gdaopt.Result and MetricGraph
+        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum; and
+        the graph of M.
     n_iter_ : int
         Newton steps in the block that took most of them.
     """
@@ -150,9 +147,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
     The precision matrix minimises ``-log det M + ⟨S, M⟩ + alpha Σ_ij weights_ij |M_ij|``, i ≠ j,
     over the positive definite M with ``M_ij ≤ 0``, generalised Laplacians, for the covariance S of
     the samples. Without a penalty it exists for three samples and more, if no two features are
-    perfectly correlated, and has zeros by itself. The fit comes with a certificate: ``result_.gap``
-    is at most ``tol`` times the number of features, or else `fit` warns.
-    The methods ``score``, ``mahalanobis`` and ``error_norm`` are those of scikit-learn's
+    perfectly correlated, and has zeros by itself. The other methods are those of scikit-learn's
     ``EmpiricalCovariance``.
 
     Parameters
@@ -229,8 +224,7 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     criterion : {"likelihood", "ebic"}, default="likelihood"
         The mean log-likelihood of the samples that a fold leaves out, or the extended Bayesian
         information criterion ``-2 n ℓ + E log n + 4 gamma E log K`` of all samples, for E edges and
-        the log-likelihood ℓ of a sample (Foygel, Drton, *Extended Bayesian information criteria for
-        Gaussian graphical models*, 2010).
+        the log-likelihood ℓ of a sample (Foygel, Drton, 2010).
     gamma : float, default=0.5
         Of EBIC.
     cv : int, cross-validation generator or iterable, default=None

@@ -8,12 +8,10 @@ solution. Therefore the weights of each row are divided by the largest of them: 
 exact even for a sample so far from all other samples that ``exp(-δ)`` has lost its digits or is 0.
 
 The system of a full graph is solved by Cholesky's factorisation, the system of a neighbour graph by
-stabilised bi-conjugate gradients. Both lose digits if the system is ill-conditioned. For example,
-they lose 12 digits in a cluster of unlabelled samples from which a random walk reaches a labelled
-sample with probability 1e-12 in each step. There the shares of the classes no longer sum to 1,
-and this is how such samples are found. They are solved for once more by an elimination that only
-adds, multiplies and divides positive numbers (Grassmann, Taksar, Heyman 1985), which keeps all
-digits whatever the condition.
+stabilised bi-conjugate gradients. Both lose digits where a random walk hardly leaves a cluster of
+unlabelled samples. There the shares of the classes no longer sum to 1: such samples are solved for
+once more by an elimination that only adds, multiplies and divides positive numbers (Grassmann,
+Taksar, Heyman 1985), which keeps all digits whatever the condition.
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> Any:
     """Return samples as scikit-learn's `validate_data` reads them.
 
     Refused as well are masks, dates, columns of text, and whole numbers that are too large for
-    floats. `reset` says whether they are the samples of `fit`. Sparse samples become a
-    `scipy.sparse.csr_array`, if the tags of the estimator say that it takes them.
+    floats. Sparse samples become a `csr_array`, if the tags of the estimator take them.
     """
     with _refusing("X", X):
         samples = validate_data(estimator, X, reset=reset, **_format(estimator))
@@ -173,9 +172,8 @@ def _text(values: npt.NDArray[Any]) -> str | None:
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
     """Return the sorted classes in `y`, the codes of its labelled samples, and which these are.
 
-    `y` holds numbers, booleans or strings, and `missing_label` for samples without a label. A list
-    such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a string.
-    None, NaN and pandas' NA as `missing_label` all mean the same, namely any missing value.
+    A list such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a
+    string. None, NaN and pandas' NA as `missing_label` all mean any missing value.
     """
     refuse_masked("y", y)
     labels = column_or_1d(y, dtype=object, warn=True)
@@ -311,9 +309,7 @@ def read_tuples(
     """Return tuples of samples as an array of shape (n, size, K).
 
     They are given as such, or as indices of shape (n, size) with a preprocessor: an array of the
-    samples, or a function of an array of indices that returns their samples, of shape (n, K). Such
-    a function may take indices of any kind, such as names of files. `name` is what messages call
-    the tuples, and `n_features` is K where it is known.
+    samples, or a function of an array of indices of any kind that returns their samples.
     """
     refuse_masked(name, tuples)
     if _holds_sparse(tuples):

@@ -170,14 +170,8 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-        How many neighbours vote.
-    weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weight of a vote, as in `KNeighborsClassifier`.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How neighbours are searched for, as in `KNeighborsClassifier`.
-    n_jobs : int, default=None
-        Number of parallel searches, as in `KNeighborsClassifier`.
+    n_neighbors, weights, algorithm, n_jobs
+        As of scikit-learn's `KNeighborsClassifier`.
 
     Attributes
     ----------
@@ -245,10 +239,9 @@ class MetricKNeighborsClassifier(MetricClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Samples. None stands for the samples given to `fit`; none of them is then a neighbour of
-            itself.
+            Samples, by default those given to `fit`, none of which is a neighbour of itself.
         n_neighbors : int, default=None
-            How many neighbours to return. None stands for the parameter of the classifier.
+            How many neighbours to return, by default as many as vote.
 
         Returns
         -------

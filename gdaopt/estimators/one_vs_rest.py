@@ -56,9 +56,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         largest z wins.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, see `TransductiveMetricLearner`. A learner or
-        classifier that has this parameter, too, is fitted on all samples, any other one on the
-        labelled samples. The answers of such a classifier are read from its
-        `label_distributions_`.
+        classifier that has this parameter, too, is fitted on all samples.
 
     Attributes
     ----------
@@ -69,8 +67,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     learners_, estimators_ : list of estimators
         The fitted learners and classifiers, in the same order.
     transduction_ : ndarray of shape (n_samples,)
-        The label of each sample given to `fit`: the given label, or the predicted one. A classifier
-        that takes samples without labels predicts all of them together.
+        The label of each sample given to `fit`: the given label, or the predicted one.
 
     See Also
     --------

@@ -67,10 +67,8 @@ class OptimalMetricLearner(BaseMetricLearner):
         What each feature was divided by: its standard deviation, or 1.
     n_iter_ : int
         Number of iterations of the method.
-    trace_bound_ : float
-        C.
-    min_eigenvalue_ : float
-        ρ.
+    trace_bound_, min_eigenvalue_ : float
+        C and ρ.
     graph_ : MetricGraph
         The edges and self-loops of the metric of the standardised features, with the names of the
         features. In these units weights can be compared whatever the features measure.
@@ -122,9 +120,8 @@ class SolvingLearner(OptimalMetricLearner):
         the trace bound and of the smallest eigenvalue allowed that returns a set.
     edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
         For all names but ``"diagonal"`` and ``"definite"``: the only pairs of features that may
-        have an edge, such as those of pixels side by side: a symmetric boolean K×K matrix, a sparse
-        one, an array of shape (n, 2) of pairs of feature numbers or names, or a graph whose nodes
-        are these. By default all pairs may. Without any pair the metrics are diagonal.
+        have an edge, such as those of pixels side by side, in any form of
+        `gdaopt.sets.EdgeMask.of`, by numbers or names.
     edge_floor : float, optional
         ε, for ``"graph"`` and ``"signed"``. If it is positive, edges of at least this weight
         connect all features. The methods with this option, ``"alternating"`` and ``"joint"``,
@@ -142,11 +139,9 @@ class SolvingLearner(OptimalMetricLearner):
         no learning (see `gdaopt.scaling`).
     scale : {"auto", "none"}, optional
         With ``"auto"`` each feature is divided by its standard deviation over all samples given to
-        `fit` before the problem is made, as by a `sklearn.preprocessing.StandardScaler`
-        (``with_mean=False``: no sample is centred, as metrics act on differences), and the
-        metric is given back in the units of the features; a feature that is constant is left as it
-        is. With ``"none"`` all features are left as they are, which is right if they share a unit
-        that matters.
+        `fit` before the problem is made, and the metric is given back in the units of the features;
+        a feature that is constant is left as it is. With ``"none"`` all features are left as they
+        are, which is right if they share a unit that matters.
     n_components : int, optional
         Number of coordinates that `transform` returns, for a metric of this rank: the metric of the
         standardised features keeps its largest eigenvalues only. By default it keeps all.
@@ -158,9 +153,8 @@ class SolvingLearner(OptimalMetricLearner):
         Most iterations of the method; no limit by default.
     time_limit : float, optional
         Seconds for the whole fit; no limit by default. The metric is then that of the method's last
-        complete step. The first evaluations of the objective, for the trace bound ``"auto"`` and
-        for the start, are completed whatever the limit is. If the time is up while the neighbours
-        are searched, `fit` raises `gdaopt.errors.TimeLimitError`.
+        complete step. The first evaluations of the objective are completed whatever the limit is.
+        If the time is up while neighbours are searched, `fit` raises a `TimeLimitError`.
     verbose : bool, optional
         Whether to print a line for each round of the method.
     """

@@ -94,17 +94,14 @@ class PairMetricLearner(_TupleLearner):
 
     The learner has the conventions of metric-learn's pair learners: labels of pairs are 1 and -1,
     pairs are samples or, with a `preprocessor`, their indices, and a threshold turns distances into
-    predictions. It minimises a loss of the pairs over graph metrics or another set of metrics. The
-    problem is convex, and ``result_`` holds a certificate of how far the learned metric can be from
-    the optimum.
+    predictions. It minimises a convex loss of the pairs over graph metrics or another set.
 
     Parameters
     ----------
     objective : {"logistic-pairs", "pair-hinge"} or callable, optional
         What to minimise: `gdaopt.LogisticPairs`, by default, or `gdaopt.PairHinge`; or a function
-        that returns another `gdaopt.objectives.Objective`. The function is called with samples, of
-        shape (N, K), the pairs as indices of two of them, of shape (n, 2), and an array that says
-        which pairs are similar, of shape (n,).
+        that returns another `gdaopt.objectives.Objective` from samples, of shape (N, K), the pairs
+        as indices, of shape (n, 2), and which pairs are similar, of shape (n,).
 
     Attributes
     ----------
@@ -289,16 +286,15 @@ def _best_threshold(distances: FloatArray, similar: Mask, goodness: Goodness) ->
 class TripletMetricLearner(_TupleLearner):
     """Learn a metric from triplets: the first sample is to be nearer to the second than the third.
 
-    The learner has the conventions of metric-learn's triplet learners. It minimises a loss of the
-    triplets over graph metrics or another set of metrics. The problem is convex, and ``result_``
-    holds a certificate of how far the learned metric can be from the optimum.
+    The learner has the conventions of metric-learn's triplet learners. It minimises a convex loss
+    of the triplets over graph metrics or another set.
 
     Parameters
     ----------
     objective : {"triplet-hinge", "logistic-triplets"} or callable, optional
         What to minimise: `gdaopt.TripletHinge`, by default, or `gdaopt.LogisticTriplets`; or a
-        function that returns another `gdaopt.objectives.Objective`. The function is called with
-        samples, of shape (N, K), and the triplets as indices of three of them, of shape (n, 3).
+        function that returns another `gdaopt.objectives.Objective` from samples, of shape (N, K),
+        and the triplets as indices, of shape (n, 3).
 
     Attributes
     ----------

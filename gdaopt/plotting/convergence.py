@@ -50,6 +50,13 @@ _BOUND = "largest lower bound"
 _ROWS: tuple[Quantity, ...] = ("objective", "gap")
 _TIMES: tuple[Time, ...] = ("iterations", "seconds")
 _LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
+_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
+_PARTS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eigenvectors": "eig_seconds",
+    "objective": "objective_seconds",
+}
 
 
 def convergence(
@@ -68,58 +75,42 @@ def convergence(
 
     That takes 2×2 axes. With `x` or `y`, or on one axes, only that quantity is drawn.
 
-    The gaps of all runs of one problem are measured from one value, which the label of their axis
-    names where it has room. It is the largest lower bound that any of these runs ends with, so that
-    the gap certifies each run as tightly as the best of them can; without lower bounds, it is the
-    best value among the runs. The bound is also a dashed line in the panels of the objective,
-    unless it is so low that the curves would become flat.
-
-    Axes are logarithmic, except that of an objective with values that are not positive, and those
-    of iterations and calls of the oracle, unless some run takes over ten times as many as another.
-    Gaps that are not above round-off are not drawn.
+    The gaps of all runs of one problem are measured from one value: the largest lower bound that
+    any of these runs ends with, or without lower bounds the best value among the runs. The bound is
+    also a dashed line beside the objective. Bounds that are so low that the curves would become
+    flat, and gaps that are not above round-off, are not drawn. Axes are logarithmic, except that of
+    an objective with values that are not positive, and those of iterations and calls of the oracle,
+    unless some run takes over ten times as many as another.
 
     Parameters
     ----------
     results : Result, sequence of Result, or mapping of str to Result
         The runs; the keys of a mapping are their names in the legend.
     ax : matplotlib.axes.Axes, or a 2×2 array of them, optional
-        Where to draw: on one axes, or on an array, with None for a panel that is not wanted. By
-        default a new figure, of 2×2 axes when neither `x` nor `y` is given, and of one otherwise.
+        Where to draw, with None for a panel that is not wanted; by default a new figure.
     x : {"iterations", "seconds", "oracle_calls"}, optional
-        What stands on the horizontal axis of one axes; by default iterations. Calls of the oracle
-        are linear programs or searches for atoms (the column ``oracle_calls`` of a trace).
+        What stands on the horizontal axis of one axes; by default iterations.
     y : {"gap", "objective"}, optional
         What stands on the vertical axis of one axes; by default the gap.
     relative : bool, optional
         Divide objectives and gaps by the magnitude of the objective at the start of the first run
-        of the problem, so that problems of different scales can share a picture.
+        of the problem.
     problems : sequence of hashable, optional
-        For each run a label that stands for its problem; by default all runs solve one problem.
-        With several problems, the runs of one problem share colour and marker, and differ in line
-        style.
+        For each run a label that stands for its problem; by default all runs solve one problem. The
+        runs of one of several problems share colour and marker, and differ in line style.
     colors : sequence of colours of matplotlib, optional
         One for each run; with several problems, one for each problem.
     lower_bounds : bool, optional
         Beside the objective of each run, draw the lower bound that it had after each step, as a
-        thin line without markers, instead of the largest bound of all. Bounds that are so low that
-        the curves would become flat are left out.
+        thin line without markers, instead of the largest bound of all.
     legend : bool, optional
-        Whether to write the legend: above all panels where these are all that a figure or subfigure
-        holds, and otherwise above the first panel, where a title needs the option ``pad`` of
-        ``set_title`` to stand above it. Room above all panels is made by constrained layout, which
-        a figure without a layout gets.
+        Whether to write the legend: above all panels where these are all that a figure holds, and
+        otherwise above the first panel.
 
     Returns
     -------
     matplotlib.axes.Axes, or a 2×2 array of them
         One axes, or rows: objective, gap; columns: iterations, seconds.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are no runs, when the axes have another shape, when there is not one label in
-        `problems` for each run, for colours that are none or too few, and for lower bounds beside
-        gaps alone.
 
     Examples
     --------
@@ -351,18 +342,6 @@ def _draw_bounds(
     return lines
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
-_PARTS = {
-    "build": "build_seconds",
-    "solve": "solve_seconds",
-    "eigenvectors": "eig_seconds",
-    "objective": "objective_seconds",
-}
-
-
 def time_split(
     results: Results, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
 ) -> Axes:
@@ -386,11 +365,6 @@ def time_split(
     -------
     matplotlib.axes.Axes
         A row for each run, the first on top, with a bar for each part and the total at the end.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are no runs.
 
     Examples
     --------

@@ -50,9 +50,8 @@ def discs(
     """Draw the Gershgorin discs of a metric M, as they are and aligned, one row for each feature.
 
     Each disc is flattened to the height of its row, or drawn as a true circle in the complex plane.
-    Its centre, radius and left-end can be read off the horizontal axis, which has the same limits
-    in both panels. Of a run with many features, which has no K×K array, the 40 features with the
-    strongest edges are drawn.
+    The horizontal axis has the same limits in both panels. Of a run with many features, which has
+    no K×K array, the 40 features with the strongest edges are drawn.
 
     Parameters
     ----------
@@ -62,26 +61,17 @@ def discs(
         Scaling of the panel on the right; by default the scaling of `gdaopt.linalg.align`, which
         moves the left-ends of a connected graph to λ_min, and no left-end of any graph below λ_min.
     names : sequence of K str, optional
-        Feature names; at most 40 characters of each are shown, and fewer on small axes. Where rows
-        are too low for all names, every second, third, … has its name.
+        Feature names; at most 40 characters of each are shown, and fewer on small axes.
     ax : pair of matplotlib.axes.Axes, optional
         Where to draw, with None for a panel that is not wanted; by default a new figure.
     circles : bool, optional
-        Draw true circles around centres on the real axis, and the eigenvalues of M as crosses. Only
-        for up to 7 features, as more circles cannot be told apart.
+        Draw true circles, and the eigenvalues of M as crosses, for up to 7 features.
 
     Returns
     -------
     pair of matplotlib.axes.Axes
-        The discs of M, and the discs of ``diag(1/v) M diag(v)``: for each disc an ellipse of its
-        width (or a circle), a dot at its centre and a bar at its left-end; and a dashed line at
-        λ_min.
-
-    Raises
-    ------
-    InvalidInputError
-        For a matrix that is not symmetric, for a wrong number of names or axes, and for circles of
-        too many features.
+        The discs of M, and the discs of ``diag(1/v) M diag(v)``, with dots at the centres, bars at
+        the left-ends, and a dashed line at λ_min.
 
     Examples
     --------

@@ -55,12 +55,9 @@ def graph(
 
     The width of an edge is proportional to the size of its weight ``-M_ij``; edges of less than 2 %
     of the largest size are dotted, and those of negative weight, ``M_ij > 0``, are orange. The
-    colour of a feature is its self-loop, the row sum of M. A feature is drawn as a circle, or as a
-    square when its self-loop is negative.
-
-    Of a run with many features, which has no K×K array, the features with the strongest edges are
-    drawn, 40 at most, and the edges between them; where there are fewer than that, features of the
-    largest diagonal entries fill the places.
+    colour of a feature is its self-loop, the row sum of M: a circle, or a square where it is
+    negative. Of a run with many features, which has no K×K array, the features with the strongest
+    edges are drawn, 40 at most.
 
     Parameters
     ----------
@@ -71,20 +68,13 @@ def graph(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     threshold : float, optional
-        Edges of a larger size are drawn. The default is the weight above which an edge counts: that
-        of the run's feasible set (`gdaopt.FeasibleSet.edge_threshold`), or ``1e-9·tr M / K`` for a
+        Edges of a larger size are drawn; by default above ``1e-9·C/K``, or ``1e-9·tr M / K`` for a
         matrix.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The edges are one line collection, in the order of the pairs (i, j), i < j. The legend above
-        the graph says what widths mean, and the colour bar beside it what colours mean.
-
-    Raises
-    ------
-    InvalidInputError
-        For a matrix that is not symmetric, a wrong number of names, or a negative threshold.
+        The edges are one line collection, in the order of the pairs (i, j), i < j.
 
     Examples
     --------

@@ -54,22 +54,15 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     legend : bool, optional
-        Whether to write the legend, above the axes; a title needs the option ``pad`` of
-        ``set_title`` to stand above it.
+        Whether to write the legend, above the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
         A filled band between smallest and largest left-end, a thin line for each feature when there
         are at most 30, thick lines for λ_min and ρ, and shaded areas behind the steps of the
-        diagonal (for a method without such steps, behind every other round). The vertical axis is
-        logarithmic; when some value is not positive, it is linear around zero. Where the trace
+        diagonal (for a method without such steps, behind every other round). Where the trace
         names no scaling at all, the left-ends are the raw ones, and the label of the axis says so.
-
-    Raises
-    ------
-    InvalidInputError
-        For something that is not a run, and for a run whose trace has no rows.
 
     Examples
     --------
@@ -183,13 +176,7 @@ def eigenvalues(
     -------
     matplotlib.axes.Axes
         A line for each run, and a dashed one at each ρ, the smallest eigenvalue that the sets of
-        the runs allow. The vertical axis is logarithmic; when some value is not positive, it is
-        linear around zero. Steps whose eigenvalues were not measured are left out.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are no runs, when none of their eigenvalues was measured, and for an unknown `x`.
+        the runs allow. Steps whose eigenvalues were not measured are left out.
 
     Examples
     --------

@@ -144,10 +144,8 @@ class ProgramSolution:
         Largest entry of the change that brought the solver's point back into the polytope.
     solver, status : str
         Who solved it and how it ended.
-    reported_seconds : float or None
-        The time that the solver reports of itself, where it reports one.
-    iterations : int or None
-        Iterations of the solver, where it says how many.
+    iterations, reported_seconds : int and float, or None
+        Of the solver, where it reports them of itself.
     restarts : int
         How often the solver was asked again from the start, because its answer was wrong.
     """
@@ -176,13 +174,10 @@ class ProgramSolution:
     def duals(self) -> dict[str, FloatArray] | None:
         """The multipliers of the constraints by name, in the units of the cost and the polytope.
 
-        Each is λ ≥ 0, of the shape of its constraints: the least value falls by about λ when the
-        constraint is loosened by 1. Multipliers of an equality ``a·x = b`` have either sign: the
-        least value falls by about λ when b rises by 1. The names are ``"budget"``, ``"rows"``
-        (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints of one's
-        own, whose multipliers are those of the constraints as they were written. The multipliers of
-        bounds such as ``x ≥ floor`` are the reduced costs under the multipliers of the rows.
-        None when the solver gives none.
+        Each is λ ≥ 0: the least value falls by about λ when the constraint is loosened by 1; for an
+        equality ``a·x = b``, of either sign, when b rises by 1. The names are ``"budget"``,
+        ``"rows"`` (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints
+        of one's own, as they were written. None when the solver gives none.
         """
         return self._multipliers()
 
@@ -203,9 +198,6 @@ class Program:
     >>> polytope = DiagonalPolytope(np.array([1.0, 1.0]), trace_bound=5.0)
     >>> program.solve(np.array([-1.0, -2.0]), polytope).point
     array([1., 4.])
-    >>> problem, x = program.prepared(np.array([-1.0, -2.0]), polytope).problem()
-    >>> problem.is_dpp(), sorted(problem.param_dict)
-    (True, ['bounds: budget', 'bounds: rows', 'coefficients', 'cost'])
     """
 
     def __init__(self, solver: str | ProgramOptions = "HIGHS") -> None:

@@ -56,15 +56,9 @@ class JointPolytope(Polytope):
     edges : tuple of two ndarrays of int, shape (n,)
         Rows and columns of the edges, see `gdaopt.linalg.entries`.
     floor : ndarray of shape (n,)
-        Least edge weights, such as those of `gdaopt.methods.aligned.tree_floors`.
+        Least edge weights; an InfeasibleProblemError says that they need more trace than there is.
     current : ndarray of shape (K + n,), optional
-        Entries of a metric inside; when left out, the one that all edges at their floors and all
-        rows tight give.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When the floors need more trace than there is.
+        Entries of a metric inside; by default edges are at their floors and rows tight.
 
     Examples
     --------

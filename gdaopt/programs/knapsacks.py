@@ -72,12 +72,7 @@ class DiagonalPolytope(Polytope):
     lower : ndarray of shape (K,)
         Lower bounds; where they exceed the trace bound by round-off they are lowered to it.
     trace_bound : float
-        C.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When the bounds exceed C by more.
+        C; an InfeasibleProblemError says that the bounds exceed it by more.
 
     Examples
     --------
@@ -165,14 +160,9 @@ class ColumnPolytope(Polytope):
     upper, weights, floor : ndarray of shape (n,)
         Upper bounds, positive weights ``v_j / v_c``, and floors ≥ 0.
     budget : float
-        ``M_cc - ρ``.
+        ``M_cc - ρ``. An InfeasibleProblemError says that the floors exceed it, or a bound.
     current : ndarray of shape (n,), optional
         A point inside; the floors when left out.
-
-    Raises
-    ------
-    InfeasibleProblemError
-        When a floor exceeds its upper bound, or the floors the budget.
 
     Examples
     --------
@@ -233,9 +223,8 @@ class ColumnPolytope(Polytope):
         """Return the edge weights that a column of a metric may take: all other entries stay.
 
         Bounds are written as the current weight plus the slack, the left-ends under v minus ρ, so
-        that the current column is inside to the last bit also where the slack is 0. A neighbour
-        with an edge of either sign is twice among the others, with both signs of its entry; at an
-        optimum one of the two is 0, as their costs are opposite.
+        that the current column is inside to the last bit. A neighbour with an edge of either sign
+        is twice among the others; at an optimum one of the two is 0, as their costs are opposite.
         """
         weights = v[others] / v[column]
         entries = signs * metric[others, column]
@@ -251,11 +240,7 @@ class ColumnPolytope(Polytope):
 
     @cached_property
     def unit(self) -> FloatArray:
-        """The largest value that each entry can take, shape (n,).
-
-        Solvers see entries between 0 and 1. When v spans decades the weights reach 1e9, and with
-        one unit for all entries interior point solvers fail.
-        """
+        """The largest value of each entry: with one unit for all, interior point solvers fail."""
         largest: FloatArray = np.minimum(self.upper, self.floor + self.spare / self.weights)
         return largest
 

@@ -25,8 +25,8 @@ def at(
     """Return the linear program of a Frank–Wolfe step at a metric, in the user's own units.
 
     It minimises ⟨∇Q(metric), M⟩ over the metrics M whose left-ends, under the first eigenvector v
-    of `metric`, are at least ρ. The problem is there to be printed, changed, and solved by any
-    solver. Methods solve the same programs in units of their own, compiled once: see `Program`.
+    of `metric`, are at least ρ. Methods solve the same programs in units of their own: see
+    `Program`.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ def at(
         constraints have labels: ``rows`` says of the left-ends that ``M v ≥ ρ v``; ``budget`` is
         the trace bound; ``signs`` and ``mask`` are those of the edges; ``fixed`` are the entries
         that do not move. The linear constraints of `problem` follow as they were written.
-
-    Raises
-    ------
-    InvalidInputError
-        For a problem over another set, a metric that is no member, or an unknown kind.
 
     Examples
     --------

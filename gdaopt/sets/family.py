@@ -34,6 +34,7 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
 _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +174,6 @@ class AtomFamily(ABC):
     def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []
-
-
-_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
 
 
 class AllUnitVectors(AtomFamily):

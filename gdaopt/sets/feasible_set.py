@@ -60,9 +60,9 @@ class LinearMinimum:
 class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
-    Subclasses are frozen dataclasses with the fields `trace_bound` and `min_eigenvalue`. A subclass
-    must write the property `family`. It may write `fixed_part`, where every member contains more
-    than ``ρI``, and `for_signal`, where other fields than the two bounds follow from data.
+    Subclasses are frozen dataclasses. They must write the property `family`. They may write
+    `fixed_part`, where every member contains more than ``ρI``, and `for_signal`, where other fields
+    than the two bounds follow from data.
 
     Attributes
     ----------
@@ -316,11 +316,6 @@ class FeasibleSet(ShownAsTable, ABC):
         -------
         LinearMinimum
             The least `value`, the `vertex` at which it is attained, and its `atom`.
-
-        Raises
-        ------
-        InvalidInputError
-            When G is not symmetric or not finite, or K×K matrices do not fit.
         """
         gradient = symmetric_matrix("gradient", gradient)
         size = len(gradient)
@@ -355,12 +350,6 @@ class FeasibleSet(ShownAsTable, ABC):
             What says that ``M ⪰ ρI``: one semidefinite cone, or, where the signs of the edges are
             given, a second-order cone for each pair of features
             ("Proposition: second-order cone form"). Both are exact.
-
-        Raises
-        ------
-        InvalidInputError
-            For a metric that is not square or too large for the bounds, an unknown cone, or one
-            that the set has no form for.
 
         Examples
         --------

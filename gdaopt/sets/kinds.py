@@ -160,8 +160,6 @@ class GraphMetrics(GraphsWithPath):
     Three pixels in a row: only neighbours may have an edge.
 
     >>> in_a_row = GraphMetrics(trace_bound=3.0, edges=[(0, 1), (1, 2)])
-    >>> in_a_row
-    GraphMetrics(trace_bound=3.0, min_eigenvalue=1e-06, path_weight=0.0, edges=EdgeMask(2 pairs))
     >>> in_a_row.violations(np.array([[1.0, 0.0, -0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, 1.0]]))
     ('off-diagonal [0,2] is not among the edges: -0.5',)
 

@@ -54,9 +54,6 @@ class TwoSparseAtoms(AtomFamily):
     all 1 it is a graph metric. Under a mask of edges the cone holds the matrices of this kind that
     are 0 outside of the mask, and only pairs of it have atoms ("Proposition: masks of edges").
 
-    No method sees the signs but for a change of them: the entries of a metric change to those of a
-    graph metric, ``s N_ij`` or ``-|N_ij|``, and the entries of a gradient accordingly.
-
     Parameters
     ----------
     mask : EdgeMask, optional

@@ -1,11 +1,10 @@
 """Time limits: a deadline for all that runs inside of it, and the question that loops ask it.
 
-A run or a fit sets its deadline once (`until`). It is not passed on from function to function:
-every loop of unknown length, and every pass over pairs of samples, calls `check_time`, which raises
-`gdaopt.errors.TimeLimitError` when the time is up. Whoever has a result by then catches the error.
-What has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
-`completing`: it is completed, but no work begins that can take longer and that a result can do
-without, such as eigenvalues of thousands of features. Such work calls `check_time_for`.
+A run or a fit sets its deadline once (`until`). Every loop of unknown length, and every pass over
+pairs of samples, calls `check_time`, which raises `gdaopt.errors.TimeLimitError` when the time is
+up. Whoever has a result by then catches the error. What has to be complete runs in `unlimited`. The
+evaluation of the metric that a run ends at runs in `completing`: only work that can take longer and
+that a result can do without, which calls `check_time_for`, does not begin there.
 
 The deadline is a context variable: a thread does not see deadlines of other threads, and where no
 limit is set the question costs less than a microsecond.

@@ -41,9 +41,8 @@ class WorkerProcess:
     """A process that computes one call after the other.
 
     It ends with this object, at the latest with the thread that made it, which has to make the
-    calls too. The multiprocessing context that starts it is that of the method ``"spawn"``, or the
-    one of loky, which does not import the module ``__main__`` there, so that scripts need no guard.
-    `prepare`, a function of a module, is called first in the process.
+    calls too. loky's multiprocessing context does not import the module ``__main__`` there, so that
+    scripts need no guard. `prepare`, a function of a module, is called first in the process.
     """
 
     def __init__(self, context: Any, prepare: Callable[[], object] | None = None) -> None:
@@ -115,10 +114,9 @@ class WorkerProcess:
 class ProcessExecutor(ThreadPoolExecutor):
     """An executor that computes calls in processes of this machine.
 
-    It has `jobs` at a time. On leaving its ``with`` block by an error or an interrupt, calls at
-    work are killed, and those that have not begun are cancelled. A process that is `lasting`
-    computes many calls; by default each call has a new one. For `time_limit` and `prepare` see
-    `WorkerProcess`.
+    On leaving its ``with`` block by an error or an interrupt, calls at work are killed, and those
+    that have not begun are cancelled. A process that is `lasting` computes many calls; by default
+    each call has a new one.
     """
 
     def __init__(

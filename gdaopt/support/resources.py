@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
+_CGROUP = Path("/sys/fs/cgroup")
+_KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 
 
 class _Limit:
@@ -86,10 +88,6 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-_CGROUP = Path("/sys/fs/cgroup")
-_KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 
 
 def free_memory() -> int:

@@ -35,6 +35,9 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number, read_only
 
 _LARGEST_SPREAD = 1e70  # second derivatives contain the fourth power of it or of its inverse
+_RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
+_MOST_HALVINGS = 60
+_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 def check_spread(X: FloatArray) -> None:
@@ -77,10 +80,6 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     return MasterPoint(GLR(X, signal).at(np.zeros((size, size))), features, weights, log=True)
-
-
-_RIDGE = 1e-6  # added share of the Hessian's diagonal, so that copies of a feature share a step
-_MOST_HALVINGS = 60
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,9 +158,8 @@ class JointClassifierWeights(TransductiveMetricLearner):
 def newton_step(point: MasterPoint) -> MasterPoint:
     """Return the point after ``c ← max(c - t H⁻¹g, 0)``.
 
-    t is 1, or halved until Q does not rise. Such a t exists: an entry of c that has to stay at 0
-    has a negative entry of ``-H⁻¹g``, and g is nowhere positive. Leaving that entry out makes the
-    slope along the step only more negative.
+    t is 1, or halved until Q does not rise: g is nowhere positive, so that leaving out an entry of
+    c that has to stay at 0 makes the slope only more negative.
     """
     slope = point.gradient()  # of log Q: g/Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
@@ -178,9 +176,6 @@ def newton_step(point: MasterPoint) -> MasterPoint:
             return moved
         step /= 2
     return point  # only round-off is left of the slope
-
-
-_UNDECIDED = 1e-2  # a smaller |x| can be the solver's inaccuracy, if a sample has tiny edge weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -234,8 +229,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     ``"certified"`` in the place of proximal gradients, from ``C/K`` or the last weights on. With
     more than two classes there is one relaxation for each class against the rest, the class with
     the largest x wins, and Q sums over the 0/1 signals of the classes. If the edge weights of a
-    sample are below the solver's accuracy, the sample keeps its harmonic label. If all samples have
-    labels, there is a single weight step.
+    sample are below the solver's accuracy, the sample keeps its harmonic label. Where no label
+    is missing, there is a single weight step.
 
     Examples
     --------
@@ -321,9 +316,8 @@ def relax_labels(
     """Minimise ``tr(LX)`` subject to ``[[X, x], [x', 1]] ⪰ 0``, ``X_ii = 1`` and the given labels.
 
     If ``x_i = ±1``, the cone forces ``X_ij = x_i x_j``. So the program that is solved has one row
-    for each unlabelled sample and one row for x. `weights` are the edge weights, and `given` the
-    labels ±1 of the labelled samples. At least one sample has no label. Returned are x and X, with
-    diagonal 1: up to the solver's accuracy no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
+    for each unlabelled sample, of which there is one at least, and one row for x. Returned are x
+    and X, with diagonal 1: no labels ±1 have a smaller ``x'Lx`` than ``tr(LX)``.
     """
     among = weights[np.ix_(~labelled, ~labelled)]
     pull = weights[np.ix_(~labelled, labelled)] @ given

@@ -36,14 +36,9 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     """Learn a metric as a weighted geometric mean of similar and dissimilar pairs (GMML).
 
     Random pairs of samples are drawn. Let S be the sum of ``d d'`` over the differences d of the
-    similar pairs, whose samples are of the same class, and D the sum over the dissimilar pairs,
-    whose samples are of different classes. M is the point t on the geodesic from ``S⁻¹`` to D. It
-    is small in directions in which similar samples differ, and large in directions in which
-    dissimilar samples differ.
-
-    If the features have different units, put a `sklearn.preprocessing.StandardScaler` before the
-    learner: M depends on the scales of the features, and it loses digits if these scales spread
-    over many orders of magnitude.
+    similar pairs, whose samples are of the same class, and D the sum over the dissimilar pairs. M
+    is the point t on the geodesic from ``S⁻¹`` to D. It depends on the scales of the features: if
+    these have different units, put a `sklearn.preprocessing.StandardScaler` before the learner.
 
     Parameters
     ----------
@@ -54,8 +49,7 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     n_pairs : int, default=None
         How many pairs to draw. None stands for ``40 h(h - 1)``, where h is the number of classes.
     cv : int, default=5
-        Number of stratified folds for ``t="cv"``. There are never more folds than samples in the
-        smallest class, but at least 2.
+        Number of stratified folds for ``t="cv"``, at most that of samples in the smallest class.
     random_state : int, RandomState instance or None, default=None
         Source of the random pairs and folds, see scikit-learn's glossary.
 
@@ -282,14 +276,7 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
 
 
 class EuclideanMetric(SupervisedMetricLearner):
-    """The identity matrix, to compare learned metrics with.
-
-    It takes the place of a learner in a study. The labels are checked but not used.
-
-    Attributes
-    ----------
-    metric_ : ndarray of shape (n_features, n_features)
-        The identity.
+    """The identity matrix, in the place of a learned metric. The labels are checked but not used.
 
     Examples
     --------

@@ -33,14 +33,13 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
     Parameters
     ----------
     eta : float, default=0.01
-        Probability, between 0 and 1, that a step of the random walk goes to any sample. This
-        smoothing is necessary: without it the entropy goes to its minimum as σ goes to 0, which
-        says nothing about the features.
+        Probability, between 0 and 1, that a step of the random walk goes to any sample. Without it
+        the entropy goes to its minimum as σ goes to 0.
     max_log_scale : float, default=3.0
         Bound of each ``|log σ_d|``.
     tolerance : float, default=1e-5
         The method stops when all derivatives of the entropy by log σ, projected on the bounds, are
-        at most this large. It also stops when a step lowers the entropy by less than 2e-9.
+        at most this large, or when a step lowers the entropy by less than 2e-9.
     max_iterations : int, default=500
         Limit of the number of steps of L-BFGS-B. If it ends the fit, the fit warns.
 
@@ -137,9 +136,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 class LabelEntropy:
     """The mean entropy ``H = -mean_i Σ_c f_ic ln f_ic`` of the samples with predicted labels.
 
-    See `HarmonicEntropyWeights`. (`gdaopt.estimators.harmonic` solves this system for η = 0 only,
-    where it has a symmetric form, and it does not keep the factors that the gradient needs.) If all
-    samples have labels, the smoothing is ``η/(N-1)`` off the diagonal.
+    `gdaopt.estimators.harmonic` solves the system for η = 0 only, where it has a symmetric form. If
+    all samples have labels, the smoothing is ``η/(N-1)`` off the diagonal.
     """
 
     def __init__(
