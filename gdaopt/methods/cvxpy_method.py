@@ -41,11 +41,10 @@ def solve_model(
 ) -> float:
     """Solve a CVXPY problem over metrics: ``problem.solve(method="gdaopt")``.
 
-    Afterwards the problem, its variable and its constraints have the values that CVXPY's own
-    solvers give them. The status is ``optimal`` where the certified gap is within the tolerance, or
-    is nothing but round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no
-    metric keeps all constraints; else ``optimal_inaccurate``. The affine constraints have dual
-    values, those of the set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
+    The status is ``optimal`` where the certified gap is within the tolerance, or is nothing but
+    round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no metric keeps all
+    constraints; else ``optimal_inaccurate``. The affine constraints have dual values, those of the
+    set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
 
     Parameters
     ----------

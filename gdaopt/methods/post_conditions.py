@@ -44,8 +44,6 @@ class PostConditions:
         self._by: FloatArray | None = None  # the multipliers that it was found with
         self._compare(start)
 
-    # --- states -------------------------------------------------------------------------------
-
     def check(self, state: State, in_full: bool) -> None:
         """Take the next state; refuse one that is not in order, or below a lower bound."""
         if state is self.in_order:
@@ -73,8 +71,6 @@ class PostConditions:
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
         return "" if is_finite(state.known_metric) else "entries of the metric are not finite"
-
-    # --- values and bounds --------------------------------------------------------------------
 
     def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""
@@ -108,8 +104,6 @@ class PostConditions:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
             allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
-
-    # --- objectives that are not tested -------------------------------------------------------
 
     def check_start(self) -> None:
         """Compare the gradient at the start with differences, unless the objective is `tested`."""

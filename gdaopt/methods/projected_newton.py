@@ -175,8 +175,6 @@ class _Run:
     def _feasible(self, beyond_base: FloatArray) -> FloatArray:
         return self._set.family.with_feasible_entries(beyond_base)
 
-    # --- the direction ------------------------------------------------------------------------
-
     def _direction(self, point: Point) -> FloatArray:
         units = np.sqrt(np.diagonal(point.metric))
         products = np.outer(units, units)
@@ -215,8 +213,6 @@ class _Run:
         stays = at_zero & (np.abs(gradient) <= self._released)
         goes = ~leaves & (np.abs(beyond_base) <= self._near_zero)
         return self._diagonal | ~(goes | stays)
-
-    # --- the step -----------------------------------------------------------------------------
 
     def _moved(self, point: Point, direction: FloatArray) -> tuple[Point, float]:
         """Return the point after a step along the projected path, and the step size."""

@@ -52,12 +52,8 @@ class Objective(ShownAsTable, ABC):
     --------
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> total = glr + 0.5 * gda.Ridge(n_features=2)
-    >>> total
+    >>> glr + 0.5 * gda.Ridge(n_features=2)
     GLR + 0.5 * Ridge
-    >>> problem = gda.MetricProblem(total, gda.GraphMetrics(trace_bound=4.0))
-    >>> np.diagonal(gda.solve(problem, "certified").metric).round(3)
-    array([2.053, 1.032])
     """
 
     n_features: int

@@ -98,19 +98,14 @@ class PairObjective(Objective, Generic[LossT]):
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient other machines compute.
 
-        Each worker computes both for a chunk of the pairs. The samples are sent to the workers of a
-        Dask cluster once, and to other executors with each chunk. Second derivatives are computed
-        on this machine, and so is every result of a copy, since a client cannot be pickled.
+        The samples are sent to the workers of a Dask cluster once, and to other executors with each
+        chunk of the pairs. Second derivatives are computed on this machine, and so is every result
+        of a copy, since a client cannot be pickled.
 
         Parameters
         ----------
         client : distributed.Client or concurrent.futures.Executor
             Its workers have gdaopt.
-
-        Raises
-        ------
-        InvalidInputError
-            For what is no client.
         """
         found = copy(self)
         found._cluster = Cluster(client, self.loss, self._chunks)

@@ -136,9 +136,19 @@ class Pairs(ABC):
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
 
-    @abstractmethod
     def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
+        n_samples = self.features.shape[0]
+        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
+        for block, p in zip(self.blocks(), coefficients, strict=True):
+            self.add_degrees(degrees, block, p)
+            self._subtract(weights, block, p)
+        weights += weights.T
+        weights.flat[:: n_samples + 1] += degrees
+        return weights
+
+    @abstractmethod
+    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None: ...
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None

@@ -224,15 +224,8 @@ class RectanglePairs(Pairs):
         half: FloatArray = self.features * (degrees / 2)[:, None] - products
         return half
 
-    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        n_samples = self.features.shape[0]
-        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(degrees, block, p)
-            weights[block.rows, block.columns] -= p
-        weights += weights.T
-        weights.flat[:: n_samples + 1] += degrees
-        return weights
+    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
+        weights[block.rows, block.columns] -= p
 
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         degrees[block.rows] += p.sum(axis=1)
