@@ -104,10 +104,7 @@ def scale_features(
 
 
 def feature_scales(X: Any, scale: str = "unit") -> tuple[FloatArray, FloatArray]:
-    """Return means and spreads by which `scale_features` scales: ``(x - mean) / spread``.
-
-    Of sparse samples no copy is dense. The spread of a constant column is infinite.
-    """
+    """Return means and spreads by which `scale_features` scales; constants have an infinite one."""
     check_name("scale", scale, SCALES)
     X = read_samples(X) if is_sparse(X) else finite_array("X", X, ndim=2, is_data=True)
     if scale == "none":

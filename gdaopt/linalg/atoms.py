@@ -165,10 +165,7 @@ class Atoms:
         return sums
 
     def added_to(self, matrix: MatrixT, weights: FloatArray) -> MatrixT:
-        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is.
-
-        To a `MaskedMatrix` two-sparse atoms are added as such a one.
-        """
+        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
         is_masked = isinstance(matrix, MaskedMatrix) and self._is_sparse
         added_to: Any = self._added_to_masked if is_masked else self._added_to_array
         found: MatrixT = added_to(matrix, weights)

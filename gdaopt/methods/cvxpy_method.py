@@ -148,11 +148,7 @@ _kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
 
 
 def _status(posed: MetricProblem, result: Result) -> str:
-    """Return CVXPY's word for how a run ended.
-
-    A run that stalled is at the optimum where the certified gap is nothing but round-off, as where
-    the least value is 0, to which no tolerance is relative.
-    """
+    """Return CVXPY's word for how a run ended: a gap that is nothing but round-off is no gap."""
     if result.status == "stalled" and result.gap is not None:
         certificate = certify(posed, result.metric, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:

@@ -138,10 +138,7 @@ class PostConditions:
             check_gradient(self._problem.objective, point, edges, self._rng)
 
     def _inside(self, point: Point) -> Point:
-        """Return a point nearby and inside of the set, at random.
-
-        Its entries are not 0, where objectives most often have kinks, without a gradient.
-        """
+        """Return a point nearby, inside of the set and at random: kinks are at entries of 0."""
         feasible_set, size = self._problem.feasible_set, len(point.metric)
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T

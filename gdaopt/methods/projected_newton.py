@@ -86,10 +86,7 @@ class ProjectedNewton(Method):
 
 
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
-    """Return the metric at which `ProjectedNewton` ends; None where it is not for the problem.
-
-    The tolerances are those of the method that goes on from there.
-    """
+    """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
     if (
         not problem.has_barrier
         or not problem.feasible_set.family.is_entrywise

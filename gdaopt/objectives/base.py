@@ -289,10 +289,7 @@ class SumPoint(Point):
         return self._summed(lambda part: part.curvature(atoms))
 
     def round_off(self) -> RoundOff:
-        """Return the round-off of the terms and of adding them up.
-
-        By the inequality of Cauchy and Schwarz ``g_i² = Σ_k c_k g_ki²``.
-        """
+        """Return the round-off of the terms and of adding them up, by Cauchy and Schwarz."""
         stated = [part.round_off() for part in self.parts]
         own = (len(self.parts) + 1) * UNIT
         sizes = self._summed(lambda part: abs(part.value))

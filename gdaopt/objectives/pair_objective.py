@@ -539,10 +539,7 @@ def _underflow(
 
 
 def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
-    """Return about `size` samples, of each stratum its share, and how many each represents.
-
-    Neighbours in a stratum may be alike: of each run of N/size samples one is taken.
-    """
+    """Return about `size` samples, of each stratum its share, and how many each represents."""
     rng = np.random.default_rng(0)
     indices, counts = [], []
     starts = np.flatnonzero(np.diff(strata, prepend=strata[0] - 1))

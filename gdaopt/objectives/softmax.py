@@ -64,10 +64,7 @@ def _drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[Rectangl
 
 
 class _SoftmaxRows(BlockLoss):
-    """The softmax of some rows.
-
-    The `exponents` ``min_k δ_ik - δ_ij`` are -inf for the sample itself; `terms` overwrites them.
-    """
+    """The softmax of some rows, by exponents ``min_k δ_ik - δ_ij``, which `terms` overwrites."""
 
     def __init__(self, loss: SoftmaxLoss, block: Block, distances: FloatArray) -> None:
         self.block = block

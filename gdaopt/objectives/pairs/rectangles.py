@@ -291,10 +291,7 @@ class _Sums:
     product: FloatArray
 
     def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
-        """Say whether samples are so near each other that a feature's squares cancel.
-
-        The magnitudes of the coefficients decide: of both signs, they cancel at each minimum, too.
-        """
+        """Say whether a feature's squares cancel, by the magnitudes of the coefficients."""
         squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
         if not _cancel(squares, 2 * np.einsum("rk,rk->k", rows, self.product)).any():
             return False
