@@ -6,24 +6,6 @@ catches them all. Bad input is also a `ValueError`, as NumPy's and scikit-learn'
 
 from __future__ import annotations
 
-__all__ = [
-    "ClusterError",
-    "CutOffSamplesWarning",
-    "DirectoryInUseError",
-    "DownloadError",
-    "GdaoptError",
-    "InaccurateSolutionWarning",
-    "InfeasibleProblemError",
-    "InvalidInputError",
-    "LeftDomainError",
-    "NoInteriorError",
-    "NothingLearnedWarning",
-    "SolverFailedError",
-    "SolverNotFoundError",
-    "TimeLimitError",
-    "UnwritableError",
-]
-
 
 class GdaoptError(Exception):
     """Base class of all errors raised by gdaopt."""
@@ -57,10 +39,7 @@ class NoInteriorError(InfeasibleProblemError):
 
 
 class SolverFailedError(GdaoptError):
-    """A solver raised an error, or returned no usable point.
-
-    When the solver raised an error, that error is chained as ``__cause__``.
-    """
+    """A solver raised an error, which is the ``__cause__``, or returned no usable point."""
 
 
 class SolverNotFoundError(GdaoptError, ValueError):
@@ -72,11 +51,7 @@ class ClusterError(GdaoptError):
 
 
 class LeftDomainError(GdaoptError):
-    """A method led outside of the set, the linear constraints or the objective's domain.
-
-    The message names the broken condition and the violation. `gdaopt.solve` returns the metric
-    before it.
-    """
+    """A method led outside of the set, the linear constraints or the objective's domain."""
 
 
 class TimeLimitError(GdaoptError):

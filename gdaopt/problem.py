@@ -102,16 +102,13 @@ class MetricProblem(ShownAsTable):
         MetricProblem
             Sums and positive multiples of this package's objectives, linear functions and squares
             ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. Where a
-            distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square,
-            which has the same minimiser. What is maximised is minimised with the other sign.
+            distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square.
 
         Raises
         ------
         InvalidInputError
-            For a problem that is no such one: without a set, with a second variable or a constraint
-            that is not affine, or with an objective that is not known to be convex.
-        InfeasibleProblemError
-            See `MetricProblem`.
+            For a problem without a set, with a second variable or a constraint that is not affine,
+            or with an objective that is not known to be convex.
 
         Examples
         --------
@@ -143,11 +140,7 @@ class MetricProblem(ShownAsTable):
 
     @property
     def is_wide(self) -> bool:
-        """Whether methods over atoms make no K×K array ("Proposition: screened prices").
-
-        It is so for losses of distances of samples with many features, over sets of atoms of one or
-        two features, without linear constraints and without a fixed part.
-        """
+        """Whether methods over atoms make no K×K array ("Proposition: screened prices")."""
         return (
             self.objective.is_wide
             and not self.feasible_set.family.all_unit_vectors
@@ -163,10 +156,7 @@ class MetricProblem(ShownAsTable):
         return self.feasible_set.base(self.n_features)
 
     def subsample(self) -> MetricProblem | None:
-        """Return the same problem of fewer samples, which is nearly as good to learn from.
-
-        None where the objective has none to offer: where there are few samples, or no samples.
-        """
+        """Return the same problem of fewer samples, None where the objective offers none."""
         offered = getattr(self.objective, "subsample", None)
         objective = None if offered is None else offered()
         return None if objective is None else self.with_objective(objective)
@@ -177,14 +167,9 @@ class MetricProblem(ShownAsTable):
         object.__setattr__(found, "objective", objective)
         return found
 
-    # --- the linear constraints ---------------------------------------------------------------
-
     @cached_property
     def rows(self) -> LinearConstraints | None:
-        """The linear constraints as they were written, read from CVXPY; None where there are none.
-
-        Multipliers belong to them, and members of the problem are judged by them.
-        """
+        """The linear constraints as they were written; None where there are none."""
         if self.constraints is None:
             return None
         rows = read_constraints(self.constraints, self.n_features)
@@ -215,10 +200,7 @@ class MetricProblem(ShownAsTable):
         return atoms.added_to(base, weights)
 
     def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
-        """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced where there are constraints.
-
-        λ, of shape (m,), belong to the rows as the user wrote them; None where there are none.
-        """
+        """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced, for the rows as written."""
         if self.rows is None or multipliers is None:
             return gradient
         found: Any = cast(Any, gradient) + self.rows.combined(self.rows.in_own_units(multipliers))
@@ -235,11 +217,7 @@ class MetricProblem(ShownAsTable):
         return 0.0 if self.rows is None else self.rows.violation(metric)
 
     def violations(self, metric: Symmetric) -> tuple[str, ...]:
-        """Return a sentence for each condition of set and constraints that a metric breaks.
-
-        Allowed are what `FeasibleSet.contains` allows, and a distance to a linear constraint of
-        5e-9 of the metric's trace (`LinearConstraints.allowed`).
-        """
+        """Return a sentence for each condition of set and constraints that a metric breaks."""
         found = self.feasible_set.violations(metric)
         if self.rows is None:
             return found
@@ -247,18 +225,13 @@ class MetricProblem(ShownAsTable):
         return (*found, *self.rows.violations(metric, self.feasible_set.trace_bound))
 
     def made_feasible(self, metric: MatrixT) -> MatrixT:
-        """Return a metric near `metric` that keeps set and constraints.
-
-        Meant for violations of the order of round-off, see `FeasibleSet.made_feasible`. With linear
-        constraints, the rows and the trace on one side and the conditions on entries on the other
-        are mended in turns; an eigenvalue that is too small is then raised on the way to the
-        `centre`.
-        """
+        """Return a metric near `metric` that keeps set and constraints, but for round-off."""
         if self.presolved is None:
             return self.feasible_set.made_feasible(metric)
         return cast(MatrixT, self._with_rows(dense(metric), self.presolved.rows))
 
     def _with_rows(self, metric: FloatArray, rows: LinearConstraints) -> FloatArray:
+        """Mend rows and trace, and conditions on entries in turns; then go towards the centre."""
         family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
         for _ in range(_CORRECTIONS):
             mended = rows.corrected(metric, self.feasible_set.trace_bound)
@@ -292,13 +265,11 @@ class MetricProblem(ShownAsTable):
         Returns
         -------
         cvxpy.Problem
-            Of this problem.
 
         Raises
         ------
         InvalidInputError
-            For a metric of another size, a cone that the set has no form
-            for, or an objective without an expression.
+            For a cone that the set has no form for, or an objective without an expression.
 
         Examples
         --------

@@ -118,9 +118,8 @@ class Trace:
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
-    >>> trace = gda.solve(problem, "alternating", solver="analytic").trace
-    >>> trace[0].phase, len(trace) == len(trace.column("objective")) == len(trace.to_pandas())
-    ('start', True)
+    >>> gda.solve(problem, "alternating", solver="analytic").trace[0].phase
+    'start'
     """
 
     rows: tuple[TraceRow, ...]
@@ -223,27 +222,18 @@ def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:
 
 
 def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse columns of other kinds than theirs, and arrays of other lengths than each other."""
+    """Refuse arrays of other kinds than theirs, and of other lengths than each other."""
     n_rows = len(np.atleast_1d(arrays["objective"]))
     size = arrays["left_ends"].shape[-1]
-    for name, kind in _TYPES.items():
-        column, wanted = arrays[name], np.dtype(_ARRAY_TYPES.get(kind, np.float64))
-        if column.shape != (n_rows,) or column.dtype.kind != wanted.kind:
-            raise InvalidInputError(
-                f"column {name} of the trace is {column.dtype} of shape {column.shape}; it has "
-                f"{n_rows} rows"
-            )
-    shapes: dict[str, tuple[int, ...]] = {
-        "left_ends": (n_rows, size),
-        "iterates": (n_rows, size, size),
-    }
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_TYPES, (n_rows,))
+    shapes |= {"left_ends": (n_rows, size), "iterates": (n_rows, size, size)}
     if "multipliers" in arrays:
         shapes["multipliers"] = (n_rows, *arrays["multipliers"].shape[1:2])
-    for name in shapes.keys() & arrays.keys():
-        array = arrays[name]
-        if array.shape != shapes[name] or array.dtype.kind != "f":
+    for name in [*_TYPES, *(shapes.keys() & arrays.keys() - _TYPES.keys())]:
+        array, kind = arrays[name], _ARRAY_TYPES.get(_TYPES.get(name, ""), np.float64)
+        if array.shape != shapes[name] or array.dtype.kind != np.dtype(kind).kind:
             raise InvalidInputError(
-                f"{name} of the trace are {array.dtype} of shape {array.shape}; it has {n_rows} "
+                f"{name} of the trace is {array.dtype} of shape {array.shape}; it has {n_rows} "
                 f"rows, for {size} features"
             )
     if not n_rows or not size:

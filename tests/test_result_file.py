@@ -73,17 +73,17 @@ CASES: dict[str, tuple[Callable[[Arrays, Arrays], object], str]] = {
     "metric of five": (array("metric", lambda a: a[:5, :5]), r"its metric has shape \(5, 5\)"),
     "metric of text": (array("metric", lambda a: a.astype(str)), "metric holds other than finite"),
     "NaN in the metric": (array("metric", entry(np.nan)), "metric holds other than finite"),
-    "scalar column": (array("trace/objective", lambda a: a[0]), "column .* of the trace is"),
-    "short column": (array("trace/solver", lambda a: a[1:]), "column solver of the trace is"),
-    "column of text": (array("trace/step", lambda a: a.astype(str)), "column step of the trace is"),
+    "scalar column": (array("trace/objective", lambda a: a[0]), ".* of the trace is"),
+    "short column": (array("trace/solver", lambda a: a[1:]), "solver of the trace is"),
+    "column of text": (array("trace/step", lambda a: a.astype(str)), "step of the trace is"),
     "NaN objective in the trace": (array("trace/objective", entry(np.nan)), "column objective"),
     "block that is not there": (array("trace/block", entry(1e308)), "column block .* 0 to 5"),
     "left-ends of three": (array("left_ends", lambda a: a[:, :3]), "column block .* 0 to 2"),
-    "flat left-ends": (array("left_ends", np.ravel), "left_ends of the trace are"),
+    "flat left-ends": (array("left_ends", np.ravel), "left_ends of the trace is"),
     "atoms alone": (lambda arrays, _: arrays.update(atoms=np.eye(6)), "do not go together"),
     "iterates of five": (
         lambda arrays, _: arrays.update({"trace/iterates": np.zeros((2, 5, 5))}),
-        "iterates of the trace are",
+        "iterates of the trace is",
     ),
 }
 

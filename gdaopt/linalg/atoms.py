@@ -165,10 +165,7 @@ class Atoms:
         return sums
 
     def added_to(self, matrix: MatrixT, weights: FloatArray) -> MatrixT:
-        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is.
-
-        To a `MaskedMatrix` two-sparse atoms are added as such a one.
-        """
+        """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
         is_masked = isinstance(matrix, MaskedMatrix) and self._is_sparse
         added_to: Any = self._added_to_masked if is_masked else self._added_to_array
         found: MatrixT = added_to(matrix, weights)
@@ -331,15 +328,8 @@ def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArra
     Returns
     -------
     ndarray of shape (K,)
-        ``v_i = √(y + G_ii)``, scaled to the maximum 1. Here -y is the smaller of 0 and the least
-        value of ``u'Gu`` over the unit vectors e_i, and ``u = a e_i - b e_j`` with ``a, b ≥ 0`` for
-        the pairs that may have an edge.
-
-    Notes
-    -----
-    With the multiplier y of the trace bound no edge has a negative reduced cost under this v
-    ("Proposition: dual alignment"). It is 0 where a diagonal vertex is best; such entries are
-    replaced by a small positive number.
+        ``v_i = √(y + G_ii)``, scaled to the maximum 1, where -y is the smaller of 0 and the least
+        price ("Proposition: dual alignment"). Entries of 0 are replaced by a small positive number.
 
     Examples
     --------
@@ -368,20 +358,14 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
     matrix : ndarray of shape (K, K)
         N, symmetric.
     v : ndarray of shape (K,)
-        Positive, under which no scaled left-end of N is negative, as by `gdaopt.linalg.align`.
+        Positive, under which no scaled left-end of N is negative, as by `align`.
 
     Returns
     -------
     atoms : Atoms
-        ``e_i`` for each feature, then one atom for each edge, with entries of the same sign where
-        ``N_ij > 0``; all others have v in their kernel.
+        ``e_i`` for each feature, then one atom for each edge ("Theorem: factor width two").
     weights : ndarray of shape (n,)
         The left-ends, and ``|N_ij| (v_j/v_i + v_i/v_j)``.
-
-    Notes
-    -----
-    "Theorem: factor width two", due to Boman, Chen, Parekh, Toledo, *On factor width and symmetric
-    H-matrices*, 2005.
 
     Examples
     --------

@@ -75,13 +75,12 @@ def entries_of(
     edges : tuple of two ndarrays of int, shape (n,), optional
         Rows i and columns j of the edges, i < j; all pairs, row by row, when left out.
     signs : ndarray of shape (n,), optional
-        ±1 for each edge, of the part of its entry that is returned, as a number ≥ 0. A pair that
-        may have an entry of either sign is there twice. All are -1 when left out.
+        ±1 for each edge, of the part of its entry that is returned, as a number ≥ 0. All are -1
+        when left out.
 
     Returns
     -------
     ndarray of shape (K + n,)
-        In the order of the variables of `gdaopt.programs.JointPolytope`.
 
     Examples
     --------

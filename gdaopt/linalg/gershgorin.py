@@ -140,8 +140,7 @@ def align(
     edge_threshold : float, optional
         Edges of weight above this threshold connect.
     guess : ndarray of shape (K,), optional
-        Where LOBPCG starts, such as the v of a metric nearby. It is used for K above 256;
-        for smaller K a dense solver is faster.
+        Where LOBPCG starts, such as the v of a metric nearby; for K ≤ 256 a dense solver is faster.
 
     Returns
     -------
@@ -150,14 +149,8 @@ def align(
 
     Raises
     ------
-    InvalidInputError
-        For a matrix that is not symmetric or not finite, and a guess of another length.
     SolverFailedError
         When no solver and no shift gives a positive vector.
-
-    Notes
-    -----
-    Source: Theorem 1 of Yang, Cheung, Hu (ICASSP 2020); LOBPCG: Knyazev (2001).
 
     Examples
     --------

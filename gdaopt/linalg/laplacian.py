@@ -107,10 +107,7 @@ def n_components(metric: Symmetric, threshold: float) -> int:
 
 
 def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the vertices of each connected component, ascending; the diagonal does not matter.
-
-    Sets of vertices are whole numbers, with a bit for each: arrays and sparse matrices take longer.
-    """
+    """Return the vertices of each connected component, ascending; their sets are whole numbers."""
     packed = np.packbits(adjacent, axis=1, bitorder="little")
     neighbours = [int.from_bytes(row, "little") for row in packed]
     found, unseen = [], (1 << len(adjacent)) - 1
@@ -157,10 +154,7 @@ def component_labels(size: int, edges: Edges) -> IndexArray:
 
 
 def bridges(size: int, edges: Edges) -> Edges:
-    """Return the edges without which the graph has more components; each edge is given once.
-
-    An edge of a spanning forest is a bridge where no other edge leaves the subtree below it.
-    """
+    """Return the edges without which the graph has more components; each edge is given once."""
     from scipy.sparse.csgraph import depth_first_order  # on demand: few methods need it
 
     rows, columns = edges

@@ -104,10 +104,7 @@ def gram_matrix(samples: Samples, metric: MaskedMatrix) -> FloatArray:
 
 
 def by_columns(samples: Any) -> csc_array:
-    """Return sparse samples by columns, in float64, without stored zeros and duplicates.
-
-    Features that are constant become 0, so that their differences are 0 without round-off.
-    """
+    """Return sparse samples by columns, without stored zeros; constant features become 0."""
     found = csc_array(samples, dtype=np.float64, copy=True)
     found.sum_duplicates()
     is_constant = (found.max(axis=0) - found.min(axis=0)).toarray().ravel() == 0

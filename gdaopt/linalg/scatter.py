@@ -29,10 +29,7 @@ _GATHERED = 2**18  # entries that are gathered at a time
 
 
 class ScatterMatrix(ImplicitMatrix):
-    """``G = X'SX`` for samples X, of shape (N, K), and a symmetric N×N matrix S.
-
-    Where `is_negative`, -S is known to be positive semidefinite.
-    """
+    """``G = X'SX`` for samples X and a symmetric S; -S ⪰ 0 where `is_negative`."""
 
     def __init__(self, samples: Samples, laplacian: FloatArray, is_negative: bool = False) -> None:
         self.samples = samples
@@ -79,10 +76,7 @@ class ScatterMatrix(ImplicitMatrix):
 
     @cached_property
     def least_eigenvalues(self) -> FloatArray:
-        """Numbers ``n_i ≥ 0``: no eigenvalue of G's block of features i and j is below -n_i - n_j.
-
-        They are the diagonal of the negative part of G.
-        """
+        """The diagonal of the negative part of G: no price of a pair is below ``-n_i - n_j``."""
         if self._is_negative:
             return -self._diagonal
         if len(self._laplacian) > _MOST_DECOMPOSED:

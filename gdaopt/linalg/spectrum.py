@@ -33,10 +33,7 @@ _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a fact
 
 
 def smallest_eigenvalue(metric: Symmetric) -> float:
-    """Return λ_min of a symmetric matrix, accurate to round-off of its norm.
-
-    A large matrix is first split into the connected components of its graph, as the cost is cubic.
-    """
+    """Return λ_min of a symmetric matrix, of a large one component by component."""
     if not isinstance(metric, MaskedMatrix):
         metric = as_symmetric("metric", metric)
         if len(metric) <= LARGEST_DENSE:
@@ -187,11 +184,7 @@ def eigenpairs_by_lobpcg(
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """Return approximate smallest eigenvalues, eigenvectors (columns), and iterations made.
-
-    They may be inexact, or belong to other eigenvalues: the caller has to check them. None where
-    LOBPCG breaks down.
-    """
+    """Return eigenvalues, eigenvectors and iterations, to be checked; None where it breaks down."""
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 
     try:

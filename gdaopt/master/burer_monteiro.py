@@ -35,10 +35,7 @@ _RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the 
 def refined(
     objective: Objective, base: FloatArray, active_set: ActiveSet, total_weight: float
 ) -> tuple[ActiveSet, int]:
-    """Return an active set of other atoms where the objective is lower, and the Newton steps.
-
-    The weights add up to τ, as those of the given active set do.
-    """
+    """Return an active set of other atoms where the objective is lower, and the Newton steps."""
     start = _Factorization(objective, base, total_weight, _orthogonal(active_set, len(base)))
     current, taken = start, 0
     while taken < _NEWTON_STEPS and current.steepness > _FLAT:

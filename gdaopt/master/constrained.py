@@ -72,14 +72,11 @@ def solve_constrained_master_problem(
                 break
             iterate = following
     kept = _with_rows_kept(best[0].point.weights, total_weight, rows)
-    return MasterSolution(best[0].point.at(kept), taken, 0, best[1])
+    return MasterSolution(best[0].point.at(kept), taken, best[1])
 
 
 def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
-    """Return weights that keep the rows and the trace bound, by the least changes in proportion.
-
-    Steps keep the rows up to round-off of the weights where they begin, which may be far larger.
-    """
+    """Return weights that keep rows and trace bound to the last digits."""
     left = np.vstack([rows.forms, np.ones(len(weights))])
     right = np.append(rows.right, total_weight)
     is_equality = np.append(rows.is_equality, False)

@@ -140,10 +140,7 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
 
 
 class UpdatedHessian:
-    """The second derivatives of a subsample, which gradients at the ends of short steps update.
-
-    The update is that of Broyden, Fletcher, Goldfarb and Shanno.
-    """
+    """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps."""
 
     def __init__(self) -> None:
         self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None

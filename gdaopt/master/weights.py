@@ -44,8 +44,7 @@ class MasterSolution:
     """The best weights, how they were found, and the multipliers of linear constraints, if any."""
 
     point: MasterPoint
-    newton_steps: int
-    gradient_steps: int
+    newton_steps: int  # 0 where the spectral gradient has solved the problem
     multipliers: FloatArray | None = None
 
 
@@ -76,7 +75,7 @@ def solve_master_problem(
             best = iterate if fell or iterate.gap < best.gap else best
             if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
                 break
-    return MasterSolution(best.point, taken if fits else 0, 0 if fits else taken)
+    return MasterSolution(best.point, taken if fits else 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,10 +149,7 @@ class Alternating(AlignedMethod):
             stall.check(run.state.point)
 
     def _colored(self, run: AlignedRun, neighbors_of: list[IndexArray]) -> Iterator[State]:
-        """Give each feature without a colour the better one of the two; yield the state after each.
-
-        Features that come later have the colour 1 until it is their turn.
-        """
+        """Give each feature in turn the better colour; yield the state after each."""
         feasible_set, size = run.feasible_set, run.problem.n_features
         assert isinstance(feasible_set, SDDMetrics)
         known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)

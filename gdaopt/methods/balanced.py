@@ -143,8 +143,6 @@ class _Run:
             )
         return ActiveSet(*self._hull.decomposed(metric))
 
-    # --- nodes ------------------------------------------------------------------------------------
-
     def _states_of(self, node: _Node, number: int) -> Iterator[State]:
         """Bound a node, round its optimum, and branch; yield the states on the way."""
         hull = None
@@ -210,8 +208,6 @@ class _Run:
             start = self._allowed_atoms(hull, colors)
             heapq.heappush(self._open, _Node(node.bound, next(self._numbers), colors, start))
 
-    # --- runs of `certified` ----------------------------------------------------------------------
-
     def _solved(self, colors: FloatArray, start: ActiveSet | None) -> Iterator[State]:
         """Yield the states of a certified run for some colours, until it has converged."""
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
@@ -233,8 +229,6 @@ class _Run:
         family = replace(self._hull, colors=colors.tolist()).family
         kept = family.allows(state.atoms)
         return ActiveSet(state.atoms[kept], state.weights[kept])
-
-    # --- states -----------------------------------------------------------------------------------
 
     def _take(self, state: State, colors: FloatArray) -> None:
         """Take a metric as the best one, if it is, with its colours."""
@@ -275,9 +269,6 @@ class _Run:
             objective_seconds=inner.objective_seconds,
             solve_seconds=inner.solve_seconds,
         )
-
-
-# --- colours --------------------------------------------------------------------------------------
 
 
 def conflicts(metric: FloatArray, colors: FloatArray) -> Edges:

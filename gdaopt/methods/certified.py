@@ -436,10 +436,7 @@ def _finished(
 
 
 def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
-    """Return the optimum over the features that the gradient in the middle of the set favours.
-
-    None where there are few features or pairs ("Algorithm: nested features").
-    """
+    """Return the optimum over the features of steepest slopes ("Algorithm: nested features")."""
     feasible_set, size = problem.feasible_set, problem.n_features
     metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
     point: Any = problem.objective.at(metric)

@@ -41,11 +41,10 @@ def solve_model(
 ) -> float:
     """Solve a CVXPY problem over metrics: ``problem.solve(method="gdaopt")``.
 
-    Afterwards the problem, its variable and its constraints have the values that CVXPY's own
-    solvers give them. The status is ``optimal`` where the certified gap is within the tolerance, or
-    is nothing but round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no
-    metric keeps all constraints; else ``optimal_inaccurate``. The affine constraints have dual
-    values, those of the set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
+    The status is ``optimal`` where the certified gap is within the tolerance, or is nothing but
+    round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no metric keeps all
+    constraints; else ``optimal_inaccurate``. The affine constraints have dual values, those of the
+    set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
 
     Parameters
     ----------
@@ -149,11 +148,7 @@ _kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
 
 
 def _status(posed: MetricProblem, result: Result) -> str:
-    """Return CVXPY's word for how a run ended.
-
-    A run that stalled is at the optimum where the certified gap is nothing but round-off, as where
-    the least value is 0, to which no tolerance is relative.
-    """
+    """Return CVXPY's word for how a run ended: a gap that is nothing but round-off is no gap."""
     if result.status == "stalled" and result.gap is not None:
         certificate = certify(posed, result.metric, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:

@@ -27,10 +27,7 @@ _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not w
 
 
 class HullRun(ABC):
-    """One run: its problem, its current point and the active set that the point is a sum of.
-
-    It starts at `start`, at the method's `initial`, or in the middle of the set.
-    """
+    """One run: its problem, its current point and the active set that the point is a sum of."""
 
     point: Point
     active_set: ActiveSet

@@ -45,8 +45,6 @@ class PostConditions:
         self._by: FloatArray | None = None  # the multipliers that it was found with
         self._compare(start)
 
-    # --- states -------------------------------------------------------------------------------
-
     def check(self, state: State, in_full: bool) -> None:
         """Take the next state; refuse one that is not in order, or below a lower bound."""
         if state is self.in_order:
@@ -74,8 +72,6 @@ class PostConditions:
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
         return "" if is_finite(state.known_metric) else "entries of the metric are not finite"
-
-    # --- values and bounds --------------------------------------------------------------------
 
     def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""
@@ -110,8 +106,6 @@ class PostConditions:
             allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
 
-    # --- objectives that are not tested -------------------------------------------------------
-
     def check_start(self) -> None:
         """Compare the gradient at the start with differences, unless the objective is `tested`."""
         if self._is_tested:
@@ -145,10 +139,7 @@ class PostConditions:
             check_gradient(self._problem.objective, point, edges, self._rng)
 
     def _inside(self, point: Point) -> Point:
-        """Return a point nearby and inside of the set, at random.
-
-        Its entries are not 0, where objectives most often have kinks, without a gradient.
-        """
+        """Return a point nearby, inside of the set and at random: kinks are at entries of 0."""
         feasible_set, size = self._problem.feasible_set, len(point.metric)
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T

@@ -154,8 +154,6 @@ class _Run:
                     f"no step is short enough: Q is {moved.value:.6g} after the shortest one",
                 )
 
-    # --- the objective, or its logarithm where that is convex, too ---------------------------
-
     def _value(self, point: Point) -> float:
         return minimised(point, self._problem.objective.log_convex).value
 
@@ -165,8 +163,6 @@ class _Run:
 
     def _noise(self, point: Point) -> float:
         return _ROUND_OFF * max(abs(self._value(point)), self._unit)
-
-    # --- projections -------------------------------------------------------------------------
 
     def _nearest(self, target: FloatArray) -> FloatArray:
         bound = self._feasible_set.trace_bound

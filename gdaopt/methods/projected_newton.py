@@ -86,10 +86,7 @@ class ProjectedNewton(Method):
 
 
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
-    """Return the metric at which `ProjectedNewton` ends; None where it is not for the problem.
-
-    The tolerances are those of the method that goes on from there.
-    """
+    """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
     if (
         not problem.has_barrier
         or not problem.feasible_set.family.is_entrywise
@@ -175,8 +172,6 @@ class _Run:
     def _feasible(self, beyond_base: FloatArray) -> FloatArray:
         return self._set.family.with_feasible_entries(beyond_base)
 
-    # --- the direction ------------------------------------------------------------------------
-
     def _direction(self, point: Point) -> FloatArray:
         units = np.sqrt(np.diagonal(point.metric))
         products = np.outer(units, units)
@@ -215,8 +210,6 @@ class _Run:
         stays = at_zero & (np.abs(gradient) <= self._released)
         goes = ~leaves & (np.abs(beyond_base) <= self._near_zero)
         return self._diagonal | ~(goes | stays)
-
-    # --- the step -----------------------------------------------------------------------------
 
     def _moved(self, point: Point, direction: FloatArray) -> tuple[Point, float]:
         """Return the point after a step along the projected path, and the step size."""

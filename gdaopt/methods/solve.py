@@ -58,15 +58,6 @@ _TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with 
 _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
 
 
-def make_method(name: str, **options: Any) -> Method:
-    """Return a method by its name; refuse an unknown name or option, naming the nearest."""
-    check_name("method", name, METHODS)
-    known = METHODS[name].__dataclass_fields__
-    for option in options:
-        check_name(f"option of method {name!r}:", option, known)
-    return METHODS[name](**options)
-
-
 def solve(
     problem: MetricProblem,
     method: str | Method = "certified",
@@ -115,7 +106,7 @@ def solve(
     True
     """
     check_instance("problem", problem, MetricProblem)
-    chosen = _method(method, options)
+    chosen = make_method(method, **options)
     with _calculating(problem):
         return _run(chosen, problem)
 
@@ -155,23 +146,27 @@ def iterate(
     2 diagonal 0.538
     """
     check_instance("problem", problem, MetricProblem)
-    return _states(_method(method, options), problem)
+    return _states(make_method(method, **options), problem)
 
 
-def _method(method: str | Method, options: dict[str, Any]) -> Method:
-    """Return the method that a call of `solve` or `iterate` asks for."""
-    if isinstance(method, str):
-        return make_method(method, **options)
-    if not isinstance(method, Method):
+def make_method(method: str | Method, **options: Any) -> Method:
+    """Return a method by its name, or an object; refuse what is unknown, naming the nearest."""
+    if isinstance(method, Method):
+        if options:
+            raise TypeError(
+                f"options {sorted(options)} go to the constructor of {type(method).__name__}, "
+                "not to solve, when the method is an object"
+            )
+        return method
+    if not isinstance(method, str):
         raise InvalidInputError(
             f"method must be a name or a method object, got {shortened(method)}"
         )
-    if options:
-        raise TypeError(
-            f"options {sorted(options)} go to the constructor of {type(method).__name__}, "
-            "not to solve, when the method is an object"
-        )
-    return method
+    check_name("method", method, METHODS)
+    known = METHODS[method].__dataclass_fields__
+    for option in options:
+        check_name(f"option of method {method!r}:", option, known)
+    return METHODS[method](**options)
 
 
 def _run(method: Method, problem: MetricProblem) -> Result:

@@ -35,14 +35,8 @@ class State(StepColumns):
         The objective at the current metric, a member of the feasible set.
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
-    atoms, weights : Atoms and ndarray of shape (n,), or None
-        The atoms and weights whose sum is the metric, for methods over atoms.
-    frank_wolfe_gap : float or None
-        See `gdaopt.Result`, for methods that certify each step, where the objective is not convex.
-    colors : ndarray of shape (K,) or None
-        See `gdaopt.Result`.
-    multipliers : ndarray of shape (m,) or None
-        Multipliers of the linear constraints, for methods that certify each step.
+    atoms, weights, frank_wolfe_gap, colors, multipliers
+        As those of `gdaopt.Result`, where the method knows them after each step.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """

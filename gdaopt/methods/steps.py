@@ -16,15 +16,7 @@ from gdaopt.support.validation import check_name, number, store_checked
 if TYPE_CHECKING:
     from gdaopt.problem import MetricProblem
 
-__all__ = [
-    "STEPS",
-    "Adaptive",
-    "Agnostic",
-    "Exact",
-    "Full",
-    "Short",
-    "Step",
-]
+__all__ = ["STEPS", "Adaptive", "Agnostic", "Exact", "Full", "Short", "Step"]
 
 
 class Step(ABC):

@@ -52,12 +52,8 @@ class Objective(ShownAsTable, ABC):
     --------
     >>> import gdaopt as gda
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> total = glr + 0.5 * gda.Ridge(n_features=2)
-    >>> total
+    >>> glr + 0.5 * gda.Ridge(n_features=2)
     GLR + 0.5 * Ridge
-    >>> problem = gda.MetricProblem(total, gda.GraphMetrics(trace_bound=4.0))
-    >>> np.diagonal(gda.solve(problem, "certified").metric).round(3)
-    array([2.053, 1.032])
     """
 
     n_features: int
@@ -293,10 +289,7 @@ class SumPoint(Point):
         return self._summed(lambda part: part.curvature(atoms))
 
     def round_off(self) -> RoundOff:
-        """Return the round-off of the terms and of adding them up.
-
-        By the inequality of Cauchy and Schwarz ``g_i² = Σ_k c_k g_ki²``.
-        """
+        """Return the round-off of the terms and of adding them up, by Cauchy and Schwarz."""
         stated = [part.round_off() for part in self.parts]
         own = (len(self.parts) + 1) * UNIT
         sizes = self._summed(lambda part: abs(part.value))

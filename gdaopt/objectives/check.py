@@ -78,11 +78,7 @@ def check_objective(
 def check_gradient(
     objective: Objective, point: Point, edges: Edges, rng: np.random.Generator
 ) -> None:
-    """Check the gradient at one metric along one random direction, at the price of two values.
-
-    The slope must be between the difference quotients on both sides of the metric, as any
-    subgradient of a convex function is. Entries change by some millionths.
-    """
+    """Check the gradient along one random direction by difference quotients on both sides."""
     size = len(point.metric)
     scales = np.sqrt(np.diagonal(point.metric))
     change = matrix_of(rng.standard_normal(size + len(edges[0])), size, edges)

@@ -145,8 +145,8 @@ class TripletHinge(_TripletObjective):
     """Smoothed hinges of triplets: the loss of LMNN for triplets that are given.
 
     ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ h(m + δ_ij(M) - δ_il(M))]`` over n triplets (i, j, l):
-    sample i is to be nearer to j than to l by the margin m. The hinge h is 0 for z ≤ 0, ``z²/(2ω)``
-    up to the width ω and ``z - ω/2`` above. Q is convex.
+    sample i is to be nearer to j than to l by the margin m. The hinge h is that of `PairHinge`. Q
+    is convex.
 
     Parameters
     ----------
@@ -178,8 +178,6 @@ class TripletHinge(_TripletObjective):
     >>> hinge = TripletHinge([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5]], [[0, 1, 2]])
     >>> hinge.value(np.eye(2))
     0.5
-    >>> hinge.value(np.diag([1.0, 0.5]))
-    0.8875
     """
 
     def __init__(
@@ -311,8 +309,6 @@ class LSML(PairObjective[LSMLLoss]):
     >>> lsml = LSML([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], quadruplets=[[0, 1, 0, 2]])
     >>> lsml.value(np.eye(2))
     1.0
-    >>> lsml.value(np.diag([1.0, 9.0]))
-    0.0
     """
 
     tested = True

@@ -235,8 +235,8 @@ class FunctionObjective(DenseObjective):
     Raises
     ------
     InvalidInputError
-        When it is no function; and at its first call, which is at the identity matrix when the
-        objective is made, when it does not return a number and a K×K array without NaN.
+        When it does not return a number and a K×K array without NaN at the identity matrix, where
+        it is called first.
 
     Examples
     --------

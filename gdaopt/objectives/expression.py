@@ -41,8 +41,7 @@ class CvxpyObjective(DenseObjective):
     Raises
     ------
     InvalidInputError
-        When `expression` is no such function, when it does not depend on the metric or depends on
-        other variables, or when CVXPY does not know the derivative of an atom.
+        When `expression` is no such function, or CVXPY does not know the derivative of an atom.
 
     Notes
     -----

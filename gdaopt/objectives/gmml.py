@@ -155,8 +155,7 @@ class GMML(Objective):
     Raises
     ------
     InvalidInputError
-        For NaN or infinite values, matrices that are not symmetric or of different sizes, or a D
-        with a negative eigenvalue, for which Q is not convex.
+        For matrices of different sizes, or a D with a negative eigenvalue.
 
     Notes
     -----

@@ -124,10 +124,7 @@ class DistanceLoss(ABC):
 
 
 class LossSum:
-    """``f(δ)`` over all pairs with distances δ.
-
-    The coefficients are ``∂f/∂δ`` in units of ``exp(shift)``, times the sign of the loss.
-    """
+    """``f(δ)`` over all pairs, and coefficients ``∂f/∂δ`` times its sign, both in its unit."""
 
     def __init__(
         self, loss: DistanceLoss, pairs: Pairs, distances: PairValues, keep: KeepValues
@@ -250,10 +247,7 @@ class LossLine(Line):
 
 
 def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
-    """Return the value and the moments of a loss over a chunk of the pairs, in one pass.
-
-    The shift is that of the first block, or in a second pass that of all blocks.
-    """
+    """Return the value and the moments of a loss over a chunk of the pairs, in one pass."""
     for n_blocks in (1, None):
         with np.errstate(over="ignore", invalid="ignore"):
             shifted = loss.shifted(islice(pairs.distances(samples), n_blocks))

@@ -194,10 +194,7 @@ class _Pairs(BlockLoss):
 
 
 class SeparablePairs(PairObjective[_SeparableLoss]):
-    """``Q(M) = Σ_p w_p ψ(s_p (δ_p - t_p))``: a sum of terms of one distance each.
-
-    Its pairs are made by `gdaopt.objectives.pairs.read_labelled_pairs`.
-    """
+    """``Q(M) = Σ_p w_p ψ(s_p (δ_p - t_p))``, over pairs by `read_labelled_pairs`."""
 
     def __init__(self, labelled: LabelledPairs, terms: tuple[Term, ...]) -> None:
         self.labelled = labelled

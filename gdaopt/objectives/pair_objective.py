@@ -98,19 +98,14 @@ class PairObjective(Objective, Generic[LossT]):
     def distributed(self, client: Any) -> Self:
         """Return the same objective, whose value and gradient other machines compute.
 
-        Each worker computes both for a chunk of the pairs. The samples are sent to the workers of a
-        Dask cluster once, and to other executors with each chunk. Second derivatives are computed
-        on this machine, and so is every result of a copy, since a client cannot be pickled.
+        The samples are sent to the workers of a Dask cluster once, and to other executors with each
+        chunk of the pairs. Second derivatives are computed on this machine, and so is every result
+        of a copy, since a client cannot be pickled.
 
         Parameters
         ----------
         client : distributed.Client or concurrent.futures.Executor
             Its workers have gdaopt.
-
-        Raises
-        ------
-        InvalidInputError
-            For what is no client.
         """
         found = copy(self)
         found._cluster = Cluster(client, self.loss, self._chunks)
@@ -544,10 +539,7 @@ def _underflow(
 
 
 def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
-    """Return about `size` samples, of each stratum its share, and how many each represents.
-
-    Neighbours in a stratum may be alike: of each run of N/size samples one is taken.
-    """
+    """Return about `size` samples, of each stratum its share, and how many each represents."""
     rng = np.random.default_rng(0)
     indices, counts = [], []
     starts = np.flatnonzero(np.diff(strata, prepend=strata[0] - 1))

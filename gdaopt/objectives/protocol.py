@@ -105,10 +105,7 @@ class Point(Derivatives, Protocol):
 
     @abstractmethod
     def vanished(self) -> str | None:
-        """Say why the value or the gradient carries no information, and what to do; else None.
-
-        A gradient of zero at a minimiser is no such case.
-        """
+        """Say why the value or the gradient carries no information, and what to do; else None."""
 
     @property
     def known_metric(self) -> Symmetric:

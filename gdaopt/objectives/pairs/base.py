@@ -32,10 +32,7 @@ class Changes(Protocol):
     """How the distances of the pairs of a block change along n directions: computed on demand."""
 
     def __call__(self, *indices: Any) -> FloatArray:
-        """Return the changes of the pairs at given indices into the block, or of all, shape (n, …).
-
-        The array may be overwritten.
-        """
+        """Return the changes of pairs at given indices, or of all; they may be overwritten."""
 
 
 class Pairs(ABC):
@@ -136,9 +133,19 @@ class Pairs(ABC):
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
 
-    @abstractmethod
     def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
+        n_samples = self.features.shape[0]
+        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
+        for block, p in zip(self.blocks(), coefficients, strict=True):
+            self.add_degrees(degrees, block, p)
+            self._subtract(weights, block, p)
+        weights += weights.T
+        weights.flat[:: n_samples + 1] += degrees
+        return weights
+
+    @abstractmethod
+    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None: ...
 
     def scatter_diagonal(
         self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
@@ -175,10 +182,7 @@ class Pairs(ABC):
         """Add the number p of each pair of a block to the degrees of both of its samples."""
 
     def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``e_k² = Σ_p c_p (y_rk² + y_ck²)`` for each feature k, shape (K,), for c ≥ 0.
-
-        y are the magnitudes of X, plus what centring has rounded.
-        """
+        """Return ``Σ_p c_p (y_rk² + y_ck²)`` for each k, c ≥ 0 and y the sizes of features."""
         degrees = np.zeros(self.features.shape[0])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             self.add_degrees(degrees, block, p)

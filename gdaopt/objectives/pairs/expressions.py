@@ -22,10 +22,7 @@ _SAME = 1e-11  # of the largest entry: differences closer than that are equal up
 
 
 def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
-    """Return one pair for each distinct difference, with the weights of all such pairs added up.
-
-    The left samples of the pairs are the side with fewer distinct samples.
-    """
+    """Return one pair for each distinct difference, with the weights of all such pairs added up."""
     left, right, weights = pairs.listed()
     _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
     merged = first[place.ravel()]  # the first of the samples that coincide

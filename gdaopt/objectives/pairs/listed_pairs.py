@@ -86,15 +86,8 @@ class ListedPairs(Pairs):
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
 
-    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        n_samples = self.features.shape[0]
-        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(degrees, block, p)
-            np.subtract.at(weights, self.samples(block), p)
-        weights += weights.T
-        weights.flat[:: n_samples + 1] += degrees
-        return weights
+    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
+        np.subtract.at(weights, self.samples(block), p)
 
     def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])

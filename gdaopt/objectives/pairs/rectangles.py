@@ -224,15 +224,8 @@ class RectanglePairs(Pairs):
         half: FloatArray = self.features * (degrees / 2)[:, None] - products
         return half
 
-    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        n_samples = self.features.shape[0]
-        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(degrees, block, p)
-            weights[block.rows, block.columns] -= p
-        weights += weights.T
-        weights.flat[:: n_samples + 1] += degrees
-        return weights
+    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
+        weights[block.rows, block.columns] -= p
 
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         degrees[block.rows] += p.sum(axis=1)
@@ -298,10 +291,7 @@ class _Sums:
     product: FloatArray
 
     def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
-        """Say whether samples are so near each other that a feature's squares cancel.
-
-        The magnitudes of the coefficients decide: of both signs, they cancel at each minimum, too.
-        """
+        """Say whether a feature's squares cancel, by the magnitudes of the coefficients."""
         squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
         if not _cancel(squares, 2 * np.einsum("rk,rk->k", rows, self.product)).any():
             return False

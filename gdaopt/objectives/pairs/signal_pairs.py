@@ -101,10 +101,7 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
 
 
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
-    """Return the pairs of samples with the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``.
-
-    See `gdaopt.GLR` for the arguments and the errors.
-    """
+    """Return the pairs of `gdaopt.GLR`, with its arguments and errors."""
     features = read_samples(X)
     signal = finite_array("z", z, ndim=(1, 2), is_data=True)
     if features.shape[0] != len(signal):
