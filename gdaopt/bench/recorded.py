@@ -280,6 +280,11 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     list of RecordedProgram
         In the order in which they were solved.
 
+    Raises
+    ------
+    InvalidInputError
+        When the file does not hold recorded programs, is damaged, or is of another version.
+
     Examples
     --------
     >>> load_programs("no such file.npz")

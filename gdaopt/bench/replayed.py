@@ -83,6 +83,11 @@ def replay(
         One for each program: the `answer`, or why there is none (`failure`); the `seconds` of its
         stages; and how far the point is from an optimum (`residual`, `is_verified`).
 
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option, before a program is solved.
+
     Examples
     --------
     >>> from gdaopt.backends import LinearArrays

@@ -48,6 +48,12 @@ class Balanced(Method):
     **limits
         See `Method`; `initial` is a balanced metric.
 
+    Raises
+    ------
+    InvalidInputError
+        For a bad option, a set of another kind, an `initial` that is not balanced, and linear
+        constraints: no balanced metric that keeps them may be known to begin with.
+
     Examples
     --------
     >>> import gdaopt as gda

@@ -90,6 +90,11 @@ class Certified(Method):
     **limits
         See `Method`.
 
+    Raises
+    ------
+    InvalidInputError, SolverNotFoundError
+        For a bad option, such as a solver without programs to solve.
+
     Examples
     --------
     >>> import gdaopt as gda

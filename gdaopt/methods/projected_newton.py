@@ -50,6 +50,11 @@ class ProjectedNewton(Method):
     stalls where the bound on the smallest eigenvalue binds, or the cone around a fixed path does,
     and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
+    Raises
+    ------
+    InvalidInputError
+        For a problem whose objective has no barrier.
+
     Examples
     --------
     >>> import numpy as np, gdaopt as gda

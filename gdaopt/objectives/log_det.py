@@ -149,6 +149,11 @@ class LogDet(Objective):
         Symmetric. It may have negative eigenvalues: with its trace bound every set of metrics keeps
         the objective above a number ("Proposition: the log-determinant is bounded").
 
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, or a matrix that is not symmetric.
+
     Notes
     -----
     Source: Egilmez, Pavez, Ortega, *Graph learning from data under Laplacian and structural

@@ -334,6 +334,11 @@ class LogisticPairs(_Thresholds):
     bias : float, optional
         b > 0: the squared distance at which both kinds of pairs are as likely.
 
+    Raises
+    ------
+    InvalidInputError
+        As for `PairHinge`, and for a bias that is not positive.
+
     Notes
     -----
     Source: Guillaumin, Verbeek, Schmid, *Is that you? Metric learning approaches for face
@@ -372,6 +377,11 @@ class DEML(SeparablePairs):
         As for `PairHinge`, and so are the errors; y must be given.
     similar_weight : float, optional
         c ≥ 0.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `PairHinge`, and for a weight that is negative.
 
     Notes
     -----

@@ -141,6 +141,11 @@ class Linear(Quadratic):
     A : array-like of shape (K, K)
         Symmetric.
 
+    Raises
+    ------
+    InvalidInputError
+        For NaN or infinite values, or a matrix that is not symmetric.
+
     Examples
     --------
     >>> Linear([[1.0, 0.0], [0.0, 3.0]]).value(np.eye(2))

@@ -112,6 +112,13 @@ def convergence(
     matplotlib.axes.Axes, or a 2×2 array of them
         One axes, or rows: objective, gap; columns: iterations, seconds.
 
+    Raises
+    ------
+    InvalidInputError
+        When there are no runs, when the axes have another shape, when there is not one label in
+        `problems` for each run, for colours that are none or too few, and for lower bounds beside
+        gaps alone.
+
     Examples
     --------
     >>> import gdaopt as gda
@@ -365,6 +372,11 @@ def time_split(
     -------
     matplotlib.axes.Axes
         A row for each run, the first on top, with a bar for each part and the total at the end.
+
+    Raises
+    ------
+    InvalidInputError
+        When there are no runs.
 
     Examples
     --------

@@ -73,6 +73,12 @@ def discs(
         The discs of M, and the discs of ``diag(1/v) M diag(v)``, with dots at the centres, bars at
         the left-ends, and a dashed line at λ_min.
 
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric, for a wrong number of names or axes, and for circles of
+        too many features.
+
     Examples
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])

@@ -76,6 +76,11 @@ def graph(
     matplotlib.axes.Axes
         The edges are one line collection, in the order of the pairs (i, j), i < j.
 
+    Raises
+    ------
+    InvalidInputError
+        For a matrix that is not symmetric, a wrong number of names, or a negative threshold.
+
     Examples
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, 0.0], [-1.0, 0.0, 4.0]])

@@ -64,6 +64,11 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
         diagonal (for a method without such steps, behind every other round). Where the trace
         names no scaling at all, the left-ends are the raw ones, and the label of the axis says so.
 
+    Raises
+    ------
+    InvalidInputError
+        For something that is not a run, and for a run whose trace has no rows.
+
     Examples
     --------
     >>> import gdaopt as gda
@@ -177,6 +182,11 @@ def eigenvalues(
     matplotlib.axes.Axes
         A line for each run, and a dashed one at each ρ, the smallest eigenvalue that the sets of
         the runs allow. Steps whose eigenvalues were not measured are left out.
+
+    Raises
+    ------
+    InvalidInputError
+        When there are no runs, when none of their eigenvalues was measured, and for an unknown `x`.
 
     Examples
     --------

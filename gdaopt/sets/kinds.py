@@ -149,6 +149,11 @@ class GraphMetrics(GraphsWithPath):
         The only pairs of features that may have an edge, in any form that `EdgeMask.of` reads; all
         by default.
 
+    Raises
+    ------
+    InvalidInputError
+        For negative, infinite or NaN values, and for edges that are no mask.
+
     Examples
     --------
     >>> feasible_set = GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1)
@@ -193,6 +198,12 @@ class SignedGraphMetrics(GraphsWithPath):
     trace_bound, min_eigenvalue, path_weight, edges
         As of `GraphMetrics`; the edges of a path have the signs of their features.
 
+    Raises
+    ------
+    InvalidInputError
+        For colours other than ±1, and for negative, infinite or NaN values and bad edges; when used
+        with another number of features.
+
     Examples
     --------
     >>> feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
@@ -236,6 +247,12 @@ class SDDMetrics(FeasibleSet):
     colors : sequence of K numbers, optional
         +1, -1, or 0 for "not known", for each feature; all 0 by default.
 
+    Raises
+    ------
+    InvalidInputError
+        For colours other than ±1 and 0, and for negative, infinite or NaN values and bad edges;
+        when used with another number of features.
+
     Notes
     -----
     Source: Boman, Chen, Parekh, Toledo, *On factor width and symmetric H-matrices*, 2005; Ahmadi,
@@ -277,6 +294,11 @@ class SDDMetrics(FeasibleSet):
 class DiagonalMetrics(FeasibleSet):
     """The set ``{M diagonal, M_ii ≥ ρ, tr M ≤ C}``; its atoms are the unit vectors ``e_i``.
 
+    Raises
+    ------
+    InvalidInputError
+        For negative, infinite or NaN values.
+
     Examples
     --------
     >>> feasible_set = DiagonalMetrics(trace_bound=3.0, min_eigenvalue=0.5)
@@ -299,6 +321,11 @@ class DiagonalMetrics(FeasibleSet):
 @dataclass(frozen=True)
 class PositiveDefiniteMetrics(FeasibleSet):
     """The set ``{M symmetric, M ⪰ ρI, tr M ≤ C}``; every unit vector is an atom.
+
+    Raises
+    ------
+    InvalidInputError
+        For negative, infinite or NaN values.
 
     Examples
     --------
