@@ -70,6 +70,7 @@ class HullRun(ABC):
         return float(self.active_set.weights @ self.prices) / self.budget
 
     def states(self) -> Iterator[State]:
+        """Yield the state at the start, then those of the rounds."""
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.begin_at(start)
