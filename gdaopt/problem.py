@@ -120,7 +120,7 @@ class MetricProblem(ShownAsTable):
         >>> gda.MetricProblem.from_cvxpy(model).objective
         GLR + Quadratic
         """
-        from gdaopt.modelling import read_model  # loads CVXPY
+        from gdaopt.constraints.model import read_model  # loads CVXPY
 
         model = read_model(problem)
         return cls(model.objective, model.feasible_set, model.rows)

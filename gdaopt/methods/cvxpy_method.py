@@ -19,7 +19,7 @@ from gdaopt.result import Result
 from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used
 
 if TYPE_CHECKING:
-    from gdaopt.modelling import Model, ModelReader
+    from gdaopt.constraints.model import Model, ModelReader
 
 NAME = "gdaopt"
 """What CVXPY calls the solve method."""
@@ -131,7 +131,7 @@ class _Kept:
 
     def read(self, problem: cp.Problem) -> tuple[Model, MetricProblem]:
         """Return the problem for the values that its parameters have."""
-        from gdaopt.modelling import ModelReader
+        from gdaopt.constraints.model import ModelReader
 
         self._reader = self._reader or ModelReader(problem)
         values = [parameter.value for parameter in problem.parameters()]

@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import State
-from tests.modelling.cases import RandomModel, by_cone
+from tests.constraints.model_cases import RandomModel, by_cone
 
 SIZE = 3
 SET = gda.GraphMetrics(trace_bound=6.0, min_eigenvalue=0.01)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
+from gdaopt.constraints.model import read_model
 from gdaopt.errors import InvalidInputError
-from gdaopt.modelling import read_model
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.validation import FloatArray

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.modelling import read_model
+from gdaopt.constraints.model import read_model
 
 SIZE = 3
 SET = gda.GraphMetrics(trace_bound=6.0, min_eigenvalue=0.1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.modelling import ObjectiveReader
+from gdaopt.constraints.model import ObjectiveReader
 from gdaopt.objectives import CvxpyObjective
 from gdaopt.objectives.base import SumObjective
 from gdaopt.objectives.quadratic import Quadratic
