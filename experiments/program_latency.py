@@ -14,12 +14,7 @@ from pages import Page, here, timed
 from problems import aligned_metric
 
 import gdaopt as gda
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    Program,
-    ProgramSolution,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program, ProgramSolution
 from gdaopt.support.validation import FloatArray
 
 SIZES = {4: 200, 13: 200, 60: 100, 500: 30}  # K: instances

@@ -23,12 +23,7 @@ from pages import Page, here
 from problems import aligned_metric
 
 from gdaopt.linalg.entries import all_edges
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    JointPolytope,
-    Program,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
 from gdaopt.support.validation import FloatArray
 
 SIZES = {5: 60, 13: 60, 40: 20}  # K: instances

@@ -17,12 +17,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import as_edges
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.sets import FeasibleSet, set_of_record
-from gdaopt.support.files import (
-    allowance,
-    parse_json,
-    read_arrays,
-    write_atomically,
-)
+from gdaopt.support.files import allowance, parse_json, read_arrays, write_atomically
 from gdaopt.support.text import ShownAsTable, number_text, reason
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array

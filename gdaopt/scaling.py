@@ -29,13 +29,7 @@ from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.objectives.pairs.reading import read_samples
 from gdaopt.sets import FeasibleSet
-from gdaopt.support.validation import (
-    FloatArray,
-    check_instance,
-    check_name,
-    integer,
-    number,
-)
+from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, number
 
 __all__ = ["auto_trace_bound", "scale_features"]
 

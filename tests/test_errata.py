@@ -13,11 +13,7 @@ import gdaopt as gda
 from gdaopt.datasets.builtin import load
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.gershgorin import align, left_ends
-from gdaopt.linalg.laplacian import (
-    maximum_spanning_tree,
-    n_components,
-    self_loops,
-)
+from gdaopt.linalg.laplacian import maximum_spanning_tree, n_components, self_loops
 from gdaopt.methods.alternating import column_floor
 from gdaopt.programs import ColumnPolytope
 from gdaopt.support.validation import FloatArray

@@ -21,13 +21,7 @@ import numpy.typing as npt
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.protocol import (
-    Answer,
-    PreparedProgram,
-    StageSeconds,
-    Stopwatch,
-    check_status,
-)
+from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, check_status
 from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFailedError
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, check_name

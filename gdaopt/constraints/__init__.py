@@ -3,5 +3,5 @@
 `rows` reads them from CVXPY, once. `presolve` decides what they mean together, and finds a metric
 that keeps them all or proves that there is none. A linear program over the set with rows
 (`column_generation`) has the multipliers that make a certificate tight ("Proposition: certificate
-with linear constraints"). `model` reads a whole problem in CVXPY's language: set, objective and rows.
+with linear constraints"). `model` reads a whole problem in CVXPY's language.
 """

@@ -12,10 +12,7 @@ from gdaopt.estimators.base import (
 )
 from gdaopt.estimators.cross_validated import MetricLearnerCV
 from gdaopt.estimators.graph_classifier import GraphClassifier
-from gdaopt.estimators.graphical_model import (
-    LaplacianGraphicalModel,
-    LaplacianGraphicalModelCV,
-)
+from gdaopt.estimators.graphical_model import LaplacianGraphicalModel, LaplacianGraphicalModelCV
 from gdaopt.estimators.inputs import expected_failed_checks
 from gdaopt.estimators.metric_classifiers import MetricKNeighborsClassifier
 from gdaopt.estimators.metric_learner import (

@@ -13,13 +13,7 @@ import numpy as np
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import ImplicitMatrix
-from gdaopt.linalg.samples import (
-    Samples,
-    column_runs,
-    is_sparse,
-    paired_sums,
-    products_of,
-)
+from gdaopt.linalg.samples import Samples, column_runs, is_sparse, paired_sums, products_of
 from gdaopt.support import validation
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray

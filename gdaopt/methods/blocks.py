@@ -11,12 +11,7 @@ import numpy as np
 
 from gdaopt.backends.cvxpy import SolverReport
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
-from gdaopt.linalg.directions import (
-    ColumnDirection,
-    DenseDirection,
-    DiagonalDirection,
-    Direction,
-)
+from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step

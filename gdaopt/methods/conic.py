@@ -14,11 +14,7 @@ import numpy as np
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
-from gdaopt.errors import (
-    InfeasibleProblemError,
-    SolverFailedError,
-    TimeLimitError,
-)
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, program_columns

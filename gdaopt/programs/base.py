@@ -27,13 +27,7 @@ from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFaile
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import (
-    FloatArray,
-    flag,
-    is_finite,
-    options_mapping,
-    store_checked,
-)
+from gdaopt.support.validation import FloatArray, flag, is_finite, options_mapping, store_checked
 
 _FARTHEST = 0.1  # of the unit: a point farther outside is a wrong answer, not an inexact one
 _LARGEST_GAIN = 1e3  # in the units of solvers: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it

@@ -20,12 +20,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.campaign import judged
-from tests.fuzz.constrained import (
-    CONTRADICTIONS,
-    SORTS,
-    Constrained,
-    ConstrainedIngredients,
-)
+from tests.fuzz.constrained import CONTRADICTIONS, SORTS, Constrained, ConstrainedIngredients
 from tests.fuzz.constrained_judge import Judged, stalls_early
 
 FIRST, FEW = 26, 30  # problems of the default suite: about three seconds

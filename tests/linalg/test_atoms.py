@@ -13,13 +13,7 @@ from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.sets import GraphMetrics
 from gdaopt.support.validation import FloatArray
-from tests.helpers import (
-    PROPERTY,
-    generators,
-    path_laplacian,
-    random_metric,
-    random_symmetric,
-)
+from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, random_symmetric
 
 SIZE = 5
 

@@ -14,13 +14,7 @@ from gdaopt.linalg.gershgorin import Alignment, align, discs, left_ends
 from gdaopt.linalg.laplacian import self_loops
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.support.validation import FloatArray
-from tests.helpers import (
-    PROPERTY,
-    generators,
-    path_laplacian,
-    random_metric,
-    random_symmetric,
-)
+from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, random_symmetric
 from tests.linalg.cases import raises, uniform_path
 
 sizes = st.integers(1, 12)

@@ -11,16 +11,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import MasterPoint, _updated
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.objectives.cases import (
-    EVERY,
-    SIGNALS,
-    K,
-    Opaque,
-    assert_near,
-    atoms_of,
-    signals,
-    within,
-)
+from tests.objectives.cases import EVERY, SIGNALS, K, Opaque, assert_near, atoms_of, signals, within
 
 N = 15
 NAMES = [

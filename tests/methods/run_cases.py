@@ -8,11 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.linalg.directions import (
-    DenseDirection,
-    DiagonalDirection,
-    Direction,
-)
+from gdaopt.linalg.directions import DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.protocol import Line
 from gdaopt.support.validation import FloatArray

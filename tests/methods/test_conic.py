@@ -11,13 +11,7 @@ from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
 from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
-from tests.methods.certified_cases import (
-    assert_same_optimum,
-    certified,
-    samples,
-    set_of,
-    synthetic,
-)
+from tests.methods.certified_cases import assert_same_optimum, certified, samples, set_of, synthetic
 from tests.programs.cases import need
 
 WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
-from gdaopt.linalg.directions import (
-    ColumnDirection,
-    DenseDirection,
-    DiagonalDirection,
-)
+from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection
 from gdaopt.methods.steps import Exact
 from gdaopt.objectives.protocol import Line
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric

@@ -13,12 +13,7 @@ import gdaopt as gda
 from gdaopt.programs import Program, ProgramSolution
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
-from tests.programs.cases import (
-    SOLVERS,
-    AnyPolytope,
-    assert_optimal,
-    need,
-)
+from tests.programs.cases import SOLVERS, AnyPolytope, assert_optimal, need
 
 PROBLEMS = [
     *(("iris", name) for name in ("setosa", "versicolor")),

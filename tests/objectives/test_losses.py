@@ -13,13 +13,7 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term
 from gdaopt.objectives.lmnn import target_neighbors
-from gdaopt.objectives.pair_losses import (
-    Identity,
-    Logistic,
-    MinusRoot,
-    ScalarFunction,
-    SmoothHinge,
-)
+from gdaopt.objectives.pair_losses import Identity, Logistic, MinusRoot, ScalarFunction, SmoothHinge
 from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray

@@ -14,12 +14,7 @@ from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import tree_floors
 from gdaopt.methods.alternating import column_floor
-from gdaopt.programs import (
-    ColumnPolytope,
-    DiagonalPolytope,
-    JointPolytope,
-    ProgramSolution,
-)
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, ProgramSolution
 from gdaopt.support.validation import FloatArray
 
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")

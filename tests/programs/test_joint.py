@@ -17,13 +17,7 @@ from gdaopt.programs.joint import WholeSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
-from tests.programs.cases import (
-    KINDS,
-    assert_inside,
-    assert_optimal,
-    random_cost,
-    situation,
-)
+from tests.programs.cases import KINDS, assert_inside, assert_optimal, random_cost, situation
 from tests.sets.cases import GRADIENTS, unit_of
 from tests.sets.mask_cases import random_mask
 
