@@ -90,11 +90,6 @@ class Certified(Method):
     **limits
         See `Method`.
 
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option, such as a solver without programs to solve.
-
     Examples
     --------
     >>> import gdaopt as gda

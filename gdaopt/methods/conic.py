@@ -208,11 +208,6 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     **options
         See `ProgramMethod` and `Method`.
 
-    Raises
-    ------
-    InvalidInputError, SolverNotFoundError
-        For a bad option, such as a solver without a semidefinite cone.
-
     Examples
     --------
     >>> import gdaopt as gda

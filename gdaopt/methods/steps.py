@@ -36,14 +36,9 @@ class Step(ABC):
 
     @abstractmethod
     def size(self, line: Line, iteration: int, /) -> float:
-        """Return γ in [0, 1].
+        """Return γ in [0, 1], along a line that ends at the program's vertex, where γ = 1.
 
-        Parameters
-        ----------
-        line : Line
-            The objective along the direction; γ = 1 is the program's vertex.
-        iteration : int
-            Number of steps taken before with the same polytope: 0, 1, …
+        The iteration is the number of steps taken before with the same polytope: 0, 1, …
         """
 
     def checked_size(self, line: Line, iteration: int) -> float:

@@ -40,24 +40,12 @@ class Pairs(ABC):
 
     Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the shape that
     `products` yields for that block. The order of the pairs is always the same.
-
-    Attributes
-    ----------
-    features : ndarray or csc_array of shape (N, K)
-        The samples X, in their order, read-only and centred: differences stay, cancellation
-        shrinks. Sparse samples are kept by columns, and are not centred.
-    n_pairs : int
-        How many numbers all blocks have together.
-    orders : int
-        In how many orders pairs are met: 2 where rows are samples against all, else 1.
-    weight_roundings : float
-        The error of a weight, in units of u, beside the round-off of its logarithm.
     """
 
-    features: Any  # an array, or a sparse one
-    n_pairs: int
-    orders = 1
-    weight_roundings: float = 0.0
+    features: Any  # X, read-only and centred against cancellation; sparse ones only by columns
+    n_pairs: int  # how many numbers all blocks have together
+    orders = 1  # in which pairs are met: 2 where rows are samples against all
+    weight_roundings: float = 0.0  # the error of a weight in units of u, beside its logarithm's
 
     def __init__(self, features: Samples, order: Indices | None = None) -> None:
         if is_sparse(features):  # differences need no centre

@@ -255,12 +255,6 @@ def read_labelled_pairs(
     """Return all pairs of samples with labels, or a list of pairs with or without labels.
 
     Arguments and errors are those of `gdaopt.PairHinge`.
-
-    Examples
-    --------
-    >>> by_class = read_labelled_pairs([[0.0], [1.0], [3.0]], ["a", "a", "b"], None)
-    >>> by_class.count(similar=True), by_class.count(similar=False)
-    (1, 2)
     """
     features = checked_samples(X)
     if (y is None) == (similar is None):
