@@ -31,11 +31,7 @@ class Optimum:
         return _dot(map(Fraction, arrays.cost.tolist()), self.point)
 
     def is_proven(self, arrays: LinearArrays) -> bool:
-        """Say whether the vertex is feasible and the multipliers prove it optimal, exactly.
-
-        A positive multiplier has to be of a lower bound that holds with equality, a negative one of
-        an upper bound: then no feasible point has a smaller value (weak duality).
-        """
+        """Say whether the vertex is feasible and its multipliers are complementary, exactly."""
         exact = _Exact(arrays)
         for j, value in enumerate([*self.point, *exact.row_values(self.point)]):
             multiplier = exact.reduced_cost(j, self.row_duals)
@@ -86,7 +82,6 @@ class _Exact:
         self.columns += [{row: Fraction(-1)} for row in range(self.n_rows)]
 
     def row_values(self, point: Sequence[Fraction]) -> list[Fraction]:
-        """Return ``A x``."""
         values = [Fraction(0)] * self.n_rows
         for column, value in zip(self.columns, point, strict=False):
             for row, coefficient in column.items() if value else ():
@@ -98,11 +93,9 @@ class _Exact:
         return self.cost[j] - self.product(j, row_duals)
 
     def product(self, j: int, rows: Sequence[Fraction]) -> Fraction:
-        """Return the product of a column with a vector of the rows."""
         return sum((value * rows[row] for row, value in self.columns[j].items()), Fraction(0))
 
     def holds(self, j: int, value: Fraction) -> bool:
-        """Say whether a value is within the bounds of a variable or a row."""
         low, high = self.low[j], self.high[j]
         return (low is None or value >= low) and (high is None or value <= high)
 
@@ -136,7 +129,6 @@ class _Basis:
         return [self.at[j] if j in self.at else own[j] for j in range(len(exact.columns))]
 
     def row_duals(self) -> list[Fraction]:
-        """Return the duals y of the rows."""
         return self._solved_transposed([self.exact.cost[j] for j in self.basic])
 
     def pivot(self) -> _Basis | None:
@@ -193,7 +185,6 @@ class _Basis:
         return self._exchanged(place, entering, bound)
 
     def _exchanged(self, place: int, entering: int, bound: Fraction) -> _Basis:
-        """Return the basis with another variable at a place, whose own one goes to a bound."""
         at = {**self.at, self.basic[place]: bound}
         del at[entering]
         basic = (*self.basic[:place], entering, *self.basic[place + 1 :])

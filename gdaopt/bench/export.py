@@ -102,16 +102,11 @@ def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
 
 
 def mps_text(arrays: LinearArrays, name: str) -> str:
-    """Return a program as the text of an MPS file, whose numbers read back to the last bit.
-
-    The columns are called c0, c1, …, and the rows r0, r1, …. Of a row with two bounds the distance
-    of these is written, as the format has it, rounded. Coefficients of 0 are left out.
-    """
+    """Return the text of an MPS file; numbers read back to the last bit, but for rounded ranges."""
     return "\n".join([f"NAME {name}", *_mps_lines(arrays), "ENDATA"])
 
 
 def _mps_lines(arrays: LinearArrays) -> Iterator[str]:
-    """Yield the sections of an MPS file, in free format."""
     rows = [*zip(arrays.row_lower.tolist(), arrays.row_upper.tolist(), strict=True)]
     kinds = [_row_kind(low, high) for low, high in rows]
     yield from ("ROWS", " N cost")
@@ -143,19 +138,16 @@ def _mps_lines(arrays: LinearArrays) -> Iterator[str]:
 
 
 def _row_kind(low: float, high: float) -> str:
-    """Return the letter of a row: equal, at least, at most, or none of these."""
     if low == high:
         return "E"
     return "G" if math.isfinite(low) else "L" if math.isfinite(high) else "N"
 
 
 def _mps(program: RecordedProgram) -> bytes:
-    """Return a program as the content of an MPS file."""
     return (mps_text(exported_arrays(program), f"gdaopt_{program.kind}") + "\n").encode()
 
 
 def _python(program: RecordedProgram) -> bytes:
-    """Return a program as the content of a Python file."""
     arrays = exported_arrays(program)
     numbers = {
         **{name: getattr(arrays, name) for name in _BOUNDS},
@@ -193,7 +185,6 @@ class _Recipe:
 
     @property
     def name(self) -> str:
-        """The name of the folder."""
         return "-".join(dict.fromkeys([self.family, self.kind, self.data]))
 
     def arrays(self, most: int) -> list[LinearArrays]:
@@ -258,12 +249,7 @@ a user's (`_rows`); and with edges of either sign."""
 
 
 def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda _: None) -> None:
-    """Write the set of sequences to a folder that is empty or does not exist.
-
-    Of each sequence there are the first programs of its run, at most `most`. All numbers come from
-    data sets of scikit-learn and from seeds: the same versions on the same kind of machine write
-    the same bytes. `progress` gets a line on each sequence.
-    """
+    """Write the set of sequences to an empty folder: the same bytes by the same versions."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} must be an empty directory; name another one")
     files = {name.removesuffix(".txt"): (_TEXTS / name).read_bytes() for name in _BESIDE}
@@ -305,7 +291,6 @@ def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda 
 
 
 def _files_of(name: str, programs: Sequence[LinearArrays]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a sequence, by name."""
     entries, optima = [], []
     before: LinearArrays | None = None
     for number, arrays in enumerate(programs):
@@ -330,7 +315,6 @@ def _files_of(name: str, programs: Sequence[LinearArrays]) -> Iterator[tuple[str
 
 
 def _changes(before: LinearArrays, after: LinearArrays) -> Iterator[str]:
-    """Yield what has changed from one program to the next."""
     parts = {
         "costs": ("cost",),
         "coefficients": ("coefficients",),

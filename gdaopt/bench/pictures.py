@@ -194,14 +194,12 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 
 
 def _entitle(ax: Axes, title: str, beside: Axes | None = None) -> None:
-    """Write a title above axes without a frame, as large as that of wider ones beside."""
     ax.set_title(title, fontsize=_small(beside or ax) + 1, loc="left")
     ax.tick_params(labelsize=_small(ax))
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def _small(ax: Axes) -> float:
-    """Return the size of small letters."""
     return float(font_size(ax, "x-small"))
 
 
@@ -237,7 +235,6 @@ def _seconds(own: pd.DataFrame) -> dict[str, Any]:
 
 
 def _kind(solver: str) -> str:
-    """Return the kind of algorithm that a solver uses by default."""
     return entry_of(solver).algorithms[0]
 
 
@@ -257,7 +254,6 @@ def _of_one_start(programs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _say_what(figure: Figure, programs: pd.DataFrame) -> None:
-    """Write above the panels which programs they are of, their starts, and the tolerances asked."""
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
     starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
@@ -274,7 +270,6 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the kinds of algorithms, by name."""
     used = {_kind(name) for name in programs["solver"].unique()}
     return {
         kind: {"color": colour, "marker": _OF_KIND, "markersize": 4.5}
@@ -284,7 +279,6 @@ def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _of_starts(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the starts, by name."""
     return {
         start: {"color": GREY, "marker": marker, "fillstyle": fill, "markersize": 4}
         for start, (marker, fill) in _STARTS.items()
@@ -304,7 +298,6 @@ def _of_solvers(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write a legend of marks below the panels."""
     from matplotlib.lines import Line2D
 
     handles = {name: Line2D([], [], linestyle="none", **look) for name, look in looks.items()}

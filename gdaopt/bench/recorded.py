@@ -224,14 +224,12 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
 def _finished(
     kind: str, cost: FloatArray, polytope: Polytope, found: FloatArray, value_there: float
 ) -> RecordedProgram:
-    """Return a program with its analytic answer, where it has one."""
     point = found if isinstance(polytope, ConstrainedPolytope) else polytope.minimize(cost)
     gap = value_there - float(cost @ point)
     return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
 
 
 def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
-    """Return the polytope without linear constraints, and these."""
     if isinstance(polytope, ConstrainedPolytope):
         return polytope.polytope, polytope.rows
     return polytope, None
@@ -343,7 +341,6 @@ def _parted(arrays: Mapping[str, np.ndarray], title: str) -> Iterator[dict[str, 
 
 
 def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[RecordedProgram]:
-    """Return the programs of a file."""
     rows = None if record["labels"] is None else _rows(arrays, record["labels"])
     kinds = record["kinds"]
     polytopes = {
@@ -371,7 +368,6 @@ def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[R
 def _polytope(
     kind: str, values: Mapping[str, np.ndarray], rows: LinearConstraints | None
 ) -> Polytope:
-    """Return a polytope of a kind with its numbers."""
     make, names = _KINDS[kind]
     own: dict[str, Any] = {
         name: float(values[name][0]) if name in _SCALARS else values[name] for name in names
@@ -388,7 +384,6 @@ def _polytope(
 
 
 def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
-    """Return linear constraints as arrays."""
     matrices = rows.matrices
     own = {name: getattr(matrices, name) for name in ("data", "indices", "indptr")}
     own |= {name: getattr(rows, name) for name in ("bounds", "is_equality", "norms", "owners")}
@@ -396,7 +391,6 @@ def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
 
 
 def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:
-    """Return the linear constraints of a file."""
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
     matrices = csr_array(parts, shape=tuple(arrays["rows/shape"].tolist()))
     matrices.check_format(full_check=True)

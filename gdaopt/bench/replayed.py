@@ -25,20 +25,14 @@ Start = Literal["cold", "re-solve", "hot"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replayed:
-    """How a backend solved one program; without an answer it failed, with infinite residuals.
-
-    The infeasibility is the largest violation of a bound or a row by the point, in the units that
-    solvers see. The suboptimality is the cost of the point minus the recorded one, over the size of
-    their terms, or of the largest cost where that is larger; it can be negative where the point is
-    outside.
-    """
+    """How a backend solved one program; without an answer it failed, with infinite residuals."""
 
     answer: Answer | None
     failure: str = ""
     calls_infeasible: bool = False
     seconds: StageSeconds
-    infeasibility: float = np.inf
-    suboptimality: float = np.inf
+    infeasibility: float = np.inf  # the largest violation, in the units that solvers see
+    suboptimality: float = np.inf  # over the size of the terms; negative where it is outside
 
     @property
     def residual(self) -> float:
@@ -151,7 +145,6 @@ def _judged(
     found: FloatArray,
     seconds: StageSeconds,
 ) -> Replayed:
-    """Return an answer with how far it is from an optimum."""
     unit = recorded.polytope.unit
     arrays = prepared.arrays()
     point = in_units(found, unit) if answer.is_exact else found

@@ -140,13 +140,7 @@ def read_mps(path: Path) -> tuple[LinearArrays, float]:
 
 
 def read_folder(folder: Path) -> list[RecordedProgram]:
-    """Return the programs of a folder of MPS files, in order, with their references.
-
-    A ``manifest.json`` with ``{"programs": [{"file": …, "optimum": …}, …]}`` says which files, in
-    which order, and the optima that are known. Else a file that ends with ``.test`` names them, as
-    in the series of the MIP workshop's competition of 2023; else all are taken, by name. Integers
-    are taken for real numbers.
-    """
+    """Return the programs of a folder of MPS files, in order, with their references."""
     programs = []
     for path, stated in _listed(folder):
         if not path.is_file():
@@ -172,6 +166,7 @@ def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
                 f"got {shortened(manifest.read_text(encoding='utf-8'))}"
             ) from error
     names: Iterable[str] = (path.name for path in folder.glob("*.mps*"))
+    # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
         names = [Path(word).name for word in series.read_text(encoding="utf-8").split()]
         return [(folder / name, None) for name in names if _is_mps(name)]
@@ -179,12 +174,10 @@ def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
 
 
 def _stated(optimum: object) -> float | None:
-    """Return an optimum of a manifest."""
     return None if optimum is None else number("an optimum of the manifest", optimum)
 
 
 def _is_mps(name: str) -> bool:
-    """Say whether a file is one, by its name."""
     return re.search(r"\.mps(\.gz)?$", name) is not None
 
 
@@ -305,12 +298,7 @@ class Sequence:
 def record_task(
     path: Path, sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, bounded: bool
 ) -> dict[str, Any]:
-    """Record the programs of a sequence that are of some kinds, into the npz file at `path`.
-
-    Return their kinds in order, and a lower bound of the optimum where one is needed (`bounded`).
-    Each method makes at most so many steps. Of each kind `most` programs are kept: spread evenly
-    over the programs of a run, or random ones.
-    """
+    """Record the programs of a sequence at `path`; return their kinds, and a bound if asked."""
     bound = None
     if sequence.programs:
         programs = _spread(sequence.programs, (*kinds, "linear"), most)
@@ -334,7 +322,6 @@ def record_task(
 def _of_runs(
     sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
 ) -> list[RecordedProgram]:
-    """Return the programs of the runs that solve these kinds; the file is for a while."""
     programs = []
     for method in dict.fromkeys(KINDS[kind] for kind in kinds):
         with recording(file):  # one program a step
@@ -349,7 +336,7 @@ def _of_runs(
 def _spread(
     programs: SequenceOf[RecordedProgram], kinds: tuple[str, ...], most: int
 ) -> list[RecordedProgram]:
-    """Return the programs that are kept: at most so many of each kind, in order."""
+    """Return at most so many programs of each kind, spread evenly, in order."""
     kept: list[int] = []
     for kind in kinds:
         own = [i for i, one in enumerate(programs) if one.kind == kind]

@@ -46,11 +46,7 @@ _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `B
 
 
 class Bench(Study):
-    """A directory with the recorded sequences, and a row for each cell.
-
-    Where it holds an earlier study of the same options, that is continued, also with other solvers.
-    `recordings` are tasks as the cells are, and come first. A study without sequences is refused.
-    """
+    """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(
         self, path: str | os.PathLike[str], sequences: SequenceOf[Sequence], options: BenchOptions
@@ -74,7 +70,6 @@ class Bench(Study):
             self.tasks |= self._cells(sequence, self._file(key))
 
     def _cells(self, sequence: Sequence, recorded: Path) -> dict[str, Task]:
-        """Return the cells of a sequence."""
         options, name = self._options, sequence.name
         methods = options.runs if sequence.has_runs else ()
         found = {}
@@ -141,7 +136,6 @@ class Bench(Study):
     def _write(
         self, recorded: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Write tables and pictures; return the summary and the runs."""
         lines = {key: self._directory.stem(key).with_suffix(".parquet") for key in rows}
         programs = programs_frame(rows, lines, recorded, self._options.cap)
         frames = {
@@ -159,7 +153,6 @@ class Bench(Study):
         return frames["summary"], frames["runs"]
 
     def _file(self, key: str) -> Path:
-        """Return the file of a recording."""
         return Path(f"{self._directory.stem(key)}.npz").absolute()
 
 
@@ -181,7 +174,6 @@ def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) ->
 
 
 def _protocol(sequences: SequenceOf[Sequence], options: BenchOptions) -> dict[str, Any]:
-    """Return all that the rows depend on."""
     hashes = {sequence.name: sequence.sha256 for sequence in sequences}
     return {"data": hashes, **options.record(), "machine": machine(), **versions()}
 
@@ -222,7 +214,6 @@ def replay_task(
 def _line(
     program: RecordedProgram, found: Replayed, tolerance: float, cap: float
 ) -> dict[str, Any]:
-    """Return what is kept of one answer."""
     answer = found.answer
     stages = {f"{name}_seconds": value for name, value in asdict(found.seconds).items()}
     return {

@@ -83,9 +83,7 @@ def performance_profile(
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the performance profiles of Dolan and Moré (2002), by solver.
 
-    The times are those of the same n programs, infinity where a solver did not solve one. A profile
-    has ratios τ in ascending order, and the share of all programs that were solved within τ times
-    the least time of all solvers: one entry for each program that was solved.
+    These are ratios τ in ascending order, and the share solved within τ times the least time.
     """
     times = {name: np.asarray(own, dtype=np.float64) for name, own in seconds.items()}
     least = np.min(list(times.values()), axis=0)
@@ -112,9 +110,7 @@ def programs_frame(
 ) -> pd.DataFrame:
     """Return a line for each program of each cell, also for programs that were not reached.
 
-    Of several repeats it is the quickest one, with the largest time of all over its own as the
-    `spread`; where a repeat was not verified it is that one. Rows and parquet files of cells are by
-    key, rows of recordings by the name of their data.
+    Of several repeats it is the quickest, or one that was not verified.
     """
     import pandas as pd
 
@@ -173,11 +169,7 @@ def counted(programs: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
-    """Return a line for each kind of programs, solver, start and tolerance of `programs_frame`.
-
-    All times are shifted geometric means over the programs that count (`counted`): `mean_seconds`
-    with the cap for those that are not verified, its stages over the verified ones alone.
-    """
+    """Return a line for each kind of programs, solver, start and tolerance of `programs_frame`."""
     import pandas as pd
 
     loosest = max(options.tolerances)
@@ -318,7 +310,6 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
 
 
 def _cells(group: pd.DataFrame, loosest: float) -> list[list[str]]:
-    """Return the lines of one table as text, the fastest first."""
     cells = []
     best = group["mean_seconds"].min()
     shown = ("mean", "solve", "wrapper", "reported", "first")
@@ -343,10 +334,8 @@ def _cells(group: pd.DataFrame, loosest: float) -> list[list[str]]:
 
 
 def _missing(value: Any) -> bool:
-    """Say whether a value of a frame is missing."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _text(options: Mapping[str, Any]) -> str:
-    """Return options as text."""
     return ", ".join(f"{name}={value}" for name, value in options.items())

@@ -129,12 +129,10 @@ def bench(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words between commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
-    """Return the numbers between commas."""
     try:
         return [kind(word) for word in _words(text)]
     except ValueError as error:

@@ -127,7 +127,6 @@ def compare(
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the closing table, with a line above the rows of each class."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
     for heading, is_number in COMPACT.items():
         table.add_column(

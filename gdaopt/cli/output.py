@@ -40,10 +40,7 @@ class Output(Console):
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Show the package's own errors as one sentence and exit with code 2, or `IN_USE`.
-
-    All other errors are bugs and keep their traceback.
-    """
+    """Show the package's own errors as one sentence; all others are bugs and keep a traceback."""
     try:
         yield
     except GdaoptError as error:
@@ -53,10 +50,7 @@ def errors_shown() -> Iterator[None]:
 
 @contextmanager
 def last_words(kept: Callable[[], str]) -> Iterator[None]:
-    """Say on an interrupt (Ctrl-C) what is kept, and exit with code 130.
-
-    `kept` returns a sentence without its full stop.
-    """
+    """Say on an interrupt (Ctrl-C) what is kept, and exit with code 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -65,8 +59,6 @@ def last_words(kept: Callable[[], str]) -> Iterator[None]:
 
 
 class _Study(Protocol[FoundT]):
-    """A study that goes on where it was stopped."""
-
     @property
     def tasks(self) -> Sized: ...
 

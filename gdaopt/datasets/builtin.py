@@ -100,11 +100,6 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def _rows_of_pb300() -> npt.NDArray[np.intp]:
-    """Return the rows of page_blocks that are pb300, counted from 0, in the order of the file.
-
-    They are the positions of the 300 smallest among the first raw numbers of NumPy's PCG64 with
-    seed 0, one for each row. NumPy promises that this stream never changes, and a test compares
-    the rows with their recorded hash.
-    """
+    """Return the rows of page_blocks that are pb300; the stream is one that NumPy never changes."""
     drawn = np.random.PCG64(0).random_raw(PAGE_BLOCKS.rows)
     return np.sort(np.argsort(drawn, kind="stable")[:300])

@@ -143,7 +143,6 @@ def _kept(features: Any) -> Samples:
 
 
 def _as_text(labels: Any) -> npt.NDArray[np.str_]:
-    """Return labels as an array of text; refuse what is missing or no label."""
     refuse_masked("labels", labels)
     # Where there is no array yet, NumPy would turn None and NaN beside text into text.
     entries = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
@@ -165,7 +164,6 @@ def _as_text(labels: Any) -> npt.NDArray[np.str_]:
 
 
 def _as_names(names: Any) -> tuple[str, ...]:
-    """Return the names of features as text."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidInputError(
             f"feature_names must be one for each column, got {shortened(names)}"

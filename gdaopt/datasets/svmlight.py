@@ -84,10 +84,7 @@ def is_svmlight(path: str | os.PathLike[str]) -> bool:
 
 
 def load_svmlight(path: str | os.PathLike[str]) -> Dataset:
-    """Return the samples of a file, named after it; features have the numbers that they have there.
-
-    Errors are those of `read_svmlight`.
-    """
+    """Return the samples of a file, named after it; features keep their numbers as names."""
     path = as_path("path", path)
     X, labels, first = _read(path)
     largest = first + X.shape[1]
@@ -117,14 +114,12 @@ def svmlight_lines(X: csr_array, labels: npt.NDArray[np.str_], first: int = 1) -
 
 
 def _unpacked(path: Path) -> Path:
-    """Return the name of a file without the ending of its compression."""
     return path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
 
 
 def _read(
     path: Path, n_features: int | None = None, zero_based: bool | None = None
 ) -> tuple[csr_array, FloatArray, int]:
-    """Return samples, labels, and the index of the first feature."""
     try:
         found, labels = load_svmlight_file(os.fspath(path), zero_based=True)
     except (OSError, EOFError, zlib.error) as error:
@@ -164,7 +159,6 @@ def _texts(labels: FloatArray) -> npt.NDArray[np.str_]:
 
 
 def _has_several_labels(path: Path) -> bool:
-    """Say whether a file has a line with several labels, and is in the format otherwise."""
     try:
         _, labels = load_svmlight_file(os.fspath(path), multilabel=True)
     except (ValueError, OverflowError):

@@ -126,12 +126,7 @@ def read_features(
     fill: FloatArray | None = None,
     label: str | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
-    r"""Read some columns of numbers from a table, such as new samples of a data set.
-
-    The file is as for `read_csv`, and so are the errors; other columns are left out. `fill` has
-    what missing values of each column are replaced by; without it they are an error. The labels are
-    those of the column `label` as they are written; None where there is no such column.
-    """
+    """Read columns of numbers, and labels where there are some, from a file as for `read_csv`."""
     path = as_path("path", path)
     table = _read_text(path)
     absent = [name for name in names if name not in table.columns]
@@ -156,20 +151,14 @@ def column_names(drop: Any) -> tuple[str, ...]:
 
 
 def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
-    """Return what missing values are replaced by, from the features of a data set.
-
-    Whether its own missing values are NaN or have been replaced does not change it.
-    """
+    """Return what missing values are replaced by; they may be NaN or replaced already."""
     if impute is None:
         return None
     return np.array([IMPUTE[impute](column) for column in features.T])
 
 
 def float_or_nan(text: str) -> float:
-    """Return the float64 nearest to the number in a text; NaN when the text is not a number.
-
-    Python reads ``1_0`` as 10, and digits of all scripts; in a table these are typing errors.
-    """
+    """Return the number in a text, NaN for none: neither ``1_0`` nor digits of other scripts."""
     if "_" in text or not text.isascii():
         return math.nan
     try:
@@ -194,7 +183,6 @@ class _Table:
 
 
 def _read_text(path: Path) -> _Table:
-    """Return the table of a file whose first line names the columns."""
     import pandas as pd  # slow to import, and needed here only
 
     try:
@@ -243,11 +231,7 @@ def _read_text(path: Path) -> _Table:
 
 
 def _separator(path: Path, encoding: str) -> str:
-    """Return what separates the values of a file.
-
-    It is what splits the first lines into most parts, as many in each. Where nothing splits all of
-    them alike, it is what splits the line of names.
-    """
+    """Return what splits the first lines into most parts, as many in each where one does so."""
     with path.open(encoding=encoding, newline="") as file:
         lines = [line for _, line in zip(range(_LINES), file, strict=False) if line.strip()]
 
@@ -267,7 +251,6 @@ def _parts(lines: Sequence[str], separator: str) -> list[int]:
 
 
 def _kept(table: _Table, label: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the names of the columns that are not dropped."""
     known = list(table.columns.columns)
     if label is not None:
         check_name(f"column of {table.path}:", label, known)
@@ -285,7 +268,6 @@ def _kept(table: _Table, label: str | None, drop: Sequence[str]) -> list[str]:
 
 
 def _check_that_names_are_no_sample(table: _Table, names: list[str]) -> None:
-    """Refuse names of features that are all numbers, unless they count the features."""
     counts = [[str(first + number) for number in range(len(names))] for first in (0, 1)]
     if names not in counts and all(math.isfinite(float_or_nan(name)) for name in names):
         raise InvalidInputError(
@@ -295,11 +277,7 @@ def _check_that_names_are_no_sample(table: _Table, names: list[str]) -> None:
 
 
 def _numbers(table: _Table, names: Sequence[str], is_filled: bool, *, is_new: bool) -> FloatArray:
-    """Return columns as numbers, NaN where one is missing; refuse columns of other values.
-
-    Missing values are refused, too, unless they will be filled. Columns of new samples have been
-    learned from, so that none can be left out.
-    """
+    """Return columns as numbers, NaN where one is missing; refuse columns of other values."""
     features = np.empty((len(table.columns), len(names)))
     complaints: dict[str, str] = {}
     are_missing = True
@@ -327,7 +305,6 @@ def _is_missing(text: str) -> bool:
 def _complaint(
     table: _Table, complaints: Mapping[str, str], are_missing: bool, is_new: bool
 ) -> str:
-    """Return the message on columns that are no features, with what to do about them."""
     told = list(complaints.values())[:_MOST_COLUMNS]
     rest = [shortened(name) for name in complaints][_MOST_COLUMNS:]
     if rest:
@@ -352,7 +329,6 @@ def _complaint(
 
 
 def _filled(features: FloatArray, fill: FloatArray | None) -> FloatArray:
-    """Return features with a value of its column for each NaN."""
     return features if fill is None else np.where(np.isnan(features), fill, features)
 
 
@@ -361,11 +337,7 @@ _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 
 
 def remarks(dataset: Dataset) -> list[str]:
-    """Return a sentence on each thing that is odd in a data set, with what to do about it.
-
-    Its features are not scaled yet. Nothing of it is an error: a column of row numbers can be
-    learned from, a constant column gets no weight that matters, and numbers may be classes.
-    """
+    """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
     if is_sparse(dataset.features):
         found, advice = [_on_sparse(dataset.features)], ""
     else:
@@ -382,7 +354,6 @@ def remarks(dataset: Dataset) -> list[str]:
 
 
 def _on_sparse(samples: Samples) -> str:
-    """Say what scaling does to sparse samples."""
     share = 100 * samples.nnz / math.prod(samples.shape)
     return (
         f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
@@ -391,7 +362,6 @@ def _on_sparse(samples: Samples) -> str:
 
 
 def _on_columns(dataset: Dataset) -> list[str]:
-    """Return the remarks on columns that are hardly features."""
     found = []
     constant = []
     for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):

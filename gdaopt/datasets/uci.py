@@ -101,12 +101,7 @@ def digest(data: FloatArray) -> str:
 
 
 def unpack(content: bytes, member: str, where: str) -> str:
-    """Return the text that a file holds; the first bytes tell how it is packed.
-
-    It is a text, a text packed by the program ``compress`` (``.Z``), or a zip archive with one of
-    these as a `member` (without the ``.Z``). Messages call it `where`. An InvalidInputError says
-    what is wrong with any other file.
-    """
+    """Return the text in a file: plain, packed by ``compress``, or `member` of a zip archive."""
     try:
         if content.startswith(_ZIP):
             with opened(io.BytesIO(content)) as archive:
@@ -128,11 +123,7 @@ def unpack(content: bytes, member: str, where: str) -> str:
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
-    """Return the numbers of a text, shape (N, K + 1): the features and the number of the class.
-
-    They are separated by any number of tabs or blanks. An InvalidInputError, which calls the text
-    `where`, says what it holds instead of the numbers of the table.
-    """
+    """Return the numbers of a text, shape (N, K + 1); refuse any others than the table's."""
     columns = len(table.feature_names) + 1
     try:
         data = np.array([float(word) for word in text.split()])
@@ -164,10 +155,7 @@ _unsaved: dict[Path, FloatArray] = {}  # tables that could not be saved, by the 
 def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> FloatArray:
     """Return the numbers of a table, shape (N, K + 1), from the first place that has its file.
 
-    The places are, in this order: the directory that the environment variable ``GDAOPT_DATA``
-    names; the cache; and UCI, whose file is then written to the cache. When `data_dir` is given, it
-    is the only place. The numbers are checked wherever they come from; the last column is the
-    number of the class. Errors and the warning are those of `gdaopt.datasets.load`.
+    The places are `data_dir` alone where it is given, else ``GDAOPT_DATA``, the cache, and UCI.
     """
     if data_dir is not None:
         data = _from_directory(table, Path(data_dir))
@@ -220,7 +208,6 @@ def cache_directory() -> Path:
 
 
 def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
-    """Return the table from the first of its files in a directory; None when there is no file."""
     for path in (directory / name for name in table.file_names):
         try:
             content = path.read_bytes()
@@ -235,7 +222,6 @@ def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
 
 
 def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
-    """Return the table from the first address that has it, and write its file to the path."""
     failures = []
     for url in table.urls:
         try:
@@ -254,7 +240,6 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
 
 
 def _downloaded(url: str) -> bytes:
-    """Return the file at an address; the proxies of the environment are used."""
     # Slow to import, and needed here only.
     from http.client import HTTPException
     from urllib.request import Request, urlopen
@@ -268,7 +253,6 @@ def _downloaded(url: str) -> bytes:
 
 
 def _keep(text: str, data: FloatArray, path: Path) -> None:
-    """Write the file into the cache; when that fails, keep its numbers for this session."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(path.parent)

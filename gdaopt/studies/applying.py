@@ -73,12 +73,7 @@ class LearnedRun:
     def read(
         self, path: str | os.PathLike[str], label: str | None = None
     ) -> tuple[Samples, npt.NDArray[np.str_] | None]:
-        """Read new samples, not scaled, from a file of the kind that was learned from.
-
-        Labels come from the column of that name; by default from the column of the run, where the
-        table has it. See `gdaopt.datasets.tabular.read_features`. Of an svmlight file they count
-        where one of them is a class of the run.
-        """
+        """Read new samples, not scaled, and their labels where the file has those of the run."""
         names = self.dataset.feature_names
         is_of_run = is_sparse(self.dataset.features)
         if is_of_run != is_svmlight(path):
@@ -99,20 +94,13 @@ class LearnedRun:
         return X, labels
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
-        """Return coordinates in which the Euclidean distance is the distance under a metric.
-
-        Samples are not scaled; the class whose metric it is may be left out where there is only
-        one.
-        """
+        """Return coordinates of unscaled samples with the distances of a metric."""
         return self._coordinates(self._metric(name))(X)
 
     def shares(self, X: Samples, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
         """Return the share of each class among the nearest neighbours, shape (N, n_classes).
 
-        Under several metrics it is the share of each class under the metric that was learned for
-        this class against the rest, so that the shares of a sample need not add up to 1; with the
-        name of a class its metric alone is used. Samples are not scaled. The classes are in the
-        order of `Dataset.classes`; that of a sample is the first one with the largest share.
+        Of several metrics each class has its own, so that shares of a sample need not add up to 1.
         """
         n_neighbors = integer("neighbors", n_neighbors, at_least=1)
         if n_neighbors > len(self.dataset.labels):
@@ -150,7 +138,6 @@ class LearnedRun:
         return found
 
     def _metric(self, name: str | None) -> Symmetric:
-        """Return the metric of a class, or the only one."""
         if name is None:
             if len(self.metrics) > 1:
                 raise InvalidInputError(
@@ -192,14 +179,7 @@ FOLDS, NEIGHBORS = 5, 5
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of the samples whose class is that of their nearest neighbours, as `apply` finds it.
-
-    Attributes
-    ----------
-    learned, without_learning : float
-        Under metrics that were learned from the samples of the other folds; and under the Euclidean
-        distance of the scaled features.
-    """
+    """Shares of the samples whose class is that of their nearest neighbours."""
 
     learned: float
     without_learning: float
@@ -211,12 +191,7 @@ def cross_validated(
     method: Method,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Accuracy:
-    """Return the accuracy by cross-validation: in each fold metrics are learned anew.
-
-    `progress` is called with the number of each fold before it begins. A class with fewer samples
-    than folds is refused before any work; an interrupt raises KeyboardInterrupt, also where the
-    method returns what it has.
-    """
+    """Return the accuracy by cross-validation; an interrupt of a run is a KeyboardInterrupt."""
     name, count = min(Counter(dataset.labels.tolist()).items(), key=lambda item: item[1])
     if count < FOLDS:
         raise InvalidInputError(
@@ -242,7 +217,6 @@ def cross_validated(
 def _metrics(
     dataset: Dataset, options: LearningOptions, method: Method
 ) -> Iterator[tuple[str, Symmetric]]:
-    """Yield each class with its metric."""
     for name, result in learn_classes(options.problems(dataset), method):
         if result.status == "interrupted":
             raise KeyboardInterrupt

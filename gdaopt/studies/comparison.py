@@ -40,11 +40,7 @@ _OF_RESULT = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
-    """What to compare; the options of ``gdaopt compare``, which says what each means.
-
-    `tolerance` and `time_limit` are for the methods that do not give their own; None leaves the
-    methods' defaults. Bad options are refused.
-    """
+    """The options of ``gdaopt compare``; limits are for methods that give none of their own."""
 
     problem: LearningOptions = field(default_factory=LearningOptions)
     methods: Sequence[str]
@@ -83,20 +79,14 @@ class ComparisonOptions:
 
     @property
     def deadline(self) -> float | None:
-        """Seconds after which a run's own process is killed when it does not heed its time limit.
-
-        The time limit of a method does not count imports, compiling a program and tracing.
-        """
+        """Seconds after which a process is killed; its method's limit leaves out imports."""
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
 class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
-    Where the directory holds an earlier comparison of the same options, that is continued.
-    `left_out` has a sentence for each method and solver that do not go together. Bad options, a
-    solver that goes with none of the methods, and a directory that cannot be used (see
-    `StudyDirectory`) are refused before any work.
+    `left_out` has a sentence for each method and solver that do not go together.
     """
 
     def __init__(
@@ -127,10 +117,7 @@ class Comparison(Study):
         return f"{about['class']}: {self._name(about)}"
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
-        """Run what is missing, write tables and picture, and return the rows.
-
-        The rows of tasks that died are among them, see `run_tasks`.
-        """
+        """Run what is missing, write tables and picture, and return the rows, of dead tasks too."""
         workers = self._options.workers()
         with sole_writer(self.path):
             return self._write(run_tasks(self._directory, self.tasks, workers, progress=progress))
@@ -177,17 +164,13 @@ class Comparison(Study):
         return len({task.about["class"] for task in self.tasks.values()}) == 1
 
     def _name(self, row: Mapping[str, Any]) -> str:
-        """Return a method with its options, and with its solver where it is run with several."""
         return name_among(row, (task.about for task in self.tasks.values()))
 
 
 def solve_task(
     path: Path, dataset: Dataset, options: LearningOptions, positive: str, pair: Combination
 ) -> dict[str, Any]:
-    """Solve the problem of a class by a method with its solver, and save the result at `path`.
-
-    Return plain values: the columns of the comparison's table.
-    """
+    """Solve the problem of a class, save the result, and return the columns of the table."""
     problem = options.problem(dataset, positive)
     result = solve(problem, pair.method)
     result.save(path)
@@ -203,7 +186,6 @@ def solve_task(
 
 
 def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
-    """Return all that the rows depend on."""
     problem = options.problem
     return {
         "dataset": dataset.name,
@@ -234,7 +216,6 @@ def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
 
 
 def _about(name: str, pair: Combination) -> dict[str, Any]:
-    """Return what identifies a task in its row."""
     return {
         "class": name,
         "method": pair.spec.name,
@@ -252,6 +233,5 @@ def _rows_hash(rows: ConstraintsOf) -> str:
 
 
 def _mask_text(mask: EdgeMask) -> str:
-    """Return the number of pairs of a mask and a SHA-256 of them."""
     digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
     return f"{len(mask)} pairs, SHA-256 {digest}"

@@ -47,10 +47,7 @@ _MORE_LEGEND = (
 
 
 def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """Return the rows with their excess over the best lower bound of their class.
-
-    Rows and saved results are by the key of the task.
-    """
+    """Return the rows with their excess over the best lower bound of their class."""
     bounds = {
         name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
         for name in {rows[key]["class"] for key in results}
@@ -133,10 +130,7 @@ def written(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
 
 
 def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence[str]) -> str:
-    """Return a page with a table of `completed` rows for each class.
-
-    It is called after the data set, states the problem, and says what was left out.
-    """
+    """Return a page with a table of `completed` rows for each class."""
     names = [name for name in _COLUMNS if name != "class"]
     lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
@@ -154,7 +148,6 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
 
 
 def _note(row: Row) -> str:
-    """Return a line on a run that failed, died, or whose solver failed."""
     again = "; run the same command again to try it again" if row["status"] == "died" else ""
     where = f"{spec_of(row)}, {row['solver']}"
     return f"* {markdown_text(where)}: {row['status']}: {markdown_text(row['message'])}{again}"

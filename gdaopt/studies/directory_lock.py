@@ -28,11 +28,7 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 @contextmanager
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
-    """Hold a directory, so that no other process holds it, and remove what killed ones left there.
-
-    It is created when it is missing, with its parents. `option` is the option of the command line
-    that names it, for messages.
-    """
+    """Hold a directory, made where it is missing, and remove what killed processes left there."""
     from filelock import FileLock, Timeout  # needed here only
 
     folder = Path(path)
@@ -73,14 +69,12 @@ def content(folder: Path) -> list[Path]:
 
 
 def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputError:
-    """Return the error for a directory that cannot be used at all."""
     return InvalidInputError(
         f"cannot write to {folder}: {error.strerror or error}; choose another {option}"
     )
 
 
 def _this_process() -> dict[str, Any]:
-    """Return what tells the holder of a directory from other processes."""
     name, *arguments = sys.argv or [""]
     return {
         "pid": os.getpid(),
@@ -91,7 +85,6 @@ def _this_process() -> dict[str, Any]:
 
 
 def _holder(folder: Path) -> str:
-    """Return who holds a directory, as far as that is known."""
     try:
         told = parse_json((folder / _HOLDER).read_text(encoding="utf-8"))
         pid, host, command, since = (told[key] for key in ("pid", "host", "command", "since"))

@@ -38,17 +38,9 @@ from gdaopt.support.validation import (
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
-    """What defines the problems of a data set.
+    """What defines the problems of a data set: options of ``gdaopt learn``, which explains them."""
 
-    They are options of ``gdaopt learn``, which says what each means; bad ones are refused.
-    `positive` is the class to learn against the rest; None for each in turn, and for the one
-    problem that two classes are. A column with more different values than `max_classes` is more
-    often a target of regression, or a column of names, than one of classes. `edges` are pairs of
-    names. With `max_samples` features are still scaled by all samples; the samples that are drawn
-    are always the same.
-    """
-
-    positive: str | None = None
+    positive: str | None = None  # each class in turn; the one problem of two classes
     objective: str = "glr"
     scale: str = "unit"
     trace_bound: str | float = "K"
@@ -57,7 +49,7 @@ class LearningOptions:
     constraints: ConstraintsOf | None = None
     max_classes: int = 20
     edges: Sequence[tuple[str, str]] | None = None
-    max_samples: int | None = None
+    max_samples: int | None = None  # always the same; features are scaled by all samples
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -78,11 +70,7 @@ class LearningOptions:
             )
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn, in order.
-
-        Of two classes it is the second alone: against the rest, the first is the same problem. More
-        classes than `max_classes` are refused.
-        """
+        """Return the classes to learn: of two the second, as the first is the same problem."""
         if self.positive is None:
             self._check_number(dataset)
             return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
@@ -177,13 +165,11 @@ class LearningOptions:
         )
 
     def _drawn(self, dataset: Dataset) -> str:
-        """Return how many samples are drawn, where not all are learned from."""
         n_learned = len(self.samples(dataset))
         all_learned = n_learned == len(dataset.labels)
         return "" if all_learned else f", {n_learned} of them drawn to learn from"
 
     def _learned(self, dataset: Dataset) -> str:
-        """Return which classes are learned, and against what."""
         classes = dataset.classes
         if len(classes) == 2:
             positive = self.positive or classes[1]
@@ -201,12 +187,7 @@ def load_source(
     drop: Sequence[str] = (),
     impute: str | None = None,
 ) -> Dataset:
-    """Return the data set known by that name, or the one in a CSV or svmlight file.
-
-    `label`, `drop` and `impute` go with a CSV file (see `gdaopt.datasets.read_csv`), `data_dir`
-    with the sets of `gdaopt.datasets.FROM_UCI`; an option that does not go with the source is
-    refused.
-    """
+    """Return the data set of a name or a file; refuse options that do not go with it."""
     check_instance("source", source, str)
     is_table, is_sparse_file = source.lower().endswith(".csv"), is_svmlight(source)
     if not (is_table or is_sparse_file or source in BUILTIN):
@@ -248,11 +229,9 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
 
 
 def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) -> None:
-    """Raise the errors that the runs would raise at their start, before any of them is begun.
+    """Raise the errors that the runs would raise at their start, before any is begun.
 
-    Such an error says that a method does not work over the problem's set. Where there are many
-    samples, a problem of fewer is tried, and the problem itself if that fails. One problem is held
-    in memory at a time.
+    Smaller problems are tried where there are many samples, and one is in memory at a time.
     """
     for _, problem in problems:
         sample = problem
@@ -269,10 +248,7 @@ def learn_classes(
     method: Method,
     progress: Callable[[str, State], None] | None = None,
 ) -> Iterator[tuple[str, Result]]:
-    """Yield each class and its result, as soon as it is there; an interrupted run is the last.
-
-    One problem is held in memory at a time. `progress` is called after each step.
-    """
+    """Yield each class and its result as soon as it is there; an interrupted run is the last."""
     for name, problem in problems:
         if progress is not None:
             method = replace(method, callback=partial(progress, name))
@@ -301,5 +277,4 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
 
 
 def _takes_edges(kind: type[FeasibleSet]) -> bool:
-    """Say whether a kind of sets has a mask of edges."""
     return "edges" in {field.name for field in fields(kind)}  # type: ignore[arg-type]  # of subclasses

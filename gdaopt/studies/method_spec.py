@@ -70,14 +70,10 @@ class MethodSpec:
 
 @dataclass(frozen=True)
 class Combination:
-    """A method with a solver.
-
-    `solver` is its canonical name, ``"analytic"`` for a method that solves no programs; `common`
-    holds the options beside the method's own, with its solver.
-    """
+    """A method with a solver, and all options beside the method's own."""
 
     spec: MethodSpec
-    solver: str
+    solver: str  # the canonical name; "analytic" where no programs are solved
     common: Mapping[str, Any]
 
     @property
@@ -89,11 +85,9 @@ class Combination:
 def combinations(
     methods: Sequence[str], solvers: Sequence[str], common: Mapping[str, Any]
 ) -> tuple[list[Combination], list[str]]:
-    """Return each method with each solver that it takes, and a sentence for each that it refuses.
+    """Return each method with each solver that it takes, and why others are left out.
 
-    `methods` are texts for `MethodSpec.parse`. Without solvers, methods that take one use their own
-    default. Refused before any work: no methods, a bad method or solver, a solver that goes with
-    none of the methods.
+    Without solvers, methods that take one use their own default.
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
@@ -126,7 +120,6 @@ def combinations(
 
 
 def _value(text: str) -> Any:
-    """Return the value that a text stands for: a number, a word of Python, or the text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):

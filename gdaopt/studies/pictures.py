@@ -34,18 +34,13 @@ _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """A run to draw.
-
-    `name` is what it is called among the runs of its problem, and `group` what the problem is
-    called where there are several, such as the class that is learned. `problem` is equal for runs
-    of the same problem, whose objectives can be compared.
-    """
+    """A run to draw."""
 
     name: str
-    problem: Hashable
+    problem: Hashable  # equal for runs whose objectives can be compared
     result: Result
     feature_names: Sequence[str] | None = None
-    group: str = ""
+    group: str = ""  # what the problem is called among several, such as its class
 
     @property
     def label(self) -> str:
@@ -87,12 +82,9 @@ def write_pictures(
     suffix: str = "png",
     replace: bool = False,
 ) -> list[Path]:
-    """Draw pictures of at least one run, by default all, into a folder, and return the files.
+    """Draw pictures of runs into a folder that the caller holds, and return the files.
 
-    The caller is the folder's `gdaopt.studies.directory_lock.sole_writer`. Where a picture has
-    panels for each run, it shows the first `MOST_PANELS` of them, and its title says so. A file
-    that has the name of a picture and is none of ours is replaced where `replace` says so;
-    otherwise it raises InvalidInputError, before anything is written.
+    A file that is no picture of ours is replaced only where `replace` says so.
     """
     names = list(PICTURES if names is None else names)
     paths = [folder / name for name in picture_names(names, suffix)]
@@ -107,11 +99,7 @@ def write_pictures(
 
 
 def _convergence(runs: Sequence[Run], title: str) -> Figure:
-    """Draw objectives and gaps, relative to the start when the runs are of several problems.
-
-    Where many runs are of one of several problems, each problem has panels of its own; where there
-    are many problems, a small panel with its gaps.
-    """
+    """Draw objectives and gaps; many problems have a small panel each."""
     problems = [run.problem for run in runs]
     parts = [[run for run in runs if run.problem == problem] for problem in dict.fromkeys(problems)]
     if len(parts) > _MOST_PROBLEMS:
@@ -139,7 +127,6 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
-    """Draw the gaps of each problem's runs in a small panel, over the iterations."""
     shown = parts[:_MOST_SMALL]
     rows = ceil(len(shown) / _SMALL_COLUMNS)
     width, height = _SMALL
@@ -162,7 +149,6 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
 
 
 def _discs(runs: Sequence[Run], title: str) -> Figure:
-    """Draw the raw and aligned discs of each run, one below the other."""
     shown = runs[:MOST_PANELS]
     heights = [1.3 + 0.24 * run.n_shown for run in shown]
     figure = _figure(11, sum(heights), _part_of(title, len(shown), len(runs)))
@@ -174,7 +160,6 @@ def _discs(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _left_ends(runs: Sequence[Run], title: str) -> Figure:
-    """Draw the left-ends of each run, one below the other."""
     shown = runs[:MOST_PANELS]
     figure = _figure(9, 0.8 + 2.8 * len(shown), _part_of(title, len(shown), len(runs)))
     axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
@@ -186,7 +171,6 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _time_split(runs: Sequence[Run], title: str) -> Figure:
-    """Draw which parts of the runs took how many seconds, and the shares of these parts."""
     figure = _figure(11, 1.8 + 0.4 * len(runs), title)
     seconds, shares = figure.subplots(1, 2)
     plotting.time_split(_by_name(runs), ax=seconds, legend=False)
@@ -197,7 +181,6 @@ def _time_split(runs: Sequence[Run], title: str) -> Figure:
 
 
 def _graph(runs: Sequence[Run], title: str) -> Figure:
-    """Draw the graph of each run's metric, two in a row."""
     shown = runs[:MOST_PANELS]
     columns = min(len(shown), 2)
     rows = ceil(len(shown) / columns)
@@ -244,12 +227,10 @@ def _figure(width: float, height: float, title: str) -> Figure:
 
 
 def _part_of(title: str, shown: int, total: int, what: str = "runs") -> str:
-    """Return the title of a picture that may show the first runs only."""
     return title if shown == total else f"{title} (the first {shown} of {total} {what})"
 
 
 def _set_title(ax: Axes, title: str, **options: Any) -> None:
-    """Write a title of plain text above axes."""
     ax.set_title(written(title), parse_math=False, **options)
 
 
@@ -258,7 +239,6 @@ def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
 
 
 def _legend_below(axes: Iterable[Axes]) -> None:
-    """Write one legend of all axes below them, each entry once."""
     axes = list(axes)
     entries: dict[str, Any] = {}
     for ax in axes:

@@ -67,10 +67,7 @@ def work(results: Collection[Result]) -> str:
 
 
 def advice(results: Collection[Result], method: str, edge_floor: float = 0.0) -> str | None:
-    """Return how to reach the optimum where it may be far, otherwise None.
-
-    A positive edge floor makes another problem, which `certified` does not solve.
-    """
+    """Return how to reach the optimum where it may be far; `certified` takes no edge floor."""
     far = any(_above(result) > _LARGE for result in results)
     if not far or method == "certified" or edge_floor:
         return None
@@ -78,11 +75,7 @@ def advice(results: Collection[Result], method: str, edge_floor: float = 0.0) ->
 
 
 def _above(result: Result) -> float:
-    """Return by what share of its lower bound's size an objective can be above the optimum.
-
-    That can be far more than the relative gap, which is a share of the objective: here the two
-    change places.
-    """
+    """Return by what share of the lower bound's size, not its own, an objective can be above it."""
     if result.lower_bound is None:
         return math.inf
     return relative_gap(-result.lower_bound, -result.objective)

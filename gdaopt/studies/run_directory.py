@@ -54,12 +54,8 @@ _METRIC = "-metric.csv"
 class RunDirectory:
     """A directory for the results of one data set, written class by class.
 
-    It is used in a ``with`` statement, in which no other process writes there. Where it holds a run
-    of the same data set, options and versions, that is gone on with: `results` then holds what is
-    there. With `force`, a run begins anew in a directory that holds files: files of the same names
-    are replaced, files of an earlier run are removed once the new run is finished, and all other
-    files stay. Without it, a directory that holds other files is refused. `options` are kept in
-    ``result.json``; ``"scale"`` is the scale of the features.
+    Its ``with`` block goes on with a run of the same data, options and versions. With `force` it
+    begins anew: files of an earlier run go when this one is finished, and all other files stay.
     """
 
     def __init__(
@@ -81,7 +77,6 @@ class RunDirectory:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Hold the directory, and look what is there."""
         with ExitStack() as held:
             held.enter_context(sole_writer(self.path))
             if content(self.path):
@@ -97,7 +92,6 @@ class RunDirectory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Release the directory."""
         self._held.close()
 
     def add(self, name: str, result: Result) -> None:
@@ -112,10 +106,7 @@ class RunDirectory:
         self._write_record()
 
     def finish(self, accuracy: Mapping[str, float] | None = None) -> None:
-        """Draw the pictures, and note the accuracy of the metrics where it is known.
-
-        Files of an earlier run that this one did not replace are removed.
-        """
+        """Draw the pictures, note the accuracy, and remove files of an earlier run."""
         self._accuracy = None if accuracy is None else dict(accuracy)
         runs = read_runs([self.path])
         title = f"{self._dataset.name}: each class against the rest"
@@ -127,7 +118,6 @@ class RunDirectory:
         self._write_record()
 
     def _look(self) -> None:
-        """Find what a run of the same options has left, and the files that may be stale."""
         record = read_record(self.path)
         self._stale = _files_of_earlier_run(self.path, record)
         if self._force:
@@ -155,7 +145,6 @@ class RunDirectory:
         write_text(self.path / RECORD, json.dumps(self._record(), indent=2, ensure_ascii=False))
 
     def _identity(self) -> dict[str, Any]:
-        """Return all that the results depend on."""
         return {
             "format": FORMAT,
             "dataset": self._dataset.name,
@@ -168,11 +157,7 @@ class RunDirectory:
         }
 
     def _scaling(self) -> dict[str, list[float | None] | None]:
-        """Return the mean and the spread of each feature: scaled is (x - mean) / spread.
-
-        There are no means for sparse samples, of which scaled is x / spread. The spread of a
-        constant feature is null, and its scaled values are 0.
-        """
+        """Return means, none of sparse samples, and spreads, null for constant features."""
         features = self._dataset.features
         means, spreads = feature_scales(features, self._options["scale"])
         spread = [number if math.isfinite(number) else None for number in spreads.tolist()]
@@ -199,10 +184,7 @@ class RunDirectory:
 
 
 def _metric_text(metric: Symmetric, names: Sequence[str]) -> str:
-    """Return a metric as a table of K rows and columns, or, where it is no array, as its entries.
-
-    These are the diagonal and, once, each edge, with the names of both features.
-    """
+    """Return a metric as a table of K rows and columns, or, of sparse ones, as its entries."""
     if not isinstance(metric, MaskedMatrix):
         table = pd.DataFrame(dense(metric), index=list(names), columns=list(names))
         return table.to_csv(index_label="feature")
@@ -222,7 +204,6 @@ def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> dict[
 
 
 def _digest(file: Path) -> str | None:
-    """Return the SHA-256 of a file; None where there is none."""
     try:
         if file.is_symlink() or not file.is_file():
             return None
@@ -240,11 +221,7 @@ _DEVICES = {"aux", "con", "nul", "prn"} | _PORTS
 
 
 def file_stems(labels: Iterable[str]) -> dict[str, str]:
-    """Return a file name without its ending for each label, which all file systems take.
-
-    Labels are all different. It is the label where that is such a name. No two names differ in case
-    alone, or in how their accents are encoded: many file systems do not tell them apart.
-    """
+    """Return a name for each label that all file systems take, and that none confuses."""
     stems: dict[str, str] = {}
     taken: set[str] = set()
     for label in labels:
@@ -256,7 +233,6 @@ def file_stems(labels: Iterable[str]) -> dict[str, str]:
 
 
 def _safe(label: str) -> str:
-    """Return a label without what some file system does not take in a name."""
     kept = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", label))
     name = kept.lstrip(".")[:_LONGEST].rstrip(".") or "class"
     return f"_{name}" if name.partition(".")[0].casefold() in _DEVICES else name

@@ -45,10 +45,9 @@ _Outcome: TypeAlias = "Future[_Answer]"
 class Task:
     """What to compute for a row.
 
-    `function` belongs to a module, so that it can be pickled. It is called with the path of the
-    task's further files without their ending (write ``f"{path}.npz"``), then with `args`, and
-    returns the row: plain values, whose ``status`` and ``message`` are ``"finished"`` and empty
-    unless it gives others. `about` identifies the task in each of its rows, also where it failed.
+    `function` is called with the path of the task's further files without their ending, then with
+    `args`; its row may have a ``status`` and a ``message``. `about` is in each row, also of a
+    failure.
     """
 
     function: Callable[..., Mapping[str, Any]]
@@ -56,10 +55,7 @@ class Task:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def compute(self, path: Path) -> dict[str, Any]:
-        """Return the row, as it reads from disk; one with the status ``failed`` for an error.
-
-        An error of `PASSING` is raised: the task is to be tried again.
-        """
+        """Return the row as it reads from disk; raise errors of `PASSING`, record others."""
         try:
             row = {"status": "finished", "message": "", **self.function(path, *self.args)}
             plain: dict[str, Any] = json.loads(json.dumps({**self.about, **row}, allow_nan=False))
@@ -83,14 +79,9 @@ def run_tasks(
 ) -> dict[str, dict[str, Any]]:
     """Run the tasks that are not finished in a directory, and return all rows in their order.
 
-    The caller is the directory's `gdaopt.studies.directory_lock.sole_writer`. An error of a task's
-    function makes a row with the status ``failed``, which is kept: the error would come again. A
-    task whose process was killed is tried again, alone, when all other tasks are done. A process
-    that died twice, or that ran out of memory or disk, makes a row with the status ``died``, which
-    is not on disk: the task is tried again the next time.
-
-    Unsafe keys are refused before any work, and workers that can run no task are a GdaoptError. An
-    interrupt is raised once the processes under way are ended; finished rows stay.
+    An error of a task makes a row ``failed``, which is kept. A task whose process was killed is
+    tried again, alone, at the end; one that died twice, or for want of memory or disk, makes a row
+    ``died``, which is not on disk.
     """
     found = {key: directory.row(key) for key in tasks}
     rows = {key: row for key, row in found.items() if row is not None}
@@ -137,7 +128,6 @@ def _outcomes(
     at_a_time: int,
     begun: Callable[[str], object],
 ) -> Generator[tuple[str, _Outcome], None, None]:
-    """Yield tasks as they end, whichever way."""
     version, waiting = gdaopt_version(), deque(keys)
     folder = None if workers.backend == "dask" else directory.tasks.absolute()
     ended: SimpleQueue[_Outcome] = SimpleQueue()
@@ -160,11 +150,7 @@ def _outcomes(
 
 
 def _compute(version: str, key: str, pickled: bytes, tasks: Path | None) -> _Answer:
-    """Compute a task: what a worker does.
-
-    A worker of Dask has no folder for the files of the tasks; they come back. It may compute
-    for others too, so that the limit of BLAS holds during the task only.
-    """
+    """Compute a task on a worker; files come back where it has no folder for them, as of Dask."""
     from threadpoolctl import threadpool_limits
 
     if version != gdaopt_version():

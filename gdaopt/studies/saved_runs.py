@@ -45,13 +45,8 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """Return the runs saved in directories and files, at least one for each.
 
-    Runs of `gdaopt learn` are named after their class, and are of the same problem when data set,
-    class, scale of the features, feasible set and ε are the same. Runs of `gdaopt compare` are
-    named after their method, in a group for each class where there are several; each class is a
-    problem. In a directory of neither, every npz file that `Result.save` wrote is a run, named
-    after the file; each name is a problem. Such a file can be given itself. With several
-    directories the directory comes first in the name. What does not exist, holds no results, or is
-    damaged raises InvalidInputError.
+    Runs of learn are named after their class, those of compare after their method, others after
+    their file; with several directories the directory comes first.
     """
     read = [Path(path) for path in paths]
     prefixes = _prefixes(read)
@@ -59,7 +54,6 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 
 def _prefixes(paths: list[Path]) -> list[str]:
-    """Return prefixes that tell the runs of several directories apart; empty for one directory."""
     if len(paths) == 1:
         return [""]
     names = [path.resolve().name for path in paths]
@@ -69,7 +63,6 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 
 def _read(path: Path, prefix: str) -> list[Run]:
-    """Return the runs of one directory, or the run of a file."""
     if path.is_file():
         return [_of_file(path, prefix)]
     if not path.is_dir():
@@ -88,7 +81,6 @@ def _read(path: Path, prefix: str) -> list[Run]:
 
 
 def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
-    """Return the runs that ``result.json`` lists."""
     if record["format"] > FORMAT:
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
     try:
@@ -121,7 +113,6 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
 
 
 def _compared(path: Path, prefix: str) -> list[Run]:
-    """Return the finished runs of `gdaopt compare`."""
     study = read_study(path)
     if study is None or "methods" not in study[0]:
         return []
@@ -144,14 +135,12 @@ def _compared(path: Path, prefix: str) -> list[Run]:
 
 
 def _of_file(path: Path, prefix: str) -> Run:
-    """Return the run that `Result.save` wrote into a file."""
     result = Result.load(path)
     name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
     return Run(name=name, problem=(path.stem, len(result.known_metric)), result=result)
 
 
 def _unrecorded(path: Path, prefix: str) -> list[Run]:
-    """Return the results among the npz files, in the order of their names."""
     runs = []
     for file in sorted(path.glob("*.npz")):
         try:
@@ -169,10 +158,7 @@ def samples_file(dataset: Dataset) -> str:
 
 
 def write_samples(folder: Path, dataset: Dataset) -> None:
-    """Write the samples of a data set, not scaled, to the last bit.
-
-    Of a table the last column holds the labels. Labels and names of sparse samples are numbers.
-    """
+    """Write the samples of a data set, not scaled, to the last bit."""
     path = folder / samples_file(dataset)
     if is_sparse(dataset.features):
         lines = svmlight_lines(dataset.features, dataset.labels, int(dataset.feature_names[0]))

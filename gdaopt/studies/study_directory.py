@@ -33,24 +33,14 @@ _LONGEST_KEY = 60  # characters, before the digest
 
 
 def task_key(*parts: object) -> str:
-    """Return the name of a task's files, made from the values that tell it from other tasks.
-
-    It has the characters of the parts that file names may have, and a digest of all parts: keys of
-    distinct parts are distinct, also where a file system does not tell upper case from lower.
-    """
+    """Return a file name from the values that tell a task from others, the same on no two."""
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
     words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
     return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest}"
 
 
 class StudyDirectory:
-    """A directory for the rows of a study, to which a later run of the same options adds.
-
-    It is created when it is missing, with its parents. `options` are all values that the rows
-    depend on, which must be plain; gdaopt's version is added. Whoever adds rows has to be the
-    directory's `sole_writer`. A directory that cannot be written to, that holds a study of other
-    options, or files that belong to no study, is refused.
-    """
+    """Options and rows on disk; a study of other options, or other files, are refused."""
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self.path = Path(path)
@@ -87,10 +77,7 @@ class StudyDirectory:
         return _read_row(self.stem(key).with_suffix(".json"))
 
     def write_row(self, key: str, row: Mapping[str, Any]) -> None:
-        """Write the row of a task whose other files are there, which makes it finished.
-
-        A row that is not of plain, finite values is an error, and nothing is written then.
-        """
+        """Write the row of a task whose other files are there, which makes it finished."""
         stem = self.stem(key)
         files = sorted(path.name for path in self.files(key) if path.suffix != ".json")
         entry = {
@@ -120,7 +107,6 @@ class StudyDirectory:
         write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
 
     def _check_record(self) -> None:
-        """Refuse a record of other options, or one that cannot be read."""
         try:
             record = parse_json((self.path / RECORD).read_text(encoding="utf-8"))
             newer = record["format"] > _FORMAT
@@ -169,11 +155,7 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
 
 
 def read_study(path: Path) -> tuple[dict[str, Any], dict[Path, dict[str, Any]]] | None:
-    """Return the options of a study and its finished rows, without adding to it.
-
-    The rows are by the path of the task's files without their ending; None where there is no study
-    that can be read.
-    """
+    """Return the options of a study and its rows by the paths of their files, None for no study."""
     try:
         options = dict(parse_json((path / RECORD).read_text(encoding="utf-8"))["options"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -195,7 +177,6 @@ def _read_row(file: Path) -> dict[str, Any] | None:
 
 
 def _digest(row: Mapping[str, Any], files: list[str]) -> str:
-    """Return a digest of all that the file of a row holds."""
     text = json.dumps([dict(row), files], allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -34,17 +34,10 @@ which a task may do after the runner has set the limit of the libraries loaded b
 
 @dataclass(frozen=True)
 class TaskWorkers:
-    """Where tasks are computed, see `gdaopt.studies.runner.run_tasks`.
+    """Where tasks are computed; see `BACKENDS`. A task runs with one BLAS thread everywhere.
 
-    With the backend ``process`` no task depends on earlier tasks: its process, which starts in 1 to
-    2 s, is killed at the `deadline`, and the peak memory of the process is the memory of the task.
-    The workers of the others are meant for tasks of seconds or less. Each of their tasks runs with
-    one BLAS thread, so that its numbers depend neither on the number of jobs nor on the backend.
-
-    `scheduler` is for Dask, an extra: the address of a cluster, as ``tcp://host:port``. Its workers
-    need the same gdaopt, the modules of the tasks' functions on their ``PYTHONPATH``, and a single
-    thread each (``--nthreads 1``). The process of a task is killed after `deadline` seconds, which
-    Dask does not do; the task is then finished, with the status ``time_limit``.
+    A ``process`` is killed at the `deadline`, and its peak memory is that of the task. Workers of
+    Dask need the same gdaopt, the modules of the tasks on their ``PYTHONPATH``, and a thread each.
     """
 
     jobs: int = 1
@@ -82,10 +75,7 @@ class TaskWorkers:
 
     @contextmanager
     def started(self, jobs: int) -> Iterator[Executor]:
-        """Start so many workers, or connect to those of a cluster.
-
-        A scheduler that cannot be reached, or whose workers cannot run the tasks, is a GdaoptError.
-        """
+        """Start so many workers, or connect to those of a cluster; a GdaoptError if it fails."""
         if self.scheduler is not None:
             with _connected(self.scheduler) as client:
                 workers = client.get_executor(pure=False)
@@ -112,7 +102,6 @@ def _prepare() -> None:
 
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
-    """Connect to a cluster that has workers."""
     from distributed import Client
     from distributed.comm.addressing import get_address_host_port
 

@@ -26,8 +26,7 @@ _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Write a file under a temporary name in the same directory, then rename it.
 
-    `write` gets the open binary file. Where the directory cannot be written to, or the disk is
-    full, an `UnwritableError` says so, and no temporary file remains.
+    Where that fails, it is an `UnwritableError`, and no temporary file remains.
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -90,7 +89,6 @@ def parse_json(text: str) -> Any:
 
 
 def _temporary(path: Path) -> Path:
-    """Return a name next to a file under which it is written first."""
     short = path.name[:50]  # so that a name of any length that a file may have leaves room
     return path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
@@ -166,10 +164,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _array(npy: bytes) -> np.ndarray:
-    """Return the array of an npy file of format 1.0, which holds just what its header says.
-
-    `numpy.load` would first take the memory that the header asks for, however much that is.
-    """
+    """Return the array of an npy file, which `numpy.load` would first take any memory for."""
     file = io.BytesIO(npy)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array is of another version of the npy format")

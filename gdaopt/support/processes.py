@@ -38,11 +38,10 @@ class WorkerEndedError(Exception):
 
 
 class WorkerProcess:
-    """A process that computes one call after the other.
+    """A process that computes calls one after the other for the thread that made it.
 
-    It ends with this object, at the latest with the thread that made it, which has to make the
-    calls too. loky's multiprocessing context does not import the module ``__main__`` there, so that
-    scripts need no guard. `prepare`, a function of a module, is called first in the process.
+    `prepare` is called first there. loky's context does not import ``__main__``, so that scripts
+    need no guard.
     """
 
     def __init__(self, context: Any, prepare: Callable[[], object] | None = None) -> None:
@@ -70,11 +69,7 @@ class WorkerProcess:
     def call(
         self, function: Callable[..., ValueT], *arguments: Any, time_limit: float | None = None
     ) -> ValueT:
-        """Call a function of a module in the process; arguments and result are pickled.
-
-        A process that dies, or is killed at the limit, is a `WorkerEndedError`; errors of the
-        function are raised here, as RuntimeError when they cannot be pickled.
-        """
+        """Call a function of a module in the process; its end is a `WorkerEndedError`."""
         # Pickle copies arrays here, to where arrays lie: at other addresses products have other
         # last bits.
         content = pickle.dumps((function, arguments))
@@ -112,12 +107,7 @@ class WorkerProcess:
 
 
 class ProcessExecutor(ThreadPoolExecutor):
-    """An executor that computes calls in processes of this machine.
-
-    On leaving its ``with`` block by an error or an interrupt, calls at work are killed, and those
-    that have not begun are cancelled. A process that is `lasting` computes many calls; by default
-    each call has a new one.
-    """
+    """An executor that computes calls in processes, each in a new one unless `lasting`."""
 
     def __init__(
         self,
@@ -157,7 +147,6 @@ class ProcessExecutor(ThreadPoolExecutor):
                 self._at_work.discard(worker)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """End the processes."""
         with self._changing:
             self._is_over = True
             for worker in tuple(self._at_work):  # others may end meanwhile
@@ -173,7 +162,6 @@ def _wait_for(handle: Any, seconds: float | None) -> bool:
 
 
 def _kill(process: Any) -> None:
-    """Kill a process, and wait for its end."""
     with _children:
         if process.is_alive():
             if sys.platform == "win32":
@@ -184,7 +172,6 @@ def _kill(process: Any) -> None:
 
 
 def _serve(parent: int, pipe: Any, prepare: Callable[[], object] | None) -> None:
-    """Compute calls until the pipe is closed: what the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with(parent)
     if prepare is not None:
@@ -247,11 +234,7 @@ def _how(exit_code: int) -> str:
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Block interrupts while processes are started.
-
-    The new processes inherit the block. So a Ctrl-C, which reaches all processes of a terminal,
-    cannot reach them before they ignore interrupts.
-    """
+    """Block interrupts: a process started meanwhile inherits the block until it ignores them."""
     if sys.platform == "win32":
         yield
         return

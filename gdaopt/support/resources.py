@@ -46,7 +46,6 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _n_threads() -> int:
-    """Return how many threads products of matrices have."""
     found = [pool["num_threads"] for pool in _controller().select(user_api="blas").info()]
     return max(found, default=1)
 
@@ -71,11 +70,7 @@ def single_threaded() -> Iterator[None]:
 
 
 def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Found]:
-    """Return the function of each part, in their order.
-
-    The deadline around the call holds in the threads, too (see `gdaopt.support.deadline`). An error
-    in one of them is raised when all other threads have ended their task.
-    """
+    """Return the function of each part, in their order; the deadline holds in the threads, too."""
     n_threads = min(_n_threads(), len(parts))
     if n_threads <= 1:
         return [function(part) for part in parts]
@@ -115,10 +110,8 @@ def check_fits(needed: float, what: str, remedy: str) -> None:
 
 @cache
 def keep_freed_memory() -> None:
-    """Have the arrays of a step made where those of the last step were freed.
+    """Have glibc keep freed memory, which it does once an array as large was freed.
 
-    glibc gives freed memory back to the system, unless an array as large was freed before, and
-    mapping it anew in each step can take as long as the step. An array that is not written to
-    takes no memory.
+    Mapping the memory of a step anew can take as long as the step.
     """
     np.empty(_KEPT, dtype=np.uint8)

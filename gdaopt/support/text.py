@@ -54,11 +54,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text in which no character acts: what is not printable is written as its escape.
-
-    These are control characters, line ends among them, marks of the reading direction, characters
-    without width, and halves of surrogate pairs.
-    """
+    """Return a text in which no character acts: what is not printable is written as its escape."""
     if text.isprintable():
         return text
     return "".join(
@@ -148,13 +144,11 @@ def _cell(value: Any) -> str:
 
 
 def _html_row(tags: Sequence[str], cells: Sequence[str]) -> str:
-    """Return a row of an HTML table, with a tag for each cell."""
     pairs = zip(tags, cells, strict=True)
     return f"<tr>{''.join(f'<{tag}>{_html(cell)}</{tag}>' for tag, cell in pairs)}</tr>"
 
 
 def _html(text: str) -> str:
-    """Return a text as it is shown in HTML."""
     from html import escape  # on demand: only notebooks show tables
 
     return escape(plain(text))

@@ -34,11 +34,9 @@ FloatArray = npt.NDArray[np.float64]
 def finite_array(
     name: str, value: Any, ndim: int | tuple[int, ...], *, is_data: bool = False
 ) -> FloatArray:
-    """Return a value as a new float64 array; refuse other dimensions, text, NaN and infinities.
+    """Return a new float64 array; refuse other dimensions, text, NaN and infinities.
 
-    Masked values are refused as well: an array of floats would show what lies behind the mask.
-    Where the value is data, from measurements, a number that is not finite is a missing one;
-    anywhere else a computation made it so.
+    In data, from measurements, a number that is not finite is a missing one.
     """
     array = _as_floats(name, value)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
@@ -56,7 +54,6 @@ def finite_array(
 
 
 def _as_floats(name: str, value: Any) -> FloatArray:
-    """Return a value as a new float64 array, refusing all that is not made of numbers."""
     refuse_masked(name, value)
     if issparse(value):
         raise InvalidInputError(f"{name} is sparse; pass a dense array, as by its toarray()")
@@ -100,10 +97,7 @@ def refuse_masked(name: str, value: Any) -> None:
 
 
 def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return a value as a new symmetric float64 matrix; refuse a matrix that is not symmetric.
-
-    Where the two triangles differ by at most 1e-10 of the largest entry, their mean is taken.
-    """
+    """Return a new symmetric matrix: the mean of triangles that differ by round-off."""
     is_exact = _is_exactly_symmetric(value)  # of most, in each step, and found out quickly
     matrix = value.copy() if is_exact else finite_array(name, value, ndim=2)
     if matrix.shape[0] != matrix.shape[1]:
@@ -136,10 +130,7 @@ def is_finite(array: FloatArray) -> bool:
 
 
 def as_symmetric(name: str, value: Any) -> FloatArray:
-    """Return a value as a symmetric float64 matrix, without a copy where it is one already.
-
-    For functions that only read the matrix and that are called in each step.
-    """
+    """Return a value as a symmetric float64 matrix, without a copy where it is one already."""
     matrix: FloatArray = value
     if not _is_exactly_symmetric(value):
         checked = symmetric_matrix(name, value)
@@ -149,7 +140,6 @@ def as_symmetric(name: str, value: Any) -> FloatArray:
 
 
 def _is_exactly_symmetric(value: Any) -> bool:
-    """Say whether a value is a symmetric and finite float64 matrix, to the last digit."""
     if type(value) is not np.ndarray or value.dtype != np.float64 or value.ndim != 2:
         return False
     size = len(value)
@@ -238,11 +228,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def store_checked(owner: Any, check: Callable[..., Any], *names: str, **bounds: Any) -> None:
-    """Replace fields of a frozen dataclass, in its ``__post_init__``, by what a check returns.
-
-    None stays where it is the default. What has been validated is then what is used: a number of
-    another type, such as one of NumPy's float32, would compute in its own precision.
-    """
+    """Replace fields of a frozen dataclass by what a check returns; None stays a default."""
     for name in names:
         value = getattr(owner, name)
         if value is not None or getattr(type(owner), name, ...) is not None:

@@ -16,9 +16,7 @@ def ignoring(
 ) -> Iterator[None]:
     """Ignore some warnings in a block; meanwhile other threads ignore them too.
 
-    Where blocks of `warnings.catch_warnings` of two threads overlap, filters of one stay in force
-    for ever, and those of the other are lost: here one filter is added, and only this one taken
-    away. It should be a narrow one, by regular expressions of the message and the module.
+    Blocks of `warnings.catch_warnings` of two threads would leave each other's filters in force.
     """
     ignored = ("ignore", re.compile(message, re.IGNORECASE), category, re.compile(module), 0)
     warnings.filters.insert(0, ignored)  # type: ignore[attr-defined]  # it is a list
@@ -31,10 +29,6 @@ def ignoring(
 
 @contextmanager
 def underflow_ignored() -> Iterator[None]:
-    """Let numbers that underflow be 0 in a block, as NumPy does unless it is told otherwise.
-
-    Far samples count for nothing because their terms underflow. Also a decorator, which makes a new
-    block for each call, so that threads do not meet in one.
-    """
+    """Let numbers that underflow be 0 in a block, or, as a decorator, in each call."""
     with np.errstate(under="ignore"):
         yield
