@@ -163,7 +163,6 @@ class _Basis:
         return None if best is None else self._exchanged(place, best[1], bound)
 
     def _entered_by(self, entering: int, sign: int, point: Sequence[Fraction]) -> _Basis | None:
-        """Return the basis after a variable has moved until another one, or it, meets a bound."""
         exact = self.exact
         right = [Fraction(0)] * exact.n_rows
         for row, value in exact.columns[entering].items():
@@ -191,7 +190,6 @@ class _Basis:
         return _Basis(self.exact, basic, at)
 
     def _solved(self, right: list[Fraction]) -> list[Fraction]:
-        """Return the solution of ``B z = right``."""
         rows: list[dict[int, Fraction]] = [{} for _ in right]
         for place, j in enumerate(self.basic):
             for row, value in self.exact.columns[j].items():
@@ -199,7 +197,6 @@ class _Basis:
         return _solved(rows, right)
 
     def _solved_transposed(self, right: list[Fraction]) -> list[Fraction]:
-        """Return the solution of ``B'y = right``."""
         return _solved([dict(self.exact.columns[j]) for j in self.basic], right)
 
 

@@ -221,12 +221,10 @@ def _means(
 
 
 def _quickest(means: Mapping[tuple[str, str], tuple[float, float]], solver: str) -> float:
-    """Return the time by which a solver stands in its place: of the least of its starts."""
     return min(seconds for (name, _), (seconds, _) in means.items() if name == solver)
 
 
 def _seconds(own: pd.DataFrame) -> dict[str, Any]:
-    """Return the seconds of each program by solver, infinity where it is not verified."""
     own = counted(own).sort_values("index")
     return {
         str(solver): charged(group["seconds"], group["verdict"] == "verified", np.inf)
@@ -239,7 +237,6 @@ def _kind(solver: str) -> str:
 
 
 def _half(profile: tuple[Any, Any]) -> float:
-    """Return the ratio within which half of all programs are solved."""
     ratios, shares = profile
     at = int(np.searchsorted(shares, 0.5))
     return float(ratios[at]) if at < len(ratios) else np.inf

@@ -154,7 +154,6 @@ def read_folder(folder: Path) -> list[RecordedProgram]:
 
 
 def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
-    """Return the files of a folder in order, with the optima that are known."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
         try:
@@ -346,7 +345,6 @@ def _spread(
 
 
 def _clouds(size: int) -> tuple[FloatArray, FloatArray]:
-    """Return 25 + 35 samples: two Gaussian clouds, apart in five features."""
     rng = np.random.default_rng(_SEED)
     X = rng.standard_normal((60, size))
     z = np.where(np.arange(60) < 25, 1.0, -1.0)
@@ -355,7 +353,6 @@ def _clouds(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _random(size: int, kind: str, number: int) -> RecordedProgram:
-    """Return a program of a random metric under its aligned left-ends, with random costs."""
     rng = np.random.default_rng([_SEED, size, sorted(KINDS).index(kind), number])
     weights = np.triu(rng.random((size, size)) / size, 1)
     metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
@@ -412,10 +409,8 @@ class BenchOptions:
                 f"tolerances must be numbers between 0 and 1, at least one, got {shortened(asked)}"
             )
         object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
-        for name in ("repeats", "steps", "most", "jobs"):
-            store_checked(self, integer, name, at_least=1)
-        for name in ("cap", "budget"):
-            store_checked(self, number, name, above=0)
+        store_checked(self, integer, "repeats", "steps", "most", "jobs", at_least=1)
+        store_checked(self, number, "cap", "budget", above=0)
         object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
 
     def record(self) -> dict[str, Any]:
@@ -435,7 +430,6 @@ def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the solvers that are meant, ``"analytic"`` first."""
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")

@@ -144,7 +144,6 @@ def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[Valu
 def _sequences(
     sources: list[str], sizes: list[int], label: str | None, data_dir: Path | None
 ) -> list[Sequence]:
-    """Return the sequences of data by name, in each size where they have one."""
     found = []
     for source in dict.fromkeys(sources):
         if source.lower().endswith(".npz"):

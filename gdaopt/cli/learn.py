@@ -241,7 +241,6 @@ def _judged(
     is_asked: bool | None,
     say: Callable[[str], None],
 ) -> tuple[str, dict[str, float] | None]:
-    """Return a sentence on the accuracy of the metrics, and its figures where it is measured."""
     from gdaopt.studies.applying import FOLDS, NEIGHBORS, cross_validated  # imports scikit-learn
 
     seconds = sum(result.seconds for result in results)

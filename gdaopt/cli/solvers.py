@@ -33,5 +33,4 @@ def solvers() -> None:
 
 
 def _table(*titles: str) -> Table:
-    """Return a table that shows all of its words, however narrow it is."""
     return Table(*(Column(title, overflow="fold") for title in titles))

@@ -134,7 +134,6 @@ def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
 
 
 def _written(sections: Mapping[str, str], first: Sequence[str]) -> str:
-    """Return the docstring of sections, some of which come first."""
     own = [title for title in sections if title]
     order = sorted(own, key=lambda title: first.index(title) if title in first else len(first))
     parts = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in order]
@@ -214,7 +213,6 @@ class BaseMetricLearner(
     components_: Any
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
-        """Set ``classes_``, and refuse labels of a single class."""
         if len(classes) < 2:
             (label,) = classes.tolist()
             raise InvalidInputError(
@@ -223,7 +221,6 @@ class BaseMetricLearner(
         self.classes_ = classes
 
     def _set_metric(self, metric: Any, X: FloatArray) -> None:
-        """Set ``metric_`` and its like; X are the samples of `fit`."""
         self._set_factor(metric, components_of(metric), X)
 
     def _set_factor(self, metric: Any, components: Any, X: FloatArray) -> None:
@@ -272,7 +269,6 @@ class BaseMetricLearner(
         return distances
 
     def _read_pairs(self, pairs: Any) -> FloatArray:
-        """Return pairs as an array of shape (n_pairs, 2, n_features)."""
         return read_tuples("pairs", pairs, 2, n_features=self.n_features_in_)
 
     def pair_score(self, pairs: Any) -> FloatArray:
@@ -296,7 +292,6 @@ class BaseMetricLearner(
 
     @property
     def _n_features_out(self) -> int:
-        """Number of components, for `get_feature_names_out`."""
         return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Tags:
@@ -363,7 +358,6 @@ class TransductiveMetricLearner(BaseMetricLearner):
 
 
 def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> float:
-    """Return ``‖L(u - v)‖`` of two vectors of shape (n_features,), or its square."""
     difference = finite_array("u", u, ndim=1) - finite_array("v", v, ndim=1)
     if len(difference) != components.shape[1]:
         raise InvalidInputError(
@@ -376,11 +370,7 @@ def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> 
 
 
 def components_of(metric: Any) -> Any:
-    """Return L with ``L'L = M``, shape (K, K); of a `MaskedMatrix` as a sparse array.
-
-    L is Cholesky's factor, found for each connected component of the graph on its own; that of a
-    singular component comes from its eigenvectors.
-    """
+    """Return L with ``L'L = M``, by components of the graph; of a `MaskedMatrix` as a sparse array."""
     if isinstance(metric, MaskedMatrix):
         index, part = connected_part(metric)
         roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))
@@ -404,7 +394,6 @@ def components_of(metric: Any) -> Any:
 
 
 def _factor(block: FloatArray) -> FloatArray:
-    """Return L of a connected component."""
     try:
         factor: FloatArray = scipy.linalg.cholesky(block)
     except scipy.linalg.LinAlgError:

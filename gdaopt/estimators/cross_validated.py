@@ -192,13 +192,11 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         return metric
 
     def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
-        """Set all that the last fit has found."""
         self.learner_._set_metric(metric, X)
         found = {name: value for name, value in vars(self.learner_).items() if name.endswith("_")}
         self.__dict__.update(found)
 
     def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
-        """Return a learner with other options that knows the classes and features of this one."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
         made = cast(MetricLearner, clone(learner).set_params(**options))
@@ -210,7 +208,6 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     def _objectives(
         self, learner: MetricLearner, codes: Codes, weights: Weights
     ) -> list[ObjectiveName]:
-        """Return the objectives to choose from."""
         if self.objectives is None and self.learner is not None:
             return list(dict.fromkeys((learner.objective, "none")))
         if self.objectives is None:
@@ -254,7 +251,6 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         weights: Weights,
         limit: float | None,
     ) -> None:
-        """Score all objectives and trace bounds on all folds, and choose."""
         y = self.classes_[codes]
         folds = self._folds(X, y)
         classifier = self.classifier
@@ -293,7 +289,6 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
     def _folds(self, X: FloatArray, y: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
-        """Return the indices of training and test samples of each fold."""
         try:
             given = list(check_cv(self.cv, y, classifier=True).split(X, y))
             samples = np.arange(X.shape[0])
@@ -308,7 +303,6 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
 
 
 def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the training samples of a fold, or some of them where there are very many."""
     if len(train) <= _MOST_TRAINED:
         return train
     codes = np.unique(y[train], return_inverse=True)[1]
@@ -343,7 +337,6 @@ def path_results(
 
 
 def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
-    """Return the metric of a result, moved into a set of a larger trace bound."""
     size, before = len(result.known_metric), result.feasible_set
     weights = result.metric - before.base(size)
     if np.trace(result.metric) >= (1 - _BINDING) * before.trace_bound:
@@ -386,7 +379,6 @@ def _fold_scores(
 def _results(
     objectives: list[Any], paths: list[FloatArray], scores: FloatArray, times: FloatArray
 ) -> dict[str, Any]:
-    """Return scores and times, (n_folds, n_bounds), as `sklearn.model_selection.GridSearchCV`."""
     bounds = np.concatenate(paths)
     named = [objective for objective, path in zip(objectives, paths, strict=True) for _ in path]
     mean = scores.mean(axis=0)
@@ -407,13 +399,11 @@ def _results(
 
 
 def _probability_of_the_class(classifier: Any, X: FloatArray, y: npt.NDArray[Any]) -> float:
-    """Return the mean probability that a classifier gives to the class of a sample."""
     is_own = classifier.classes_ == y[:, None]
     return float((classifier.predict_proba(X) * is_own).sum(axis=1).mean())
 
 
 def _choice(scores: FloatArray, objectives: list[Any], rule: str) -> int:
-    """Return the index of the choice, for scores of shape (n_folds, n)."""
     means = scores.mean(axis=0)
     best = int((means >= means.max() - _ROUND_OFF).argmax())
     if rule == "one-standard-error" and "none" in objectives and len(scores) > 1:

@@ -109,7 +109,6 @@ class GraphClassifier(MetricClassifier):
         return self
 
     def _spread(self) -> None:
-        """Find the scores of the unlabelled samples."""
         labelled, unlabelled = self._labelled, np.flatnonzero(~self._labelled)
         labels = self.label_distributions_[labelled]
         if self.n_neighbors is None:
@@ -130,7 +129,6 @@ class GraphClassifier(MetricClassifier):
             _warn_of_cut_off(self.cut_off_, "given to fit", "to a labelled one", 5)
 
     def _nearest_label(self, coordinates: FloatArray) -> FloatArray:
-        """Return, for each point, the scores of the nearest labelled sample."""
         search = NearestNeighbors(n_neighbors=1).fit(self._coordinates[self._labelled])
         nearest = search.kneighbors(coordinates, return_distance=False)[:, 0]
         scores: FloatArray = self.label_distributions_[self._labelled][nearest]

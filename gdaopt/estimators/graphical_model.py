@@ -71,7 +71,6 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     assume_centered: bool = False
 
     def _read(self, X: Any) -> FloatArray:
-        """Return the covariance matrix, and set ``location_``."""
         X = check_array(read_samples(self, X), ensure_min_features=2, ensure_min_samples=2)
         self.location_ = np.zeros(X.shape[1])
         if getattr(self, "covariance", None) == "precomputed":
@@ -81,7 +80,6 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         return np.asarray(empirical_covariance(X, assume_centered=self.assume_centered))
 
     def _penalties(self, size: int) -> FloatArray | float:
-        """Return the weights of the edges in the penalty, off the diagonal."""
         if self.weights is None:
             return 1.0
         weights = symmetric_matrix("weights", self.weights, size)
@@ -95,7 +93,6 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     def _solved(
         self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
     ) -> Likelihood:
-        """Return the most likely metric with a penalty of alpha."""
         size = len(covariance)
         mask = None if self.edges is None else EdgeMask.of(self.edges)
         if mask is not None:
@@ -306,7 +303,6 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
         return self
 
     def _path(self, covariance: FloatArray) -> FloatArray:
-        """Return the alphas, the largest first."""
         if not isinstance(self.alphas, Integral):
             return np.sort(positive_vector("alphas", self.alphas))[::-1].copy()
         off_diagonal = covariance[~np.eye(len(covariance), dtype=bool)]
@@ -316,7 +312,6 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
         return np.geomspace(largest, _LEAST_ALPHA * largest, int(self.alphas))
 
     def _fits(self, covariance: FloatArray, alphas: FloatArray) -> list[FloatArray]:
-        """Return the metrics along the path."""
         found: list[FloatArray] = []
         for alpha in alphas:
             start = found[-1] if found else None

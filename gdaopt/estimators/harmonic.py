@@ -41,11 +41,9 @@ _BLOCK = 64  # how many samples are eliminated before one matrix product updates
 def full_graph_shares(
     among: FloatArray, towards: FloatArray, labels: FloatArray
 ) -> tuple[FloatArray, Mask]:
-    """Return the class shares of unlabelled samples on the graph of all pairs, and who is cut off.
+    """Return the class shares of unlabelled samples, and who is cut off; `among` is overwritten.
 
-    `among` are the squared distances δ between unlabelled samples, and is overwritten; `towards`,
-    of shape (u, f), those to labelled samples, whose class shares are `labels`. Each row of the
-    shares sums to 1, or is 0 for a sample that no path of edges joins to a labelled one.
+    `among` and `towards`, shape (u, f), are squared distances; samples cut off have shares of 0.
     """
     np.fill_diagonal(among, np.inf)
     np.putmask(among, among >= FARTHEST, np.inf)
@@ -85,7 +83,6 @@ def neighbor_graph_shares(
 
 
 def _connected(among: FloatArray, towards: FloatArray) -> Mask:
-    """Return which unlabelled samples a path of edges joins to a labelled sample."""
     connected: Mask = towards.min(axis=1) < np.inf
     newest = np.flatnonzero(connected)
     while len(newest) and not connected.all():
@@ -96,7 +93,6 @@ def _connected(among: FloatArray, towards: FloatArray) -> Mask:
 
 
 def _solve(among: FloatArray, towards: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return the harmonic shares of samples that are all joined to a labelled sample."""
     nearest = np.minimum(among.min(axis=1), towards.min(axis=1))[:, None]
     inner = np.exp(np.subtract(nearest, among, out=among), out=among)
     outer = np.exp(nearest - towards)

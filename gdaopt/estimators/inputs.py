@@ -82,7 +82,6 @@ def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDAr
 
 
 def _by_rows(samples: Any) -> Any:
-    """Return sparse samples as a `csr_array`; others as they are."""
     if not issparse(samples):
         return samples
     rows: Any = samples
@@ -90,7 +89,6 @@ def _by_rows(samples: Any) -> Any:
 
 
 def _format(estimator: Any) -> dict[str, Any]:
-    """Return which samples `validate_data` takes for an estimator."""
     takes_sparse = get_tags(estimator).input_tags.sparse
     return {"dtype": np.float64, "accept_sparse": "csr" if takes_sparse else False}
 
@@ -127,7 +125,6 @@ def _refuse_hidden(name: str, value: Any) -> None:
 
 
 def _refuse_text(name: str, X: Any, error: Exception) -> None:
-    """Raise an error with the names of the columns that hold text, if there are some."""
     texts = {column: text for column, values in _columns(X) if (text := _text(values)) is not None}
     if not texts:
         return
@@ -144,7 +141,6 @@ def _refuse_text(name: str, X: Any, error: Exception) -> None:
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
-    """Yield the names and values of columns: of a data frame, or of rows, by their numbers."""
     if hasattr(X, "columns") and hasattr(X, "iloc"):
         for number, name in enumerate(X.columns):
             yield name, np.asarray(X.iloc[:, number])
@@ -170,12 +166,9 @@ def _text(values: npt.NDArray[Any]) -> str | None:
 
 
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
-    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are.
-
-    A list such as ``["a", -1, "b"]`` is read label by label, since NumPy would turn the -1 into a
-    string. None, NaN and pandas' NA as `missing_label` all mean any missing value.
-    """
+    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are."""
     refuse_masked("y", y)
+    # By its labels, as NumPy would turn the -1 in ["a", -1, "b"] into text.
     labels = column_or_1d(y, dtype=object, warn=True)
     labelled = ~_are_missing(labels, missing_label)
     if not labelled.any():
@@ -199,7 +192,6 @@ def _is_minus_one(missing_label: Any) -> bool:
 
 
 def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
-    """Return which labels are `missing_label`, and refuse other missing values."""
     import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
 
     null: Mask = np.asarray(pd.isna(labels))
@@ -222,7 +214,6 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
 
 
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
-    """Return labels as an array of numbers, booleans or strings."""
     try:
         array = np.array(labels.tolist())
     except ValueError:  # lists of different lengths
@@ -306,11 +297,7 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
 def read_tuples(
     name: str, tuples: Any, size: int, preprocessor: Any = None, n_features: int | None = None
 ) -> FloatArray:
-    """Return tuples of samples as an array of shape (n, size, K).
-
-    They are given as such, or as indices of shape (n, size) with a preprocessor: an array of the
-    samples, or a function of an array of indices of any kind that returns their samples.
-    """
+    """Return tuples of samples, given as such or as indices, as an array of shape (n, size, K)."""
     refuse_masked(name, tuples)
     if _holds_sparse(tuples):
         raise InvalidInputError(
@@ -338,14 +325,12 @@ def read_tuples(
 
 
 def _holds_sparse(tuples: Any) -> bool:
-    """Say whether tuples are sparse, or a list of sparse arrays or of lists of these."""
     while isinstance(tuples, list | tuple) and tuples:
         tuples = tuples[0]
     return bool(issparse(tuples))
 
 
 def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:
-    """Return the samples that indices stand for."""
     indices = np.asarray(tuples)
     if indices.ndim != 2 or indices.shape[1] != size or not len(indices):
         raise InvalidInputError(
@@ -383,7 +368,6 @@ def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> Float
 
 
 def _floats(name: str, values: Any, **options: Any) -> FloatArray:
-    """Return an array of finite floats."""
     with _refusing(name, values):
         array: FloatArray = check_array(values, dtype=np.float64, input_name=name, **options)
     return array

@@ -50,9 +50,7 @@ def most_likely_metric(
 ) -> Likelihood:
     """Return the minimiser of ``⟨S, M⟩ - log det M`` over all graph metrics, without trace bound.
 
-    S is the covariance matrix, less the penalties of edges; where the likelihood has no maximum,
-    that is an error. The gap may be the tolerance times K. Each block starts from its part of
-    `initial`, a positive definite metric with edges of the mask.
+    S is the covariance matrix, less the penalties of edges. The gap may be the tolerance times K.
     """
     start = time.perf_counter()
     size, variances = len(covariance), np.diagonal(covariance)
@@ -139,7 +137,6 @@ def most_likely_metric(
 
 
 def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
-    """Return the pairs that may have an edge and whose covariance is positive."""
     if mask is None:
         rows, columns = np.nonzero(np.triu(covariance > 0, 1))
         return rows, columns
@@ -149,7 +146,6 @@ def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
 
 
 def _blocks(size: int, edges: Edges, cut: Edges) -> list[IndexArray]:
-    """Return the features of each block, once some of the edges are cut."""
     numbers = edges[0] * size + edges[1]
     kept = ~np.isin(numbers, cut[0] * size + cut[1])
     labels = component_labels(size, (edges[0][kept], edges[1][kept]))
@@ -158,7 +154,6 @@ def _blocks(size: int, edges: Edges, cut: Edges) -> list[IndexArray]:
 
 
 def _inside(mask: EdgeMask | None, block: IndexArray, size: int) -> EdgeMask | None:
-    """Return the mask of the features of a block."""
     if mask is None:
         return None
     numbers = np.full(size, -1)
@@ -170,7 +165,6 @@ def _inside(mask: EdgeMask | None, block: IndexArray, size: int) -> EdgeMask | N
 def _problem(
     covariance: FloatArray, mask: EdgeMask | None, initial: FloatArray | None
 ) -> MetricProblem:
-    """Return the problem of a block, with a trace bound that does not bind."""
     log_det = LogDet(covariance)
     bound = _ROOM * log_det.auto_trace_bound()
     if initial is not None:

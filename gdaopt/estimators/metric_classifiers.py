@@ -56,18 +56,13 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
         return self._space.coordinates(X)
 
     def _mapped(self, X: Any) -> FloatArray:
-        """Return the coordinates of new samples."""
         check_is_fitted(self)
         return self._space.coordinates(read_samples(self, X, reset=False))
 
 
 @dataclass(frozen=True, eq=False)
 class MetricSpace:
-    """Coordinates in which the Euclidean distance is the distance under a metric.
-
-    The mean of the samples becomes the origin. Distances do not depend on it, but their round-off
-    does.
-    """
+    """Coordinates, around the mean, in which the Euclidean distance is that under a metric."""
 
     metric: FloatArray  # M, positive semidefinite
     learner: Any  # of M, fitted, or the pipeline that ends with it; None if there is none
@@ -104,13 +99,11 @@ def metric_space(
 
 
 def _transformed(steps: Pipeline, X: FloatArray) -> FloatArray:
-    """Return samples after the steps before a learner."""
     transformed: FloatArray = check_array(steps.transform(X), dtype=np.float64)
     return transformed
 
 
 def _learned_matrix(learner: Any) -> Any:
-    """Return M of a fitted learner."""
     if hasattr(learner, "get_mahalanobis_matrix"):
         return learner.get_mahalanobis_matrix()
     if hasattr(learner, "metric_"):
@@ -124,7 +117,6 @@ def _learned_matrix(learner: Any) -> Any:
 
 
 def _checked(matrix: Any, n_features: int) -> FloatArray:
-    """Return `matrix` as a positive semidefinite float array for this number of features."""
     checked = symmetric_matrix("metric", matrix, size=n_features)
     smallest = float(scipy.linalg.eigvalsh(checked, subset_by_index=[0, 0])[0])
     if smallest < -_NEGATIVE * max(float(np.trace(checked)), 0.0):
@@ -148,10 +140,7 @@ def takes_unlabelled(estimator: Any) -> bool:
 
 
 def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
-    """Fit a clone of an estimator, on all samples if it takes samples without labels.
-
-    The clone then has ``missing_label=None``, which cannot be the label of a class.
-    """
+    """Fit a clone: with ``missing_label=None`` on all samples, if it takes those without labels."""
     copy = clone(estimator)
     if not takes_unlabelled(copy):
         return copy.fit(X[labelled], labels)

@@ -214,7 +214,6 @@ callable
         return metric
 
     def _optimum(self, X: FloatArray, codes: Codes, weights: Weights) -> Any:
-        """Return the metric; set ``result_`` and its like."""
         with until(self._deadline()):
             metric = self._solve(X, (codes, weights))
             self.full_objective_ = None
@@ -228,7 +227,6 @@ callable
         return class_signal(labels[0])
 
     def _objective(self, X: FloatArray, labels: tuple[Codes, Weights]) -> Objective:
-        """Return the objective of at most `max_samples` samples."""
         codes, weights = labels
         most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
         self.sample_indices_ = None
@@ -286,7 +284,6 @@ callable
         return make(X, labels, **options)
 
     def _class_weights(self, codes: Codes) -> FloatArray:
-        """Return the weight of each class."""
         given = self.class_weight
         if isinstance(given, dict):
             given = {
@@ -299,7 +296,6 @@ callable
         return weights
 
     def _check_option(self, option: str, parameter: str) -> None:
-        """Refuse an option that the objective has no parameter for."""
         known = [
             name for name, make in OBJECTIVES.items() if parameter in signature(make).parameters
         ]
@@ -384,11 +380,7 @@ def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
 
 
 def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
-    """Return random pairs of samples, each at most once; None where that would be all of them.
-
-    With `differ` they are pairs of different classes only. The array has the shape (count, 2), the
-    smaller index first, in ascending order.
-    """
+    """Return random pairs i < j, ascending, each once; None where that would be all of them."""
     size, sizes = len(codes), np.bincount(codes)
     total = (size**2 - int((sizes**2).sum())) // 2 if differ else size * (size - 1) // 2
     if count >= total:

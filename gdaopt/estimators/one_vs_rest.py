@@ -28,7 +28,6 @@ from gdaopt.support.validation import FloatArray
 
 
 def _gives_shares(classifier: Any) -> bool:
-    """Say whether a `OneVsRestMetricClassifier` has classifiers with `predict_proba`."""
     return classifier.classifier is None or hasattr(classifier.classifier, "predict_proba")
 
 

@@ -94,7 +94,6 @@ class OptimalMetricLearner(BaseMetricLearner):
         return plotting.graph(self.result_, self._feature_names(), ax=ax)
 
     def _feature_names(self) -> list[str]:
-        """Return the column names that `fit` was given, or else scikit-learn's x0, x1 and so on."""
         default = [f"x{number}" for number in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
@@ -213,7 +212,6 @@ class SolvingLearner(OptimalMetricLearner):
         return self._objective(scaled, labels), self._sets(scaled, self._signal(labels))
 
     def _sets(self, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
-        """Return a function that makes the feasible set for scaled samples."""
         metrics = self._metrics if self.metrics is None else self.metrics
         if isinstance(metrics, str):
             return self._named_sets(metrics, X, signal)
@@ -228,7 +226,6 @@ class SolvingLearner(OptimalMetricLearner):
         return partial(_returned_set, metrics)
 
     def _named_sets(self, name: str, X: FloatArray, signal: FloatArray | None) -> SetOfBounds:
-        """Return a function that makes the set of a name, with the edges that are asked for."""
         kind = SDDMetrics if name == _BALANCED else SETS[name]
         if name == _BALANCED and self.method not in ("certified", _BALANCED):
             raise InvalidInputError(
@@ -285,12 +282,10 @@ class SolvingLearner(OptimalMetricLearner):
         return self._in_units(self.result_.known_metric)
 
     def _deadline(self) -> Deadline | None:
-        """Return when the time limit is over if it begins now."""
         limit = self.time_limit
         return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
 
     def _in_units(self, metric: Any) -> Any:
-        """Return a metric of the scaled features as one of the features."""
         if isinstance(metric, MaskedMatrix):
             return metric.congruent(1 / self.scale_)
         in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
@@ -354,11 +349,9 @@ class SolvingLearner(OptimalMetricLearner):
 
     @property
     def _floor_is_an_option(self) -> bool:
-        """Whether the method itself can keep a graph connected."""
         return "edge_floor" in {field.name for field in fields(METHODS[self.method])}
 
     def _method_options(self) -> dict[str, Any]:
-        """Return the options of the method."""
         options: dict[str, Any] = {
             "tolerance": self.tolerance,
             "max_iterations": self.max_iterations,
@@ -372,7 +365,6 @@ class SolvingLearner(OptimalMetricLearner):
 
 
 def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-    """Return the set that a function of the user's makes."""
     found: FeasibleSet = called("metrics", make, trace_bound, min_eigenvalue)
     check_instance("what metrics returns", found, FeasibleSet)
     return found
@@ -381,11 +373,7 @@ def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) 
 def warn_of_result(
     estimator: Any, result: Result, tolerance: float, objectives: Sequence[str]
 ) -> None:
-    """Warn the caller of `fit`, which calls ``_learn``, where this is called.
-
-    It warns of an end far from the optimum, and of a metric that is as without learning: then it
-    names other objectives.
-    """
+    """Warn the caller of `fit` of a metric far from the optimum, or as without learning."""
     gap, name, metric = result.relative_gap, type(estimator).__name__, result.known_metric
     kind = "certified"
     if result.frank_wolfe_gap is not None:  # not convex

@@ -149,7 +149,6 @@ class LearnedRun:
         return self.metrics[name]
 
     def _coordinates(self, metric: Symmetric) -> Callable[[Samples], Samples]:
-        """Return the map of samples, not scaled, to coordinates with the distances of a metric."""
         known, components = self.dataset.features, components_of(metric)
         # Distances do not depend on the origin, but their round-off does. Nothing is subtracted
         # from sparse samples, which would be dense then.

@@ -123,7 +123,6 @@ class Comparison(Study):
             return self._write(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Write tables and picture from the finished rows; return all rows with their excess."""
         results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
         whole = completed(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
@@ -209,7 +208,6 @@ def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
 
 
 def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
-    """Return which problems are solved, and by which versions, as a paragraph of Markdown."""
     limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     return f"{options.problem.statement(dataset)}. For all methods: {limits}. Versions: {used}."

@@ -85,8 +85,6 @@ def name_among(row: Row, rows: Iterable[Row]) -> str:
 
 
 def _as(form: str, name: str, scale: float = 1.0) -> Callable[[Row], str]:
-    """Return a function that writes a number of a row, nothing where there is none."""
-
     def write(row: Row) -> str:
         value = row.get(name)
         return "" if value is None else format(value / scale if scale != 1 else value, form)

@@ -78,7 +78,6 @@ class LearningOptions:
         return (self.positive,)
 
     def _check_number(self, dataset: Dataset) -> None:
-        """Refuse labels that are hardly classes."""
         n_classes = len(dataset.classes)
         if n_classes <= self.max_classes:
             return

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -86,12 +85,7 @@ class RunDirectory:
             self._held = held.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     def add(self, name: str, result: Result) -> None:
@@ -195,7 +189,6 @@ def _metric_text(metric: Symmetric, names: Sequence[str]) -> str:
 
 
 def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the files of an earlier run that are as it wrote them, with their digests."""
     files = {} if record is None else record.get("files")
     if not isinstance(files, dict):  # of another program
         return {}

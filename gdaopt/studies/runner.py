@@ -202,7 +202,6 @@ def _how_it_died(future: _Outcome) -> str | None:
 
 
 def _described(error: Exception) -> dict[str, str]:
-    """Return an error for a row, with its traceback where it is not one of the package's own."""
     if isinstance(error, GdaoptError):
         return {"message": str(error)}
     shown = "".join(traceback.format_exception(error))

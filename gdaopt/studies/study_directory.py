@@ -165,7 +165,6 @@ def read_study(path: Path) -> tuple[dict[str, Any], dict[Path, dict[str, Any]]] 
 
 
 def _read_row(file: Path) -> dict[str, Any] | None:
-    """Return the row of a file, None where it is not as it was written or a file is missing."""
     try:
         entry = parse_json(file.read_text(encoding="utf-8"))
         row: dict[str, Any] = entry["row"]

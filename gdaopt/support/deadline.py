@@ -55,7 +55,6 @@ _current: ContextVar[tuple[Deadline | None, bool]] = ContextVar(
 
 
 def _limit() -> Deadline | None:
-    """Return the deadline of what is not long work."""
     deadline, is_completing = _current.get()
     return None if is_completing else deadline
 

@@ -98,7 +98,6 @@ def _unwritable(error: OSError, path: Path) -> UnwritableError:
 
 
 def _is_at_work(pid: int, file: Path) -> bool:
-    """Say whether the process that wrote a file is still there, and no later one of the same id."""
     import psutil  # needed here only
 
     try:

@@ -155,7 +155,6 @@ class ProcessExecutor(ThreadPoolExecutor):
 
 
 def _wait_for(handle: Any, seconds: float | None) -> bool:
-    """Say whether a pipe has content, or a process has ended, within so many seconds."""
     from multiprocessing import connection  # on demand, as below: importing gdaopt needs no process
 
     return bool(connection.wait([handle], seconds))

@@ -56,11 +56,7 @@ def check_spread(X: FloatArray) -> None:
 
 
 def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: Mask) -> Codes:
-    """Return the class of each sample: the given one, or that of `gdaopt.GraphClassifier`.
-
-    The edges have the weights ``exp(-Σ_k c_k (x_ik - x_jk)²)`` with the feature weights c. A sample
-    that no path of edges joins to a labelled sample gets the class of the nearest one.
-    """
+    """Return the class of each sample: the given one, or that of `gdaopt.GraphClassifier`."""
     everyone = np.empty(len(X), dtype=np.intp)
     everyone[labelled] = codes
     if labelled.all():
@@ -293,7 +289,6 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         return metric
 
     def _warn_of_limits(self, repeated: bool, last: Result) -> None:
-        """Warn the caller of `fit` if the labels did not repeat or the weights are not optimal."""
         reason = ""
         if not repeated:
             reason = f"the labels did not repeat in {self.max_rounds} rounds; raise max_rounds"
@@ -348,11 +343,7 @@ def relaxed_codes(
     labelled: Mask,
     solver: str,
 ) -> Codes:
-    """Return the class of each sample by one relaxation for each class against the rest.
-
-    Samples that the relaxation does not decide, whose edge weights the solver does not resolve
-    beside the largest one, keep their class of `start`, as labelled ones do.
-    """
+    """Return classes by relaxations of each against the rest; undecided samples keep `start`."""
     coordinates = (X - X[0]) * np.sqrt(feature_weights)
     squared = cdist(coordinates, coordinates, "sqeuclidean")
     np.fill_diagonal(squared, np.inf)

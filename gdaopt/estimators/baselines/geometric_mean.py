@@ -121,7 +121,6 @@ class GeometricMeanMetric(SupervisedMetricLearner):
     def _cross_validated(
         self, X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
     ) -> float:
-        """Return the t with the best accuracy; of several, the smallest."""
         folds = [
             (*pair_matrices(X[train], codes[train], n_pairs, random)[:2], train, test)
             for train, test in self._folds(codes, random)
@@ -210,7 +209,6 @@ def _metric(S: FloatArray, D: FloatArray, X: FloatArray, t: float) -> FloatArray
 
 
 def _accuracy(metric: FloatArray, X: FloatArray, codes: Codes, train: Codes, test: Codes) -> float:
-    """Return the share of test samples that the nearest training samples classify correctly."""
     # The same as `KNeighborsClassifier`, whose checks would take most of the time of t="cv".
     mapped = X @ components_of(metric).T
     distances = cdist(mapped[test], mapped[train], "sqeuclidean")
@@ -263,7 +261,6 @@ def _factored(
 
 
 def _power(matrix: FloatArray, exponent: float) -> FloatArray:
-    """Return the power of a matrix that is positive definite up to round-off."""
     values, vectors = eigh(_symmetric(matrix))
     # Round-off can move the smallest eigenvalues below 0.
     values = np.maximum(values, np.finfo(float).eps * values[-1])
@@ -271,7 +268,6 @@ def _power(matrix: FloatArray, exponent: float) -> FloatArray:
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric part, which is symmetric to the last digit."""
     return np.asarray((matrix + matrix.T) / 2)
 
 
