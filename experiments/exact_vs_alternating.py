@@ -19,9 +19,8 @@ from problems import SEED, half, problem_of
 
 import gdaopt as gda
 from gdaopt.plotting.canvas import COLOURS, MARKERS
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.study_directory import StudyDirectory, sole_writer, task_key
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_atomically
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from gdaopt.datasets.uci import cache_directory
+from gdaopt.datasets.builtin import cache_directory
 
 REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.6", "numpy<2", "psutil")
 _VERSIONS = """

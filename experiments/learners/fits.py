@@ -14,9 +14,8 @@ import numpy as np
 import sklearn
 
 import gdaopt
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
-from gdaopt.studies.study_directory import StudyDirectory, task_key
+from gdaopt.studies.study_directory import StudyDirectory, sole_writer, task_key
 from gdaopt.studies.task_workers import ONE_THREAD, TaskWorkers
 from gdaopt.support import processes
 from gdaopt.support.files import write_atomically

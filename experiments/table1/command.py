@@ -15,7 +15,7 @@ from gdaopt.cli.options import DataDir
 from gdaopt.cli.output import errors_shown
 from gdaopt.datasets import Dataset, load
 from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
-from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.study_directory import sole_writer
 from gdaopt.studies.task_workers import BACKENDS, TaskWorkers
 from gdaopt.support.validation import integer, unknown_name
 from table1.outcome import Outcome

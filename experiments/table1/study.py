@@ -9,9 +9,8 @@ from typing import Any
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import save_figure
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
-from gdaopt.studies.study_directory import Study, StudyDirectory, task_key, write_frame
+from gdaopt.studies.study_directory import Study, StudyDirectory, sole_writer, task_key, write_frame
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
 from gdaopt.support.validation import integer

@@ -21,12 +21,12 @@ from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, ve
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
 from gdaopt.plotting.canvas import save_figure
-from gdaopt.studies.directory_lock import sole_writer
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import (
     Study,
     StudyDirectory,
     machine,
+    sole_writer,
     task_key,
     versions,
     write_frame,

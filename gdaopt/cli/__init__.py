@@ -1,4 +1,4 @@
-"""The command line, one file a command."""
+"""The command line: its commands, and what they share."""
 
 from gdaopt.cli.app import app
 

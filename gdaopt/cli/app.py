@@ -12,14 +12,11 @@ from typer.core import TyperGroup
 
 import gdaopt
 from gdaopt.backends.catalogue import add_module
-from gdaopt.cli.apply import apply
-from gdaopt.cli.bench import bench
+from gdaopt.cli.bench import bench, export, solvers
 from gdaopt.cli.compare import compare
-from gdaopt.cli.export import export
 from gdaopt.cli.learn import learn
 from gdaopt.cli.output import errors_shown, last_words
-from gdaopt.cli.plot import plot
-from gdaopt.cli.solvers import solvers
+from gdaopt.cli.runs import apply, plot
 
 _KEPT = "a file is written as a whole or not at all, and existing files are kept"
 

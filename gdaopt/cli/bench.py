@@ -1,4 +1,7 @@
-"""``gdaopt bench``: every solver on recorded programs, timed and judged alike."""
+"""``gdaopt solvers``, ``bench`` and ``export``: solvers that work here, and recorded programs.
+
+Every solver is timed and judged alike on the programs, which are also written for other software.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 
-from gdaopt.bench.export import write_set
+from gdaopt.bench.export import EXPORTS, write_set
+from gdaopt.bench.export import export as write_program
+from gdaopt.bench.recorded import load_programs
 from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
 from gdaopt.bench.study import Bench
 from gdaopt.cli.options import DataDir, Label
@@ -17,7 +25,7 @@ from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import integer
+from gdaopt.support.validation import check_name, integer
 
 _NONE = "none"
 
@@ -166,3 +174,74 @@ def _sequences(
                 raise InvalidInputError(f"--sizes must be at least 5, got {size}")
             found.append(Sequence(source, size=size))
     return found
+
+
+def export(
+    recorded: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROGRAMS.npz",
+            help='recorded programs: what gdaopt.bench.recording("PROGRAMS.npz") wrote',
+        ),
+    ],
+    program: Annotated[
+        list[int] | None,
+        typer.Option(help="number of a program, from 0; may be repeated (default: all)"),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="mps, or python (a CVXPY problem); default: both"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-programs"),
+) -> None:
+    """Write recorded linear programs as MPS files, and as CVXPY problems in Python files.
+
+    They are in the units in which solvers see them. Earlier files of the same names are replaced.
+    """
+    programs = load_programs(recorded)
+    chosen = program or range(len(programs))
+    for number in chosen:
+        if not 0 <= number < len(programs):
+            raise InvalidInputError(
+                f"--program {number}: {shortened(str(recorded))} holds {len(programs)} programs, "
+                f"0 to {len(programs) - 1}"
+            )
+    for name in formats or ():
+        check_name("format", name, EXPORTS)
+    out.mkdir(parents=True, exist_ok=True)
+    output = Output()
+    for number in chosen:
+        one = programs[number]
+        for name in formats or EXPORTS:
+            file = out / f"{recorded.stem}-{number:05d}-{one.kind}{EXPORTS[name]}"
+            path = write_program(one, file)
+            output.say(str(path))
+
+
+def solvers() -> None:
+    """List the solvers that work here, and say why other solvers do not.
+
+    analytic, the exact solution in closed form, and highspy, HiGHS by its own interface, solve
+    linear programs without CVXPY, as do backends of other packages and of --backend-module. All
+    other solvers are called through CVXPY. A solver works when it has solved a tiny linear program
+    just now, in a process of its own.
+    """
+    from gdaopt.backends import solvers as probe_all
+
+    console = Console()
+    with console.status("trying all solvers"):
+        probed = probe_all()
+    usable = _table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
+    unusable = _table("solver", "licence", "algorithms", "why it does not work here")
+    for info in probed:
+        name, algorithms = escape(info.name), ", ".join(info.algorithms)
+        if info.usable:
+            cones = ", ".join(info.cones)
+            usable.add_row(name, info.version, info.licence, algorithms, cones)
+        else:
+            unusable.add_row(name, info.licence, algorithms, escape(info.reason))
+    console.print("Working here:", usable, "Not working here:", unusable)
+
+
+def _table(*titles: str) -> Table:
+    return Table(*(Column(title, overflow="fold") for title in titles))

@@ -22,14 +22,16 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import FAILURES, Result
 from gdaopt.studies.learning import (
     LearningOptions,
+    advice,
     check_starts,
     learn_classes,
     load_source,
+    outcome,
     read_edges,
     summary,
+    work,
 )
 from gdaopt.studies.pictures import MOST_PANELS
-from gdaopt.studies.report import advice, outcome, work
 from gdaopt.studies.run_directory import PICTURES, RunDirectory
 from gdaopt.support.text import plain
 

@@ -370,7 +370,7 @@ def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> 
 
 
 def components_of(metric: Any) -> Any:
-    """Return L with ``L'L = M``, by components of the graph; of a `MaskedMatrix` as a sparse array."""
+    """Return L with ``L'L = M``, by connected components; of a `MaskedMatrix` as a sparse array."""
     if isinstance(metric, MaskedMatrix):
         index, part = connected_part(metric)
         roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))

@@ -24,7 +24,6 @@ from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
-from gdaopt.studies.directory_lock import content, sole_writer
 from gdaopt.studies.learning import summary
 from gdaopt.studies.pictures import picture_names, write_pictures
 from gdaopt.studies.saved_runs import (
@@ -35,7 +34,7 @@ from gdaopt.studies.saved_runs import (
     samples_file,
     write_samples,
 )
-from gdaopt.studies.study_directory import versions
+from gdaopt.studies.study_directory import content, sole_writer, versions
 from gdaopt.support.files import write_text
 
 PICTURES = {

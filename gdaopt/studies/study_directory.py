@@ -1,7 +1,8 @@
-"""The directory of a study: the options that it was begun with, and a file for each finished task.
+"""The directory of a study: its options, a file for each finished task, and one writer at a time.
 
 A task is finished when its row is there. The row is written last and atomically, so that what is
-there after a crash is whole.
+there after a crash is whole. The lock of a directory is one of the operating system, which ends
+with the process that holds it; a file beside it says who that is.
 """
 
 from __future__ import annotations
@@ -11,17 +12,99 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+import shlex
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.studies.directory_lock import content, sole_writer
-from gdaopt.support.files import parse_json, remove_abandoned, write_atomically, write_text
+from gdaopt.errors import DirectoryInUseError, InvalidInputError
+from gdaopt.support.files import (
+    is_temporary,
+    parse_json,
+    remove_abandoned,
+    write_atomically,
+    write_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LOCK = ".gdaopt.lock"
+_HOLDER = ".gdaopt.lock.json"
+_PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
+
+
+@contextmanager
+def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
+    """Hold a directory, made where it is missing, and remove what killed processes left there."""
+    from filelock import FileLock, Timeout  # needed here only
+
+    folder = Path(path)
+    lock = FileLock(folder / _LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout:
+        raise DirectoryInUseError(
+            f"{_holder(folder)} is writing to {folder}; wait until it has ended, or choose "
+            f"another {option}"
+        ) from None
+    except OSError as error:
+        raise _cannot_write(folder, error, option) from error
+    try:
+        try:
+            write_text(folder / _HOLDER, json.dumps(_this_process(), ensure_ascii=True))
+            remove_abandoned(folder)
+        except OSError as error:
+            raise _cannot_write(folder, error, option) from error
+        yield
+    finally:
+        # Removed before the release: whoever waits for a lock that was removed opens a new one.
+        # Windows removes no open file; there the release does.
+        for name in (_HOLDER, _LOCK):
+            with suppress(OSError):
+                (folder / name).unlink()
+        lock.release()
+
+
+def content(folder: Path) -> list[Path]:
+    """Return the files and directories in a folder that are not there for a time only."""
+    return [
+        file
+        for file in folder.iterdir()
+        if file.name not in (_LOCK, _HOLDER) and not is_temporary(file.name)
+    ]
+
+
+def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"cannot write to {folder}: {error.strerror or error}; choose another {option}"
+    )
+
+
+def _this_process() -> dict[str, Any]:
+    name, *arguments = sys.argv or [""]
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "command": shlex.join([Path(name).name, *arguments]),
+        "since": datetime.now().astimezone().isoformat(" ", "seconds"),
+    }
+
+
+def _holder(folder: Path) -> str:
+    try:
+        told = parse_json((folder / _HOLDER).read_text(encoding="utf-8"))
+        pid, host, command, since = (told[key] for key in ("pid", "host", "command", "since"))
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another process"
+    return f"process {pid} on {host} (since {since}: {command!r})"
+
 
 RECORD = "study.json"
 """The name of the file in which a study says what it was begun with."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gdaopt.datasets import FROM_UCI, builtin
-from gdaopt.datasets.uci import CACHE_VARIABLE, DATA_VARIABLE
+from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from tests.cli.cases import ANALYTIC, run

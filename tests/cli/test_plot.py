@@ -170,7 +170,7 @@ class TestPlot:
             drawn.append([run.name for run in runs])
             return []
 
-        monkeypatch.setattr("gdaopt.cli.plot.write_pictures", draw)
+        monkeypatch.setattr("gdaopt.cli.runs.write_pictures", draw)
         self.plot(folder, "--only", "c", "--only", "a")
         self.plot(folder)
         assert drawn == [["c", "a"], ["a", "b", "c"]]

@@ -9,7 +9,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.cli.output import IN_USE
-from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
 from tests.helpers import scaled
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.datasets.uci import PAGE_BLOCKS, SEEDS, UciTable, digest
+from gdaopt.datasets.builtin import PAGE_BLOCKS, SEEDS, UciTable, digest
 
 # As in UCI's own file, there are sometimes two tabs between numbers.
 SEEDS_TEXT = """\

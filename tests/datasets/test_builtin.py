@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
-from gdaopt.datasets.uci import (
+from gdaopt.datasets.builtin import (
     CACHE_VARIABLE,
     DATA_VARIABLE,
     PAGE_BLOCKS,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gdaopt.datasets.uci import digest, read_table, unpack
+from gdaopt.datasets.builtin import digest, read_table, unpack
 from gdaopt.errors import InvalidInputError
 from tests.datasets.cases import (
     BLOCKS_TEXT,

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gdaopt.datasets import uci
-from gdaopt.datasets.uci import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, digest, obtain
+from gdaopt.datasets import builtin
+from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, digest, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
 
@@ -35,7 +35,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "deep" / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(uci, "_unsaved", {})
+    monkeypatch.setattr(builtin, "_unsaved", {})
     return tmp_path / "deep" / "cache"
 
 
@@ -118,7 +118,7 @@ class TestFailures:
             obtain(table)
 
     def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(uci, "TIMEOUT", 0.1)
+        monkeypatch.setattr(builtin, "TIMEOUT", 0.1)
         reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
         table = server.offering(SMALL_SEEDS, a__txt=reply)
         with pytest.raises(DownloadError, match="timed out"):
@@ -167,9 +167,10 @@ class TestAtOnce:
         both = threading.Barrier(2, timeout=30)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN, before=both.wait))
         code = (
-            "import dataclasses; from gdaopt.datasets import uci\n"
-            f"table = dataclasses.replace(uci.SEEDS, urls={table.urls}, sha256={table.sha256!r})\n"
-            "print(uci.digest(uci.obtain(table)))"
+            "import dataclasses; from gdaopt.datasets import builtin\n"
+            f"changes = dict(urls={table.urls}, sha256={table.sha256!r})\n"
+            "table = dataclasses.replace(builtin.SEEDS, **changes)\n"
+            "print(builtin.digest(builtin.obtain(table)))"
         )
         runs = [
             subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -206,7 +207,7 @@ class TestCacheThatCannotBeWritten:
         def fail(path: Path, text: str) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(uci, "write_text", fail)
+        monkeypatch.setattr(builtin, "write_text", fail)
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
         with pytest.warns(UserWarning, match=r"\(No space left on device\)"):
             assert digest(obtain(table)) == table.sha256

@@ -11,10 +11,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.sets import SETS
-from gdaopt.studies.comparison import Comparison, ComparisonOptions, solve_task
+from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations, solve_task
 from gdaopt.studies.comparison_table import completed
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.studies.method_spec import combinations
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.result_cases import solved
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import gdaopt as gda
-from gdaopt.studies.directory_lock import content, sole_writer
+from gdaopt.studies.study_directory import content, sole_writer
 from tests.process_cases import posix_only
 
 HOLD = """
 import sys, time
-from gdaopt.studies.directory_lock import sole_writer
+from gdaopt.studies.study_directory import sole_writer
 with sole_writer(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)

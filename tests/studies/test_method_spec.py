@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gdaopt as gda
-from gdaopt.studies.method_spec import MethodSpec, combinations
+from gdaopt.studies.comparison import MethodSpec, combinations
 
 TASKS = [("certified", "analytic"), ("joint", "HIGHS"), ("joint", "analytic")]
 

@@ -20,9 +20,8 @@ from gdaopt.datasets import Dataset, load
 from gdaopt.methods import Certified
 from gdaopt.result import Status
 from gdaopt.studies.applying import FOLDS, cross_validated
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.learning import _ENDS, LearningOptions, advice, outcome, work
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run, select_runs
-from gdaopt.studies.report import _ENDS, advice, outcome, work
 from tests.plotting.layout import outside, overprinted
 from tests.result_cases import solved
 
