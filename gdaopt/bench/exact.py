@@ -5,7 +5,7 @@ All numbers of a program are binary fractions, and so its vertices and multiplie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,7 +28,8 @@ class Optimum:
 
     def value(self, arrays: LinearArrays) -> Fraction:
         """Return the cost of the vertex."""
-        return _dot(map(Fraction, arrays.cost.tolist()), self.point)
+        terms = zip(map(Fraction, arrays.cost.tolist()), self.point, strict=True)
+        return sum((cost * value for cost, value in terms), Fraction(0))
 
     def is_proven(self, arrays: LinearArrays) -> bool:
         """Say whether the vertex is feasible and its multipliers are complementary, exactly."""
@@ -228,7 +229,3 @@ def _solved(rows: list[dict[int, Fraction]], right: Sequence[Fraction]) -> list[
 
 def _bounds(bounds: FloatArray) -> list[Fraction | None]:
     return [Fraction(bound) if np.isfinite(bound) else None for bound in bounds.tolist()]
-
-
-def _dot(a: Iterable[Fraction], b: Iterable[Fraction]) -> Fraction:
-    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))

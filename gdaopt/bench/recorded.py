@@ -235,9 +235,6 @@ def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
     return polytope, None
 
 
-# --- The file ------------------------------------------------------------------------------------
-
-
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
     """Write programs to one npz file, atomically; shared polytopes are written once."""
     programs = checked_programs(programs)

@@ -58,6 +58,7 @@ from gdaopt.support.validation import (
     store_checked,
 )
 
+_MPS = re.compile(r"\.mps(\.gz)?$")
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 
@@ -168,16 +169,12 @@ def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
     # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
         names = [Path(word).name for word in series.read_text(encoding="utf-8").split()]
-        return [(folder / name, None) for name in names if _is_mps(name)]
-    return [(folder / name, None) for name in sorted(names) if _is_mps(name)]
+        return [(folder / name, None) for name in names if _MPS.search(name)]
+    return [(folder / name, None) for name in sorted(names) if _MPS.search(name)]
 
 
 def _stated(optimum: object) -> float | None:
     return None if optimum is None else number("an optimum of the manifest", optimum)
-
-
-def _is_mps(name: str) -> bool:
-    return re.search(r"\.mps(\.gz)?$", name) is not None
 
 
 @dataclass(frozen=True, eq=False)

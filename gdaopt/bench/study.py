@@ -67,7 +67,8 @@ class Bench(Study):
             kinds = tuple(options.programs)
             arguments = (sequence, kinds, options.steps, options.most, needs_bound)
             self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
-            self.tasks |= self._cells(sequence, self._file(key))
+            recorded = Path(f"{self._directory.stem(key)}.npz").absolute()
+            self.tasks |= self._cells(sequence, recorded)
 
     def _cells(self, sequence: Sequence, recorded: Path) -> dict[str, Task]:
         options, name = self._options, sequence.name
@@ -152,9 +153,6 @@ class Bench(Study):
             save_figure(self.path / f"{name}.png", draw(programs, self._options.cap))
         return frames["summary"], frames["runs"]
 
-    def _file(self, key: str) -> Path:
-        return Path(f"{self._directory.stem(key)}.npz").absolute()
-
 
 def _worker(task: Task) -> tuple[int, str]:
     """Return the repeat and the solver of a task; whole runs are in the first repeat."""
@@ -234,12 +232,7 @@ def _line(
 
 
 def run_task(
-    _: Path,
-    sequence: Sequence,
-    method: str,
-    solver: str,
-    tolerance: float,
-    limits: BenchOptions,
+    _: Path, sequence: Sequence, method: str, solver: str, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
     """Solve a whole problem, its programs by a solver at a tolerance."""
     options = tolerance_options(solver, tolerance)

@@ -140,14 +140,9 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
     return data.reshape(-1, columns)
 
 
-DATA_VARIABLE = "GDAOPT_DATA"
-"""The environment variable that names a directory of the user with data files."""
-
-CACHE_VARIABLE = "GDAOPT_CACHE"
-"""The environment variable that names the directory for downloaded files."""
-
-TIMEOUT = 20.0
-"""Seconds that a server may be silent."""
+DATA_VARIABLE = "GDAOPT_DATA"  # names a directory of the user with data files
+CACHE_VARIABLE = "GDAOPT_CACHE"  # names the directory for downloaded files
+TIMEOUT = 20.0  # seconds that a server may be silent
 
 # Held while a table is used for the first time: threads that need the same table download it once.
 _first_use = threading.Lock()

@@ -405,9 +405,6 @@ def _factor(block: FloatArray) -> FloatArray:
 _SHOWN = 10  # how many edges are printed
 
 
-# --- The graph of a metric -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class MetricGraph:
     """Edges and self-loops of a metric. Printing the graph lists its heaviest edges.

@@ -59,9 +59,6 @@ def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         ) from error
 
 
-# --- Samples -------------------------------------------------------------------------------------
-
-
 def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> Any:
     """Return samples as scikit-learn's `validate_data` reads them.
 
@@ -160,9 +157,6 @@ def _text(values: npt.NDArray[Any]) -> str | None:
             except ValueError:
                 return str(value)
     return None
-
-
-# --- Labels --------------------------------------------------------------------------------------
 
 
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
@@ -289,9 +283,6 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
         if get_tags(estimator).input_tags.sparse:
             expected["check_sample_weight_equivalence_on_sparse_data"] = reason
     return expected
-
-
-# --- Pairs and triplets --------------------------------------------------------------------------
 
 
 def read_tuples(

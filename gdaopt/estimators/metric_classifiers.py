@@ -210,14 +210,12 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the label with the most votes; of equal ones, the first in `classes_` wins."""
-        coordinates = self._mapped(X)
-        labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
+        labels: npt.NDArray[Any] = self.neighbors_.predict(self._mapped(X))
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes that each class gets."""
-        coordinates = self._mapped(X)
-        shares: FloatArray = self.neighbors_.predict_proba(coordinates)
+        shares: FloatArray = self.neighbors_.predict_proba(self._mapped(X))
         return shares
 
     def kneighbors(

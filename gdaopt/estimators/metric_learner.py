@@ -34,11 +34,7 @@ ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
 
 DEFAULT_OBJECTIVE = "mcml"
-"""What learners of labelled samples minimise by default.
-
-It pulls samples of one class together. GLR only pushes samples of different classes apart, which
-features that are noise can do as well as other features (``figures/learner_defaults.md``).
-"""
+"""What learners of labelled samples minimise by default, see ``figures/learner_defaults.md``."""
 
 Weights = FloatArray | None
 """How much each sample counts; None where all count alike."""

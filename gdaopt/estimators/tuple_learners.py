@@ -238,10 +238,7 @@ class PairMetricLearner(_TupleLearner):
 
 
 Goodness = Callable[[FloatArray, FloatArray], FloatArray]
-"""How good thresholds are, from the numbers of similar and dissimilar pairs that they call similar.
-
-The last of these numbers are those of all pairs.
-"""
+"""How good thresholds are, from the numbers of pairs, right and wrong, that they call similar."""
 
 
 def _goodness(

@@ -226,9 +226,8 @@ class Comparison(Study):
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
         classes = options.problem.classes(dataset)
         for name in classes:
-            problem = options.problem.problem(
-                dataset, name
-            )  # refused here rather than in each task
+            # Refused here rather than in each task
+            problem = options.problem.problem(dataset, name)
             for pair in pairs:
                 pair.method.check(problem)
         self.tasks = {

@@ -119,9 +119,8 @@ class LearningOptions:
         n_samples = len(dataset.labels)
         if self.max_samples is None or n_samples <= self.max_samples:
             return np.arange(n_samples)
-        from gdaopt.estimators.metric_learner import (
-            stratified_sample,  # scikit-learn is slow to import
-        )
+        # On demand: scikit-learn is slow to import
+        from gdaopt.estimators.metric_learner import stratified_sample
 
         codes = np.unique(dataset.labels, return_inverse=True)[1]
         return stratified_sample(codes, self.max_samples, seed=0)

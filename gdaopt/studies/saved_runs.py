@@ -21,12 +21,8 @@ from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
 from gdaopt.support.files import parse_json, write_text
 
-RECORD = "result.json"
-"""The name of the file in which a learning run says what it wrote."""
-
-FORMAT = 2
-"""The format number of that file."""
-
+RECORD = "result.json"  # in which a learning run says what it wrote
+FORMAT = 2  # of that file
 
 # The options that, beside data, class and feasible set, make two problems different.
 _PROBLEM = ("scale", "edge_floor")
@@ -64,7 +60,8 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 def _read(path: Path, prefix: str) -> list[Run]:
     if path.is_file():
-        return [_of_file(path, prefix)]
+        name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
+        return [_of_file(path, name)]
     if not path.is_dir():
         raise InvalidInputError(f"there is no directory or file {path}")
     record = read_record(path)
@@ -134,9 +131,8 @@ def _compared(path: Path, prefix: str) -> list[Run]:
     return runs
 
 
-def _of_file(path: Path, prefix: str) -> Run:
+def _of_file(path: Path, name: str) -> Run:
     result = Result.load(path)
-    name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
     return Run(name=name, problem=(path.stem, len(result.known_metric)), result=result)
 
 
@@ -144,11 +140,9 @@ def _unrecorded(path: Path, prefix: str) -> list[Run]:
     runs = []
     for file in sorted(path.glob("*.npz")):
         try:
-            result = Result.load(file)
+            runs.append(_of_file(file, f"{prefix}{file.stem}"))
         except (InvalidInputError, OSError):
             continue  # another program wrote this npz file
-        problem = (file.stem, len(result.known_metric))
-        runs.append(Run(name=f"{prefix}{file.stem}", problem=problem, result=result))
     return runs
 
 

@@ -106,9 +106,7 @@ def _holder(folder: Path) -> str:
     return f"process {pid} on {host} (since {since}: {command!r})"
 
 
-RECORD = "study.json"
-"""The name of the file in which a study says what it was begun with."""
-
+RECORD = "study.json"  # in which a study says what it was begun with
 _FORMAT = 1
 _KEY = re.compile(r"[a-z0-9_-]+")  # lower case only: many file systems do not tell it from upper
 _ABSENT = object()

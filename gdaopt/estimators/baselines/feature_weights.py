@@ -337,11 +337,7 @@ def relax_labels(
 
 
 def relaxed_codes(
-    X: FloatArray,
-    feature_weights: FloatArray,
-    start: Codes,
-    labelled: Mask,
-    solver: str,
+    X: FloatArray, feature_weights: FloatArray, start: Codes, labelled: Mask, solver: str
 ) -> Codes:
     """Return classes by relaxations of each against the rest; undecided samples keep `start`."""
     coordinates = (X - X[0]) * np.sqrt(feature_weights)

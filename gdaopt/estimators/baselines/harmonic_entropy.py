@@ -140,13 +140,7 @@ class LabelEntropy:
     all samples have labels, the smoothing is ``η/(N-1)`` off the diagonal.
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        codes: Codes,
-        labelled: Mask,
-        smoothing: float,
-    ) -> None:
+    def __init__(self, X: FloatArray, codes: Codes, labelled: Mask, smoothing: float) -> None:
         offsets = X - X[0]  # so that constant features are 0 exactly
         self._features = offsets - offsets.mean(axis=0)
         self._smoothing = smoothing
