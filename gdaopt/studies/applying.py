@@ -190,7 +190,7 @@ def cross_validated(
     method: Method,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Accuracy:
-    """Return the accuracy by cross-validation; an interrupt of a run is a KeyboardInterrupt."""
+    """Return the accuracy by cross-validation; KeyboardInterrupt where a run is interrupted."""
     name, count = min(Counter(dataset.labels.tolist()).items(), key=lambda item: item[1])
     if count < FOLDS:
         raise InvalidInputError(

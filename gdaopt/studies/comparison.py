@@ -169,7 +169,7 @@ _OF_RESULT = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
-    """The options of ``gdaopt compare``; limits are for methods that give none of their own."""
+    """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
     problem: LearningOptions = field(default_factory=LearningOptions)
     methods: Sequence[str]
@@ -208,7 +208,7 @@ class ComparisonOptions:
 
     @property
     def deadline(self) -> float | None:
-        """Seconds after which a process is killed; its method's limit leaves out imports."""
+        """Seconds after which a run's process is killed; limits of methods do not count imports."""
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 

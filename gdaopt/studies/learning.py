@@ -72,7 +72,7 @@ class LearningOptions:
             )
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn: of two the second, as the first is the same problem."""
+        """Return the classes to learn; of two only the second, as the first is the same problem."""
         if self.positive is None:
             self._check_number(dataset)
             return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
@@ -343,7 +343,7 @@ def advice(results: Collection[Result], method: str, edge_floor: float = 0.0) ->
 
 
 def _above(result: Result) -> float:
-    """Return by what share of the lower bound's size, not its own, an objective can be above it."""
+    """Return how far an objective can be above its lower bound, as a share of the bound's size."""
     if result.lower_bound is None:
         return math.inf
     return relative_gap(-result.lower_bound, -result.objective)

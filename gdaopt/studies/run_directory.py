@@ -213,7 +213,7 @@ _DEVICES = {"aux", "con", "nul", "prn"} | _PORTS
 
 
 def file_stems(labels: Iterable[str]) -> dict[str, str]:
-    """Return a name for each label that all file systems take, and that none confuses."""
+    """Return a file name for each label that all file systems take; they confuse no two of them."""
     stems: dict[str, str] = {}
     taken: set[str] = set()
     for label in labels:

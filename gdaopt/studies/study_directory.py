@@ -114,14 +114,14 @@ _LONGEST_KEY = 60  # characters, before the digest
 
 
 def task_key(*parts: object) -> str:
-    """Return a file name from the values that tell a task from others, the same on no two."""
+    """Return a file name made of the values that tell a task from others; no two are the same."""
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
     words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
     return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest}"
 
 
 class StudyDirectory:
-    """Options and rows on disk; a study of other options, or other files, are refused."""
+    """Options and rows on disk. A study of other options there, or other files, are refused."""
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self.path = Path(path)
