@@ -138,7 +138,7 @@ def test_the_imports_are_found() -> None:
         "gdaopt.objectives.pairs.base",
         "gdaopt.support.validation",
     } <= found
-    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.graph"))  # from linalg import …
+    assert "gdaopt.linalg.laplacian" in set(imported("gdaopt.sets.kinds"))  # from linalg import …
     assert "gdaopt.problem" in set(imported("gdaopt.methods.steps"))  # under TYPE_CHECKING
     assert "gdaopt.estimators" in set(imported("gdaopt"))
     assert len(MODULES) > 100
