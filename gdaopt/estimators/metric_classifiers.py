@@ -210,12 +210,14 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the label with the most votes; of equal ones, the first in `classes_` wins."""
-        labels: npt.NDArray[Any] = self.neighbors_.predict(self._mapped(X))
+        coordinates = self._mapped(X)
+        labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes that each class gets."""
-        shares: FloatArray = self.neighbors_.predict_proba(self._mapped(X))
+        coordinates = self._mapped(X)
+        shares: FloatArray = self.neighbors_.predict_proba(coordinates)
         return shares
 
     def kneighbors(
