@@ -170,7 +170,7 @@ def _valid() -> dict[str, Any]:
         (2, "n_neighbors n_steps realign_every"),
         (3, "n_features node_limit size"),
         (False, "assume_centered force greedy_colors isolate keep_iterates lower_bounds relative"),
-        (False, "verbose"),
+        (False, "verbose zero_based"),
         (True, "circles convex legend"),
         (None, "ax callback class_weight classifier cone constraints covariance data_dir impute"),
         (None, "label max_pairs multipliers quadruplets scheduler signs similar solver_opts"),
