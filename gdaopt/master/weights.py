@@ -73,6 +73,12 @@ def solve_master_problem(
             least = min(least, iterate.point.value)
             waited = 0 if fell or iterate.gap < best.gap else waited + 1
             best = iterate if fell or iterate.gap < best.gap else best
+            if 0 < best.x[:-1].sum() < _UNDERFLOW * best.x[-1]:
+                # F falls in proportion to the weights, down to the smallest numbers. Its slope at 0
+                # may be another one.
+                at_0 = best.moved(np.append(np.zeros(len(best.x) - 1), best.x.sum()))
+                best = at_0 if at_0.point.value <= best.point.value else best
+                break
             if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
                 break
     return MasterSolution(best.point, taken if fits else 0)
@@ -120,10 +126,6 @@ def _newton(iterate: Iterate) -> Iterator[Iterate]:
         if (target == iterate.x).all() or not np.isfinite(target).all():
             return
         iterate = descended(iterate, target)
-        if iterate.x[:-1].sum() < _UNDERFLOW * iterate.x[-1]:
-            # F falls in proportion to the weights down to their smallest numbers; its slope at 0
-            # may be another one.
-            iterate = iterate.moved(np.append(np.zeros(len(iterate.x) - 1), iterate.x.sum()))
 
 
 def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
