@@ -95,7 +95,7 @@ class LearnedRun:
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
         """Return coordinates of unscaled samples with the distances of a metric."""
-        return self._coordinates(self._metric(name))(X)
+        return self._scaled(X) @ components_of(self._metric(name)).T
 
     def shares(self, X: Samples, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
         """Return the share of each class among the nearest neighbours, shape (N, n_classes).
@@ -110,12 +110,12 @@ class LearnedRun:
             )
         classes = list(self.dataset.classes)
         codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
+        samples, new = self._scaled(self.dataset.features), self._scaled(X)
 
         def under(metric: Symmetric) -> FloatArray:
-            coordinates = self._coordinates(metric)
-            neighbors = KNeighborsClassifier(n_neighbors)
-            neighbors.fit(coordinates(self.dataset.features), codes)
-            found: FloatArray = neighbors.predict_proba(coordinates(X))
+            components = components_of(metric)
+            neighbors = KNeighborsClassifier(n_neighbors).fit(samples @ components.T, codes)
+            found: FloatArray = neighbors.predict_proba(new @ components.T)
             return found
 
         if name is not None or len(self.metrics) == 1:
@@ -148,12 +148,16 @@ class LearnedRun:
         check_name("class of a metric:", name, list(self.metrics))
         return self.metrics[name]
 
-    def _coordinates(self, metric: Symmetric) -> Callable[[Samples], Samples]:
-        known, components = self.dataset.features, components_of(metric)
-        # Distances do not depend on the origin, but their round-off does. Nothing is subtracted
-        # from sparse samples, which would be dense then.
-        origin = 0.0 if is_sparse(known) else scale_features(known, self.scale).mean(axis=0)
-        return lambda X: (scale_features(X, self.scale, known) - origin) @ components.T
+    def _scaled(self, X: Samples) -> Samples:
+        """Return scaled samples; dense ones about the mean of the samples learned from.
+
+        Distances do not depend on the origin, but their round-off does.
+        """
+        known = self.dataset.features
+        scaled = scale_features(X, self.scale, known)
+        if is_sparse(known):
+            return scaled
+        return scaled - scale_features(known, self.scale).mean(axis=0)
 
 
 def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) -> str:
