@@ -72,6 +72,11 @@ class FeasibleSet(ShownAsTable, ABC):
         C, above ``K ρ``.
     min_eigenvalue : float
         ρ ≥ 0.
+
+    Raises
+    ------
+    InvalidInputError
+        For bounds that are not such numbers; when used, also for C that is not above ``K ρ``.
     """
 
     name: ClassVar[str]

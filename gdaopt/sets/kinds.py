@@ -294,11 +294,6 @@ class SDDMetrics(FeasibleSet):
 class DiagonalMetrics(FeasibleSet):
     """The set ``{M diagonal, M_ii ≥ ρ, tr M ≤ C}``; its atoms are the unit vectors ``e_i``.
 
-    Raises
-    ------
-    InvalidInputError
-        For negative, infinite or NaN values.
-
     Examples
     --------
     >>> feasible_set = DiagonalMetrics(trace_bound=3.0, min_eigenvalue=0.5)
@@ -321,11 +316,6 @@ class DiagonalMetrics(FeasibleSet):
 @dataclass(frozen=True)
 class PositiveDefiniteMetrics(FeasibleSet):
     """The set ``{M symmetric, M ⪰ ρI, tr M ≤ C}``; every unit vector is an atom.
-
-    Raises
-    ------
-    InvalidInputError
-        For negative, infinite or NaN values.
 
     Examples
     --------
