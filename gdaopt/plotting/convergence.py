@@ -30,9 +30,9 @@ from gdaopt.plotting.canvas import (
     panel_width,
     scale,
 )
-from gdaopt.plotting.legends import legend_above, shared_legend, shortened
+from gdaopt.plotting.legends import legend_above, shared_legend, short_label
 from gdaopt.result import Result
-from gdaopt.support.text import shortened as display
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, flag
 from gdaopt.trace import Trace
 
@@ -188,7 +188,7 @@ def _curves(
     if problems is not None:
         if not (isinstance(problems, Sequence) and all(isinstance(p, Hashable) for p in problems)):
             raise InvalidInputError(
-                f"problems must be a list of labels, such as texts, got {display(problems)}"
+                f"problems must be a list of labels, such as texts, got {shortened(problems)}"
             )
         labels = list(problems)
     if len(labels) != len(runs):
@@ -245,10 +245,10 @@ def _palette(colors: Sequence[ColorType] | None, wanted: int) -> Sequence[ColorT
     if colors is None:
         return COLOURS
     if isinstance(colors, str) or not isinstance(colors, Sequence):
-        raise InvalidInputError(f"colors must be a list of colours, got {display(colors)}")
+        raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
     for colour in colors:
         if not is_color_like(colour):
-            raise InvalidInputError(f"colors holds {display(colour)}, which is no colour")
+            raise InvalidInputError(f"colors holds {shortened(colour)}, which is no colour")
     if len(colors) < wanted:
         raise InvalidInputError(f"colors holds {len(colors)} colours; {wanted} are needed")
     return colors
@@ -424,7 +424,7 @@ def time_split(
             fontsize=totals_size,
         )
     ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
-    name_rows(ax, [shortened(name, letters(ax)) for name, _ in runs])
+    name_rows(ax, [short_label(name, letters(ax)) for name, _ in runs])
     shares = ["share of the run's seconds", "share of the seconds", "share"]
     fit_text(ax, x=shares if relative else ["seconds"])
     # Room for the totals: their width is known in points, the limits are in seconds.

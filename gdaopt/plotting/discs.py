@@ -29,7 +29,7 @@ from gdaopt.plotting.canvas import (
     scale,
     shown_features,
 )
-from gdaopt.plotting.legends import feature_names, shortened, written
+from gdaopt.plotting.legends import feature_names, short_label, written
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, flag, positive_vector
 
@@ -104,7 +104,7 @@ def discs(
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
-    labels = [shortened(labels[k], longest) for k in shown]
+    labels = [short_label(labels[k], longest) for k in shown]
     for panel, of_all in zip(pair, found, strict=True):
         if panel is not None:
             centres, radii = (values[shown] for values in of_all)

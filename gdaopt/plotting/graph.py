@@ -21,7 +21,7 @@ from gdaopt.plotting.canvas import (
     scale,
     shown_features,
 )
-from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
+from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, number
 
@@ -276,6 +276,6 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
     for text, label, wanted, possible in zip(texts, labels, sizes, left, strict=True):
         share = (possible / np.maximum(wanted, 1.0)).min() if radial else possible[0] / wanted[0]
         if share < 1 - _FITS:  # the name that the limits are chosen by fits exactly
-            text.set_text(written(shortened(label, max(int(share * len(label)), 2))))
+            text.set_text(written(short_label(label, max(int(share * len(label)), 2))))
     ax.set_xlim(-limits[0], limits[0])
     ax.set_ylim(-limits[1], limits[1])

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import figure_of, font_size, panel_width, room
-from gdaopt.support.text import latex, plain
-from gdaopt.support.text import shortened as display
+from gdaopt.support.text import latex, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +112,7 @@ _GREEK_LIKE_LATIN = "ABEZHIKMNOPTXoY"  # Greek letters for which LaTeX has no co
 _FROM_GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧοΥ", _GREEK_LIKE_LATIN, strict=True))
 
 
-def shortened(name: str, longest: int = _LONGEST) -> str:
+def short_label(name: str, longest: int = _LONGEST) -> str:
     """Return a name as `plain` text of at most 40 characters, which leaves room for the picture."""
     name = plain(name)
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
@@ -153,12 +152,12 @@ def _tex_of(character: str) -> str:
 
 
 def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
-    """Return the shortened names of K features; their numbers when no names are given."""
+    """Return the short_label names of K features; their numbers when no names are given."""
     if names is None:
         return [str(number) for number in range(size)]
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInputError(f"names must be a list of names, got {display(names)}")
+        raise InvalidInputError(f"names must be a list of names, got {shortened(names)}")
     names = list(names)
     if len(names) != size:
         raise InvalidInputError(f"names holds {len(names)} names for {size} features")
-    return [shortened(str(name)) for name in names]
+    return [short_label(str(name)) for name in names]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure, shown_features
-from gdaopt.plotting.legends import shared_legend, shortened, written
+from gdaopt.plotting.legends import shared_legend, short_label, written
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
 
@@ -94,7 +94,7 @@ def write_pictures(
                 f"{path} was not drawn by gdaopt and is not replaced; choose another --out"
             )
     for name, path in zip(names, paths, strict=True):
-        save_figure(path, PICTURES[name](runs, shortened(title)))
+        save_figure(path, PICTURES[name](runs, short_label(title)))
     return paths
 
 
@@ -121,7 +121,7 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
         if alone and len(parts) > 1:
             (legend,) = rows.legends
             legend.get_title().set_parse_math(False)
-            legend.set_title(written(shortened(part[0].group)))
+            legend.set_title(written(short_label(part[0].group)))
             legend.set_alignment("left")
     return figure
 
@@ -142,7 +142,9 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
         ax.set(xlabel="", ylabel="")
         ax.minorticks_off()  # of no use in a panel this small, and a third of the time to draw
         title = part[0].label if one else part[0].group
-        _set_title(ax, shortened(title, _SHORT), fontsize="medium", pad=None if one else _SMALL_PAD)
+        _set_title(
+            ax, short_label(title, _SHORT), fontsize="medium", pad=None if one else _SMALL_PAD
+        )
     figure.supxlabel("iteration", fontsize="medium")
     figure.supylabel("gap / objective at start", fontsize="medium")
     return figure
@@ -155,7 +157,7 @@ def _discs(runs: Sequence[Run], title: str) -> Figure:
     for run, part in zip(shown, _rows(figure, heights), strict=True):
         pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
         for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
-            _set_title(ax, f"{shortened(run.label)}: {what}{run.selection}")
+            _set_title(ax, f"{short_label(run.label)}: {what}{run.selection}")
     return figure
 
 
@@ -165,7 +167,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     axes = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
     for run, ax in zip(shown, axes, strict=True):
         plotting.left_ends(run.result, ax=ax, legend=False)
-        _set_title(ax, shortened(run.label))
+        _set_title(ax, short_label(run.label))
     _legend_below(axes)
     return figure
 
@@ -191,7 +193,7 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     parts = figure.subfigures(rows, columns, squeeze=False).ravel()
     for run, part in zip(shown, parts, strict=False):
         # A title of the axes would be where the legend is.
-        label = written(shortened(run.label) + run.selection)
+        label = written(short_label(run.label) + run.selection)
         part.suptitle(label, fontsize="large", parse_math=False)
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
@@ -211,7 +213,7 @@ def _by_name(runs: Sequence[Run], *, in_group: bool = False) -> dict[str, Result
     """Return the runs by short names, none twice; in the panels of a group without its name."""
     named: dict[str, Result] = {}
     for run in runs:
-        name = short = shortened(run.name if in_group else run.label)
+        name = short = short_label(run.name if in_group else run.label)
         number = 1
         while name in named:
             number += 1

@@ -23,7 +23,7 @@ from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.plotting.legends import feature_names, legend_above, shortened, written
+from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
 from gdaopt.plotting.ticks import name_rows, symmetric_log
 from tests.plotting.cases import METRIC, render, solved, with_rows
 from tests.plotting.layout import outside, overprinted
@@ -335,7 +335,7 @@ def test_all_pictures() -> None:
 def test_names_are_printable_and_short() -> None:
     names = feature_names(["a\nb", "\u202ec", "x" * 99], 3)
     assert names[:2] == [r"a\nb", r"\u202ec"]
-    assert names[2] == shortened("x" * 99) == "x" * 39 + "…"
+    assert names[2] == short_label("x" * 99) == "x" * 39 + "…"
 
 
 @pytest.mark.parametrize("names", ["abc", 3, ["a", "b"]])
