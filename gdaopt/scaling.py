@@ -24,10 +24,9 @@ from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.samples import Samples, divided, is_sparse
+from gdaopt.linalg.samples import Samples, as_samples, divided, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.objectives.pairs.reading import read_samples
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, number
 
@@ -84,12 +83,12 @@ def scale_features(X: Any, scale: str = "unit", reference: Any = None) -> Sample
            [ 0.5,  0. ]])
     """
     check_name("scale", scale, SCALES)
-    X = read_samples(X)
+    X = as_samples(X)
     if scale == "none":
         return X
     of = X
     if reference is not None:
-        of = read_samples(reference, "reference")
+        of = as_samples(reference, "reference")
         if of.shape[1] != X.shape[1]:
             raise InvalidInputError(
                 f"reference has {of.shape[1]} columns and X has {X.shape[1]}; they must be as many"
@@ -107,7 +106,7 @@ def feature_scales(X: Any, scale: str = "unit") -> tuple[FloatArray, FloatArray]
     From sparse samples it does not subtract the means. The spread of a constant column is infinite.
     """
     check_name("scale", scale, SCALES)
-    X = read_samples(X)
+    X = as_samples(X)
     if scale == "none":
         return np.zeros(X.shape[1]), np.ones(X.shape[1])
     means, extent, deviation = _moments(X)

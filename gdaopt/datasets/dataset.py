@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.objectives.pairs.reading import read_samples
+from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
 
@@ -134,7 +133,7 @@ def _kept(features: Any) -> Samples:
     """Return a read-only copy of features; sparse ones have one form for the same numbers."""
     if not is_sparse(features):
         return read_only(finite_array("features", features, ndim=2, is_data=True))
-    rows = read_samples(features, "features").copy()
+    rows = as_samples(features, "features").copy()
     rows.sum_duplicates()
     rows.eliminate_zeros()
     for array in (rows.data, rows.indices, rows.indptr):

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csc_array, csr_array
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.deadline import check_time
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, finite_array
 
 Samples = Any
 """An array of shape (N, K), or a `scipy.sparse.csc_array` of that shape."""
@@ -24,6 +25,21 @@ _RUN_ENTRIES = 2**18  # of the columns that are gone through at a time: 2 MB
 def is_sparse(samples: Samples) -> bool:
     """Say whether samples are sparse."""
     return bool(sparse.issparse(samples))
+
+
+def as_samples(X: Any, name: str = "X") -> Samples:
+    """Return samples as an array or, where they are sparse, by rows as a `csr_array`."""
+    if not is_sparse(X):
+        return finite_array(name, X, ndim=2, is_data=True)
+    if X.dtype.kind not in "biuf":
+        raise InvalidInputError(f"{name} is sparse and holds {X.dtype}; pass real numbers")
+    if X.ndim != 2 or 0 in X.shape:
+        raise InvalidInputError(
+            f"{name} must have 2 dimensions, none of them 0, got shape {X.shape}"
+        )
+    features = csr_array(X, dtype=np.float64)
+    finite_array(name, np.append(features.data, 0.0), ndim=1, is_data=True)
+    return features
 
 
 def column_runs(samples: Samples) -> Iterator[slice]:

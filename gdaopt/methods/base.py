@@ -234,7 +234,7 @@ def _no_arrays(problem: MetricProblem) -> str:
 def _names_of(able: Callable[[type[Method]], bool]) -> str:
     """Return the names of methods that are able, the user's own among them."""
     kinds: list[type[Any]] = [Method]
-    for kind in kinds:
+    for kind in kinds:  # also those that are added on the way
         kinds += kind.__subclasses__()
     return ", ".join(sorted(kind.name for kind in kinds if hasattr(kind, "name") and able(kind)))
 

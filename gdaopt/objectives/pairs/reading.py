@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.passes import Block
@@ -28,7 +28,7 @@ LARGEST_SPREAD = 1e150
 
 def checked_samples(X: Any) -> Samples:
     """Return samples as an array of shape (N, K), or sparse; refuse what has no distances."""
-    features = read_samples(X)
+    features = as_samples(X)
     if features.shape[0] < 2:
         raise InvalidInputError(f"X has {features.shape[0]} sample(s); pairs need at least 2")
     if not _varies(features):
@@ -36,21 +36,6 @@ def checked_samples(X: Any) -> Samples:
             f"all {features.shape[0]} samples of X coincide: no metric tells them apart"
         )
     check_spread("X", features, least=_LEAST_SPREAD)
-    return features
-
-
-def read_samples(X: Any, name: str = "X") -> Samples:
-    """Return samples as an array or, where they are sparse, by rows as a `csr_array`."""
-    if not is_sparse(X):
-        return finite_array(name, X, ndim=2, is_data=True)
-    if X.dtype.kind not in "biuf":
-        raise InvalidInputError(f"{name} is sparse and holds {X.dtype}; pass real numbers")
-    if X.ndim != 2 or 0 in X.shape:
-        raise InvalidInputError(
-            f"{name} must have 2 dimensions, none of them 0, got shape {X.shape}"
-        )
-    features = csr_array(X, dtype=np.float64)
-    finite_array(name, np.append(features.data, 0.0), ndim=1, is_data=True)
     return features
 
 

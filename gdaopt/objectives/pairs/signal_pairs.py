@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.samples import Samples
+from gdaopt.linalg.samples import Samples, as_samples
 from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.passes import Block, tiles, triangle
@@ -18,7 +18,6 @@ from gdaopt.objectives.pairs.reading import (
     check_spread,
     checked_pairs,
     checked_weights,
-    read_samples,
 )
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
 from gdaopt.support.validation import FloatArray, finite_array, read_only
@@ -102,7 +101,7 @@ def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[
 
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
     """Return the pairs of `gdaopt.GLR`, with its arguments and errors."""
-    features = read_samples(X)
+    features = as_samples(X)
     signal = finite_array("z", z, ndim=(1, 2), is_data=True)
     if features.shape[0] != len(signal):
         raise InvalidInputError(
