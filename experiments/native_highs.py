@@ -7,25 +7,36 @@ little.
 """
 
 import platform
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import highspy
 import numpy as np
 from pages import Page, header, timed
-from problems import recorded, wine
+from problems import wine
 
 import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import DEFAULTS
-from gdaopt.bench import RecordedProgram
+from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.export import exported_arrays
 from gdaopt.programs import Program
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs
 REPEATS = 9
+
+
+def recorded(method: str, most: int) -> list[RecordedProgram]:
+    """Return the programs of a run on a class of wine."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        with recording(path):
+            gda.solve(wine("class_0"), method, solver="analytic", max_iterations=most)
+        return load_programs(path)
 
 
 def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], list[float]]:

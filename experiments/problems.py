@@ -1,15 +1,12 @@
 """The problems that several experiments share: of data sets, their halves, and a synthetic one."""
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import gdaopt as gda
-from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.datasets import load, scale_features
 from gdaopt.linalg import Alignment, align
 from gdaopt.linalg.laplacian import generalized_laplacian
@@ -43,15 +40,6 @@ def wine(class_name: str) -> gda.MetricProblem:
     data = load("wine")
     glr = gda.GLR(scale_features(data.features), data.signal(class_name))
     return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
-
-
-def recorded(method: str, most: int) -> list[RecordedProgram]:
-    """Return the programs of a run on a class of wine."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.npz"
-        with recording(path):
-            gda.solve(wine("class_0"), method, solver="analytic", max_iterations=most)
-        return load_programs(path)
 
 
 def problem_of(data: Data, times_k: float = 1.0, rho: float = RHO) -> gda.MetricProblem:
