@@ -34,7 +34,7 @@ ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
 
 DEFAULT_OBJECTIVE = "mcml"
-"""What learners of labelled samples minimise by default, see ``figures/learner_defaults.md``."""
+"""What learners of labelled samples minimise by default, see ``figures/learner_families.md``."""
 
 Weights = FloatArray | None
 """How much each sample counts; None where all count alike."""
@@ -101,11 +101,11 @@ class MetricLearner(SolvingLearner, WeightedMetricLearner):
 callable
         What to minimise: `gdaopt.MCML`, by default; neighbourhood components, `gdaopt.NCA`, which
         is not convex, so that ``result_`` is a stationary point without a certificate; the graph
-        Laplacian regulariser `gdaopt.GLR`, which only pushes samples of different classes apart
-        (``figures/learner_defaults.md``); `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or
-        `gdaopt.PairHinge`, each with its defaults; ``"none"`` for no learning; or a function that
-        returns another `gdaopt.objectives.Objective`, from the samples, of shape (N, K), and the
-        0/1 signals of the classes, of shape (N, m): one column for two classes, else one for each.
+        Laplacian regulariser `gdaopt.GLR`, which only pushes samples of different classes apart;
+        `gdaopt.LMNN`, `gdaopt.DEML`, `gdaopt.LogisticPairs` or `gdaopt.PairHinge`, each with its
+        defaults; ``"none"`` for no learning; or a function that returns another
+        `gdaopt.objectives.Objective`, from the samples, of shape (N, K), and the 0/1 signals of the
+        classes, of shape (N, m): one column for two classes, else one for each.
     class_weight : {"balanced"} or dict, optional
         Positive weights of the classes, as scikit-learn's classifiers take them: each sample has
         that of its class, see `fit`. They are for ``"mcml"`` and ``"nca"``, and with three classes
