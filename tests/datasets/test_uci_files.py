@@ -73,18 +73,15 @@ class TestSuccess:
         "content", [b"", PLAIN[:-20], PLAIN.replace(b"15.1", b"15.2"), b"\xff\x00"]
     )
     def test_a_damaged_cache_is_replaced(self, server: Server, cache: Path, content: bytes) -> None:
+        """And what a killed process left is removed."""
         cache.mkdir(parents=True)
         (cache / FILE).write_bytes(content)
+        (cache / f".{FILE}.999999999-0a1b2c3d.tmp").write_text("half")
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
         assert digest(obtain(table)) == table.sha256
         assert len(server.asked) == 1
-        assert (cache / FILE).read_bytes() == PLAIN
-
-    def test_what_a_killed_process_left_is_removed(self, server: Server, cache: Path) -> None:
-        cache.mkdir(parents=True, exist_ok=True)
-        (cache / f".{FILE}.999999999-0a1b2c3d.tmp").write_text("half")
-        obtain(server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN)))
         assert entries(cache) == [FILE]
+        assert (cache / FILE).read_bytes() == PLAIN
 
 
 class TestFailures:
@@ -117,18 +114,17 @@ class TestFailures:
         with pytest.raises(DownloadError, match=r"a.zip: .* 404: .*; .*b.txt: .* 500: "):
             obtain(table)
 
-    def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_silent_server_and_none(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(builtin, "TIMEOUT", 0.1)
         reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
-        table = server.offering(SMALL_SEEDS, a__txt=reply)
-        with pytest.raises(DownloadError, match="timed out"):
-            obtain(table)
-
-    def test_no_server(self) -> None:
+        silent = server.offering(SMALL_SEEDS, a__txt=reply)
         with serving() as gone:
-            table = gone.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
-        with pytest.raises(DownloadError, match="refused"):
-            obtain(table)
+            absent = gone.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        for table, says in ((silent, "timed out"), (absent, "refused")):
+            with pytest.raises(DownloadError, match=says):
+                obtain(table)
 
     def test_no_http(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -139,16 +135,17 @@ class TestFailures:
                 obtain(table)
             thread.join()
 
-    def test_a_damaged_cache_offline(self, cache: Path) -> None:
+    def test_a_damaged_cache_and_a_directory_offline(
+        self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+        message = re.escape(f"is not in {tmp_path} and is not in {cache_directory()}")
+        with pytest.raises(DownloadError, match=message):
+            obtain(SMALL_SEEDS)
+        monkeypatch.delenv(DATA_VARIABLE)
         cache.mkdir(parents=True)
         (cache / FILE).write_text("1 2 3\n")
         message = r"'seeds' is damaged in the cache \(.*it holds 3 numbers.*\), and could not be"
-        with pytest.raises(DownloadError, match=message):
-            obtain(SMALL_SEEDS)
-
-    def test_the_variable_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-        message = re.escape(f"is not in {tmp_path} and is not in {cache_directory()}")
         with pytest.raises(DownloadError, match=message):
             obtain(SMALL_SEEDS)
 
@@ -220,6 +217,7 @@ class TestCacheDirectory:
         [
             ("linux", {}, "home/.cache/gdaopt"),
             ("linux", {"XDG_CACHE_HOME": "xdg"}, "xdg/gdaopt"),
+            ("linux", {"XDG_CACHE_HOME": "../relative"}, "home/.cache/gdaopt"),
             ("darwin", {"XDG_CACHE_HOME": "xdg"}, "home/Library/Caches/gdaopt"),
             ("win32", {"LOCALAPPDATA": "local"}, "local/gdaopt"),
             ("win32", {}, "home/AppData/Local/gdaopt"),
@@ -237,16 +235,11 @@ class TestCacheDirectory:
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", CACHE_VARIABLE):
             monkeypatch.delenv(name, raising=False)
         for name, folder in variables.items():
-            monkeypatch.setenv(name, str(tmp_path / folder))
+            is_relative = folder.startswith("..")  # such directories do not count
+            monkeypatch.setenv(name, folder if is_relative else str(tmp_path / folder))
         monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
         monkeypatch.setattr(sys, "platform", platform)
         assert cache_directory() == tmp_path / expected
-
-    def test_relative_directories_do_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv(CACHE_VARIABLE)
-        monkeypatch.setattr(sys, "platform", "linux")
-        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-        assert cache_directory() == Path.home() / ".cache" / "gdaopt"
 
     def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def homeless() -> Path:
