@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
@@ -90,9 +91,7 @@ def test_objectives_of_ones_own(method: str) -> None:
         def gradient(self, metric: FloatArray) -> FloatArray:
             return 2 * metric
 
-    with pytest.raises(
-        gda.errors.InvalidInputError, match="Nameless has no CVXPY expression; define"
-    ):
+    with pytest.raises(InvalidInputError, match="Nameless has no CVXPY expression; define"):
         gda.solve(gda.MetricProblem(Nameless(4), gda.GraphMetrics(4.0)), method)
 
 
@@ -126,10 +125,10 @@ def test_metrics_become_symmetric_or_turn_out_so() -> None:
     ids=["small", "vector", "misspelt", "definite"],
 )
 def test_what_does_not_fit_is_refused(kind: str, metric: Any, options: Any, says: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=says):
+    with pytest.raises(InvalidInputError, match=says):
         small(kind).to_cvxpy(metric, **options)
     log_det = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    with pytest.raises(gda.errors.InvalidInputError, match=r"log=True.* is not known to be convex"):
+    with pytest.raises(InvalidInputError, match=r"log=True.* is not known to be convex"):
         log_det.to_cvxpy(M3, log=True)
 
 

@@ -1,18 +1,22 @@
-"""Results: what they hold and print, and that files give back what was saved."""
+"""Results and traces: what they hold and print, and that files give back what was saved."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
 from tests.helpers import refusals, traced_peak
 from tests.result_cases import COLUMNS, optimum, problem, solve, solved
 
@@ -57,9 +61,7 @@ class TestFiles:
                 assert not getattr(result, part).flags.writeable
 
     @pytest.mark.parametrize("bound", [None, -np.inf, 1.5])
-    def test_round_trip_of_bounds(
-        self, closed: gda.Result, tmp_path: Path, bound: float | None
-    ) -> None:
+    def test_saved_bounds(self, closed: gda.Result, tmp_path: Path, bound: float | None) -> None:
         gap = None if bound is None else 0.25
         rows = tuple(replace(row, lower_bound=bound, relative_gap=gap) for row in closed.trace)
         trace = gda.trace.Trace(rows, closed.trace.left_ends.copy())
@@ -96,7 +98,7 @@ class TestFiles:
         assert record["format"] == 2
         assert record["status"] == "stalled"
 
-    def test_a_failed_save_leaves_the_old_file(
+    def test_failed_saves(
         self, closed: gda.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = closed.save(tmp_path / "run.npz")
@@ -113,15 +115,13 @@ class TestFiles:
         assert list(tmp_path.iterdir()) == [path]
 
     @pytest.mark.parametrize("written", [1, 3, "2"])
-    def test_other_formats_are_refused(
-        self, closed: gda.Result, tmp_path: Path, written: object
-    ) -> None:
+    def test_other_formats(self, closed: gda.Result, tmp_path: Path, written: object) -> None:
         """They need not have the arrays of today."""
         path = tmp_path / "run.npz"
         record = np.array(json.dumps({"format": written, "novel": 1}))
         np.savez(path, metric=closed.metric, result=record)
         with pytest.raises(
-            gda.errors.InvalidInputError,
+            InvalidInputError,
             match=rf"run\.npz is not .*: its format is {written!r}.* upgrade, or solve the problem",
         ):
             gda.Result.load(path)
@@ -301,7 +301,7 @@ def test_damaged_ones(name: str, tmp_path: Path) -> None:
     arrays, content = parts(tmp_path / "run.npz")
     change(arrays, content)
     np.savez(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
-    with pytest.raises(gda.errors.InvalidInputError, match=message) as caught:
+    with pytest.raises(InvalidInputError, match=message) as caught:
         gda.Result.load(tmp_path / "run.npz")
     assert f"{tmp_path / 'run.npz'} is not a saved gdaopt result: " in str(caught.value)
 
@@ -317,9 +317,7 @@ def test_more_rows_than_were_measured(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
 
     def refused() -> None:
-        with pytest.raises(
-            gda.errors.InvalidInputError, match="too small for 200000 rows of a trace"
-        ):
+        with pytest.raises(InvalidInputError, match="too small for 200000 rows of a trace"):
             gda.Result.load(tmp_path / "run.npz")
 
     assert traced_peak(refused) < 2**27
@@ -331,7 +329,7 @@ def test_more_rows_than_were_measured(tmp_path: Path) -> None:
 def test_records_that_are_none(text: str, tmp_path: Path) -> None:
     arrays, _ = parts(tmp_path / "run.npz")
     np.savez(tmp_path / "run.npz", result=np.array(text), **arrays)
-    with pytest.raises(gda.errors.InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
+    with pytest.raises(InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
         gda.Result.load(tmp_path / "run.npz")
 
 
@@ -348,7 +346,7 @@ def test_other_files(content: str, tmp_path: Path) -> None:
                 np.savez(file, metric=np.eye(2))
             case "pickle":
                 np.savez(file, result=np.array([{"format": 2}], dtype=object))
-    with pytest.raises(gda.errors.InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
+    with pytest.raises(InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
         gda.Result.load(path)
 
 
@@ -356,3 +354,72 @@ def test_any_damage_is_told_in_one_sentence(tmp_path: Path) -> None:
     """One byte that was missing raised an OSError."""
     path = solved("analytic").save(tmp_path / "run.npz")
     assert len(refusals(path, lambda: gda.Result.load(path), 400)) > 300
+
+
+# --- Traces: their columns, as rows, data frames, files and in print ------------------------------
+
+
+def test_rows_and_pandas_agree(result: gda.Result) -> None:
+    frame = result.trace.to_pandas()
+    assert gda.trace.Trace.columns() == tuple(frame.columns) == COLUMNS
+    assert len(frame) == len(result.trace)
+    for name in COLUMNS:
+        found = [None if pd.isna(value) else value for value in frame[name]]
+        assert found == [getattr(row, name) for row in result.trace], name
+
+
+def test_rows_and_csv_agree(result: gda.Result, tmp_path: Path) -> None:
+    """The numbers agree to the last bit, and None is an empty cell."""
+    with result.trace.to_csv(tmp_path / "trace.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    for line, row in zip(lines, result.trace, strict=True):
+        assert tuple(line) == COLUMNS
+        for name in COLUMNS:
+            value = getattr(row, name)
+            assert line[name] == "" if value is None else type(value)(line[name]) == value
+    assert {name for name, cell in lines[0].items() if cell == ""} == {
+        *("block", "block_gap", "step", "constraint_violation", "repair_distance"),
+        *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds"),
+        *("unpack_seconds", "reported_seconds", "solver", "solver_status"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "expected"),
+    [(-4.0, -5.0, 0.25), (4.0, 4.0, 0.0), (0.0, 0.0, 0.0), (0.0, -1.0, inf), (1.0, -inf, inf)],
+)
+def test_relative_gaps(objective: float, bound: float, expected: float) -> None:
+    assert gda.trace.relative_gap(objective, bound) == expected
+
+
+def test_unknown_columns(closed: gda.Result) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'objective'"):
+        closed.trace.column("objectiv")
+
+
+def test_prints_its_first_and_last_rows(closed: gda.Result) -> None:
+    trace = closed.trace
+    assert len(trace) > 11
+    assert list(trace) == list(trace.rows)
+    title, header, *rows = repr(trace).splitlines()
+    assert title == f"trace of {len(trace)} rows (to_pandas() gives all rows and columns)"
+    assert set(header.split()) <= set(COLUMNS)
+    assert [row.split()[0] for row in rows] == [
+        *("0", "1", "2", "3", "4", "…"),
+        *(str(row.iteration) for row in trace.rows[-5:]),
+    ]
+    assert str(trace) == repr(trace)
+    assert max(map(len, repr(trace).splitlines())) <= 100
+    values = rows[-1].split()
+    assert values[1:4] == ["column", str(trace[-1].block), f"{trace[-1].objective:.6g}"]
+    for steps in (0, 10):
+        lines = repr(solve(max_iterations=steps).trace).splitlines()
+        assert [line.split()[0] for line in lines[2:]] == [str(row) for row in range(steps + 1)]
+
+
+def test_notebooks_show_the_same_rows(closed: gda.Result) -> None:
+    rows = tuple(replace(row, phase="<b>") for row in closed.trace)
+    html = gda.trace.Trace(rows, closed.trace.left_ends)._repr_html_()
+    assert html.count("<tr>") == 12
+    assert html.count("<td>&lt;b&gt;</td>") == 10
+    assert "<b>" not in html

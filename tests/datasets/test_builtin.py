@@ -85,7 +85,7 @@ class TestDataDirectory:
         table = UciTable(**{**vars(small), "urls": PAGE_BLOCKS.urls})
         assert digest(obtain(table, tmp_path)) == table.sha256
 
-    def test_the_argument_comes_before_the_variable(
+    def test_the_argument_comes_first(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
@@ -99,9 +99,7 @@ class TestDataDirectory:
         ):
             load("seeds")
 
-    def test_the_variable_comes_before_the_cache(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_cache_comes_last(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         cache = tmp_path / "cache"
         cache.mkdir()
         (cache / "seeds_dataset.txt").write_text(SEEDS_TEXT)
@@ -160,20 +158,22 @@ class TestRealFiles:
         monkeypatch.setattr(builtin, "SEEDS", SEEDS)
         monkeypatch.setattr(builtin, "PAGE_BLOCKS", PAGE_BLOCKS)
 
-    def test_seeds(self) -> None:
-        data = load("seeds", REAL)
-        assert data.features.shape == (210, 7)
-        assert data.labels.tolist() == ["Kama"] * 70 + ["Rosa"] * 70 + ["Canadian"] * 70
-        area, perimeter, compactness = data.features[:, :3].T
-        np.testing.assert_allclose(compactness, 4 * np.pi * area / perimeter**2, atol=5e-3)
-
-    def test_page_blocks(self) -> None:
-        data = load("page_blocks", REAL)
-        assert data.features.shape == (5473, 10)
-        counts = [int((data.labels == name).sum()) for name in PAGE_BLOCKS.class_names]
-        assert counts == [4913, 329, 28, 88, 115]
-        height, length, area = data.features[:, :3].T
-        np.testing.assert_array_equal(area, height * length)
+    @pytest.mark.parametrize(
+        ("name", "shape", "counts"),
+        [
+            ("seeds", (210, 7), [70, 70, 70]),
+            ("page_blocks", (5473, 10), [4913, 329, 28, 88, 115]),
+        ],
+    )
+    def test_whole_tables(self, name: str, shape: tuple[int, int], counts: list[int]) -> None:
+        data, table = load(name, REAL), {"seeds": SEEDS}.get(name, PAGE_BLOCKS)
+        assert data.features.shape == shape
+        assert [int((data.labels == one).sum()) for one in table.class_names] == counts
+        first, second, third = data.features[:, :3].T  # the third follows from the others
+        if name == "seeds":
+            np.testing.assert_allclose(third, 4 * np.pi * first / second**2, atol=5e-3)
+        else:
+            np.testing.assert_array_equal(third, first * second)
 
     def test_pb300(self) -> None:
         data, whole = load("pb300", REAL), load("page_blocks", REAL)

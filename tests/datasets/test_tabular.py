@@ -1,4 +1,4 @@
-"""Data sets from CSV files: what is read, and what is refused."""
+"""Data sets from CSV and svmlight files: what is read, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
-from gdaopt.datasets import read_csv
+import gdaopt as gda
+from gdaopt.datasets import read_csv, read_svmlight
 from gdaopt.datasets.tabular import read_features
 from gdaopt.errors import InvalidInputError
 
@@ -52,9 +54,7 @@ def test_other_files_of_the_same_table(tmp_path: Path, text: str, options: dict[
         ('a,"b, c",kind', None, ("a", "b, c")),
     ],
 )
-def test_names_of_columns(
-    tmp_path: Path, header: str, label: str | None, names: tuple[str, ...]
-) -> None:
+def test_names(tmp_path: Path, header: str, label: str | None, names: tuple[str, ...]) -> None:
     data = read_csv(write(tmp_path / "t.csv", f"{header}\n1,2,NA\n3,4,01\n5,6,None\n"), label=label)
     assert data.feature_names == names
     assert data.labels.tolist() == ["NA", "01", "None"]  # as written
@@ -121,9 +121,7 @@ def test_refuses_options(tmp_path: Path, options: dict[str, Any], message: str) 
 
 @pytest.mark.parametrize(("impute", "filled"), [("mean", 4.0), ("median", 2.0)])
 @pytest.mark.parametrize("missing", ["", "?", "NA", "NaN", "null", "#N/A", "-"])
-def test_missing_values_are_filled(
-    tmp_path: Path, impute: str, filled: float, missing: str
-) -> None:
+def test_missing_values_filled(tmp_path: Path, impute: str, filled: float, missing: str) -> None:
     path = write(tmp_path / "t.csv", f"a,b,kind\n1,1,x\n{missing},2,y\n2,3,x\n9,4,y\n")
     np.testing.assert_array_equal(
         read_csv(path, impute=impute).features, [[1, 1], [filled, 2], [2, 3], [9, 4]]
@@ -177,9 +175,7 @@ def test_refuses_what_is_no_text_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_separators_and_encodings(
-    tmp_path: Path, separator: str, encoding: str, line_end: str
-) -> None:
+def test_separators(tmp_path: Path, separator: str, encoding: str, line_end: str) -> None:
     lines = [["größe", "b", "kind"], ["1.5", "2", "x"], ["-3e-2", "", "y"], [" 4", "7", "x"]]
     text = line_end.join(separator.join(line) for line in lines)
     (tmp_path / "t.csv").write_bytes(text.encode(encoding))
@@ -217,3 +213,51 @@ def test_what_separates_values(
     features, labels = read_features(path, [names[0]], label=names[1])
     assert labels is not None
     assert (features.item(), *labels) == values
+
+
+# --- Sparse samples from svmlight files -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("labels", [[-1, 1], [0.5, 2.0], [3, 7]])
+def test_samples_can_be_learned_from(labels: list[float], zero_based: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 9, (20, 30)) / 8 * (rng.random((20, 30)) < 0.3)
+    y = np.tile(labels, 10)
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=zero_based)
+    found, classes = read_svmlight(tmp_path / "a.svm", n_features=30)
+    np.testing.assert_array_equal(found.toarray(), X)
+    np.testing.assert_array_equal(classes, y)
+    assert classes.dtype.kind == ("f" if labels[0] == 0.5 else "i")
+    if labels[0] != 0.5:  # scikit-learn takes fractions for no classes
+        learner = gda.DiagonalMetricLearner().fit(found, classes)
+        np.testing.assert_array_equal(learner.classes_, labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "no file in the svmlight format"),
+        ("1 2:x\n", "no file in the svmlight format"),
+        ("1 3:1 2:1\n", "no file in the svmlight format"),
+        ("1 5:1\n", "holds the index 5; of 4 features counted from 1 the last is 4"),
+        ("1,2 1:1\n2 2:1\n", "has lines with several labels, separated by commas"),
+        ("spam 1:1\n", "no file in the svmlight format"),
+        ("", "holds no samples"),
+        ("# a comment\n", "holds no samples"),
+        ("1 2:nan\n", "not finite"),
+        ("inf 2:1\n", "not finite"),
+    ],
+)
+def test_other_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=words):
+        read_svmlight(path, n_features=4)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"b\.svm cannot be read: .*o such file"):
+        read_svmlight(tmp_path / "b.svm")
+    with pytest.raises(InvalidInputError, match="n_features must be at least 1"):
+        read_svmlight(tmp_path / "b.svm", n_features=0)

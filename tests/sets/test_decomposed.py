@@ -18,7 +18,7 @@ from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 
 families = pytest.mark.parametrize("family", FAMILIES, ids=str)
@@ -28,9 +28,7 @@ class TestMembers:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), scale=st.sampled_from([0.0, 0.0, 1e-16, 1e-13]))
-    def test_are_sums_of_atoms(
-        self, family: Family, rng: np.random.Generator, size: int, scale: float
-    ) -> None:
+    def test_are_sums_of_atoms(self, family: Family, rng: Rng, size: int, scale: float) -> None:
         """Also of a saved result: checked with its slack, made feasible, taken apart."""
         feasible_set, member = family.feasible_set(size), family.member(rng, size)
         if scale:
@@ -99,7 +97,7 @@ SETS: dict[str, FeasibleSet] = {
 }
 
 
-def nearly_singular(rng: np.random.Generator, size: int) -> FloatArray:
+def nearly_singular(rng: Rng, size: int) -> FloatArray:
     """Return a matrix whose leading block has an eigenvalue near 0, of entries over decades."""
     a, b = 10 ** rng.uniform(-2, 0, 2)
     matrix = np.diag(np.full(size, 10 * (a + b)))
@@ -108,7 +106,7 @@ def nearly_singular(rng: np.random.Generator, size: int) -> FloatArray:
     return matrix
 
 
-GRADIENTS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+GRADIENTS: dict[str, Callable[[Rng, int], FloatArray]] = {
     "usual": random_symmetric,
     "nearly singular": nearly_singular,
     "zero": lambda _, size: np.zeros((size, size)),

@@ -13,7 +13,7 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.cases import FAMILIES, GRADIENTS, RHO, Draw, Family, unit_of
 
 families = pytest.mark.parametrize("family", FAMILIES, ids=str)
@@ -39,9 +39,7 @@ FORMS: dict[str, Callable[[Family, int], cp.Expression]] = {
 """Ways to write the set in CVXPY: the constraints by hand, or the set's own, and the metric."""
 
 
-def assert_oracle_is_the_optimum(
-    family: Family, size: int, form: str, n_draws: int, seed: int
-) -> None:
+def assert_oracle_is_optimal(family: Family, size: int, form: str, n_draws: int, seed: int) -> None:
     """Solve one problem for several gradients; the solver sees costs of entries up to 1."""
     feasible_set = family.feasible_set(size)
     metric = FORMS[form](family, size)
@@ -69,14 +67,14 @@ class TestAgainstCvxpy:
     def test_the_least_value_is_the_oracles(self, family: Family, size: int, form: str) -> None:
         if form == "second-order" and family.kind == "definite":
             pytest.skip("no form in second-order cones")
-        assert_oracle_is_the_optimum(family, size, form, n_draws=1, seed=0)
+        assert_oracle_is_optimal(family, size, form, n_draws=1, seed=0)
 
     @pytest.mark.slow
     @families
     @pytest.mark.parametrize("form", ["by hand", "semidefinite"])
     @pytest.mark.parametrize("size", range(1, 13))
     def test_many_draws(self, family: Family, size: int, form: str) -> None:
-        assert_oracle_is_the_optimum(family, size, form, n_draws=5, seed=200)
+        assert_oracle_is_optimal(family, size, form, n_draws=5, seed=200)
 
     @pytest.mark.parametrize("family", FAMILIES[:8], ids=str)  # whose constraints are on M alone
     def test_constraints_hold_where_the_hull_is(self, family: Family) -> None:
@@ -98,9 +96,7 @@ class TestMinimizeLinear:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), draw=draws)
-    def test_the_vertex_is_an_extreme_point_of_the_least_value(
-        self, family: Family, rng: np.random.Generator, size: int, draw: Draw
-    ) -> None:
+    def test_the_vertex_is_extreme(self, family: Family, rng: Rng, size: int, draw: Draw) -> None:
         gradient, feasible_set = draw(rng, size), family.feasible_set(size)
         unit, budget = unit_of(gradient), family.budget(size)
         minimum = feasible_set.minimize_linear(gradient)
@@ -130,9 +126,7 @@ class TestMinimizeLinear:
     @families
     @pytest.mark.parametrize("size", [1, 2, 7])
     @pytest.mark.parametrize("shift", [0.0, 2.0])
-    def test_the_base_where_nothing_is_gained(
-        self, family: Family, size: int, shift: float
-    ) -> None:
+    def test_nothing_is_gained(self, family: Family, size: int, shift: float) -> None:
         gradient = shift * np.eye(size) + np.sign(shift)
         minimum = family.feasible_set(size).minimize_linear(gradient)
         assert minimum.atom is None
@@ -174,7 +168,7 @@ class TestBestAtoms:
         rng=generators, size=st.integers(1, 12), draw=draws, count=st.sampled_from([1, 2, 9, 999])
     )
     def test_they_are_the_best(
-        self, family: Family, rng: np.random.Generator, size: int, draw: Draw, count: int
+        self, family: Family, rng: Rng, size: int, draw: Draw, count: int
     ) -> None:
         assert_best(family, draw(rng, size), count)
 
@@ -193,9 +187,7 @@ class TestBestAtoms:
 class TestDefinite:
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), draw=draws)
-    def test_the_smallest_eigenvalue_is_the_best_price(
-        self, rng: np.random.Generator, size: int, draw: Draw
-    ) -> None:
+    def test_the_smallest_eigenvalue(self, rng: Rng, size: int, draw: Draw) -> None:
         gradient = draw(rng, size)
         best = PositiveDefiniteMetrics(4.0).best_atoms(gradient)
         assert_priced(gradient, best)
@@ -219,7 +211,7 @@ ROOT = np.random.default_rng(0).standard_normal((50, 300))
 LARGE = {"Wigner": random_symmetric(np.random.default_rng(0), 300), "low rank": -ROOT.T @ ROOT}
 EIGENPAIRS = {name: eigh(matrix) for name, matrix in LARGE.items()}
 
-GUESSES: dict[str, Callable[[np.random.Generator, FloatArray], FloatArray]] = {
+GUESSES: dict[str, Callable[[Rng, FloatArray], FloatArray]] = {
     "exact": lambda rng, vectors: vectors[:5],
     "nearby": lambda rng, vectors: vectors[:5] + 1e-3 * rng.standard_normal((5, 300)),
     "random": lambda rng, vectors: rng.standard_normal((5, 300)),
@@ -238,7 +230,7 @@ class TestWarmStarts:
     def test_the_first_price_is_the_smallest_eigenvalue(
         self,
         matrix: str,
-        guess: Callable[[np.random.Generator, FloatArray], FloatArray],
+        guess: Callable[[Rng, FloatArray], FloatArray],
         scale: float,
     ) -> None:
         gradient, (values, vectors) = LARGE[matrix], EIGENPAIRS[matrix]
@@ -260,9 +252,7 @@ class TestWarmStarts:
         found, expected = (np.outer(u, u) for u in (warm.atoms.dense(300), cold.atoms.dense(300)))
         np.testing.assert_allclose(found, expected, rtol=0, atol=2.5e-8)
 
-    def test_a_good_guess_saves_the_dense_solver(
-        self, matrix: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_good_guess_saves_work(self, matrix: str, monkeypatch: pytest.MonkeyPatch) -> None:
         guess = Atoms.of_vectors(EIGENPAIRS[matrix][1].T[:5])
         monkeypatch.setattr(spectrum, "eigh", None)
         best = PositiveDefiniteMetrics(4.0).best_atoms(LARGE[matrix], 3, guess)

@@ -25,7 +25,7 @@ from gdaopt.sets import (
     set_of_record,
 )
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.cases import FAMILIES, RHO, Family
 
 SET = GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
@@ -150,9 +150,7 @@ class TestSize:
 
     @pytest.mark.parametrize("use", METHODS)
     @pytest.mark.parametrize("make", [SignedGraphMetrics, lambda c, **o: SDDMetrics(colors=c, **o)])
-    def test_colors_for_another_number_of_features(
-        self, use: str, make: Callable[..., FeasibleSet]
-    ) -> None:
+    def test_colors_of_other_features(self, use: str, make: Callable[..., FeasibleSet]) -> None:
         feasible_set = make([1, -1], trace_bound=4.0)
         argument = 3 if use == "start" else np.eye(3)
         with pytest.raises(InvalidInputError, match="colors has 2 entries for 3 features; give"):
@@ -227,7 +225,7 @@ class TestEverySet:
     @families
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12))
-    def test_members(self, family: Family, rng: np.random.Generator, size: int) -> None:
+    def test_members(self, family: Family, rng: Rng, size: int) -> None:
         feasible_set, member = family.feasible_set(size), family.member(rng, size)
         assert feasible_set.violations(member) == ()
         assert feasible_set.contains(member)
@@ -295,9 +293,7 @@ class TestEverySet:
     @given(
         rng=generators, size=st.integers(1, 12), scale=st.sampled_from([1e-16, 1e-13, 1e-10, 1e-6])
     )
-    def test_round_off_is_removed(
-        self, family: Family, rng: np.random.Generator, size: int, scale: float
-    ) -> None:
+    def test_round_off_is_removed(self, family: Family, rng: Rng, size: int, scale: float) -> None:
         feasible_set = family.feasible_set(size)
         member = family.member(rng, size)
         feasible = feasible_set.made_feasible(member + scale * random_symmetric(rng, size))

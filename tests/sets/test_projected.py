@@ -16,7 +16,7 @@ import gdaopt as gda
 from gdaopt.linalg import projection
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import generators, properties, random_metric, random_symmetric
+from tests.helpers import Rng, generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
 from tests.sets.mask_cases import random_mask
 
@@ -28,7 +28,7 @@ units = st.sampled_from([1e-6, 1.0, 1e6])  # C / K
 
 
 def case(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float = 1.0
+    rng: Rng, hull: tuple[str, float], size: int, unit: float = 1.0
 ) -> tuple[FeasibleSet, FloatArray]:
     """Return a set of C = K units, and a symmetric target: near, far, or very far."""
     kind, floor = hull
@@ -69,9 +69,7 @@ def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
 
 @properties(120)
 @given(generators, hulls, sizes, units)
-def test_no_member_is_on_the_targets_side(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
-) -> None:
+def test_no_member_is_nearer(rng: Rng, hull: tuple[str, float], size: int, unit: float) -> None:
     """⟨target - P, V - P⟩ ≤ 0 for all members V: the exact oracle knows the worst of them."""
     feasible_set, target = case(rng, hull, size, unit)
     found = feasible_set.projected(target)
@@ -89,7 +87,7 @@ def test_no_member_is_on_the_targets_side(
 @properties(60)
 @given(generators, hulls, sizes, units)
 def test_members_stay_where_they_are(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
+    rng: Rng, hull: tuple[str, float], size: int, unit: float
 ) -> None:
     feasible_set, target = case(rng, hull, size, unit)
     vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
@@ -104,9 +102,7 @@ def test_members_stay_where_they_are(
 
 @properties(40)
 @given(generators, hulls, st.integers(2, 6), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
-def test_scales_with_the_set(
-    rng: np.random.Generator, hull: tuple[str, float], size: int, unit: float
-) -> None:
+def test_scales_with_the_set(rng: Rng, hull: tuple[str, float], size: int, unit: float) -> None:
     seed = int(rng.integers(2**32))
     small, target = case(np.random.default_rng(seed), hull, size)
     large, scaled = case(np.random.default_rng(seed), hull, size, unit)
@@ -119,9 +115,7 @@ def test_scales_with_the_set(
 
 
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
-def test_eigen_decompositions_are_counted(
-    kind: str, floor: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decompositions_count(kind: str, floor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     decomposed = MagicMock(wraps=scipy.linalg.eigh)
     monkeypatch.setattr(projection, "eigh", decomposed)
     rng = np.random.default_rng(3)
