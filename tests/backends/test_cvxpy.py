@@ -27,12 +27,6 @@ def test_options_reach_the_solver(fault: Fault) -> None:
     assert fault.calls[-1]["warm_start"] is True
 
 
-def test_an_option_the_solver_refuses() -> None:
-    with pytest.raises(SolverFailedError, match="HIGHS failed on the diagonal program") as info:
-        solve_diagonal(solver_opts={"presolve": "no such value"})
-    assert info.value.__cause__ is not None
-
-
 @pytest.mark.parametrize(
     ("solver", "option"),
     [("HIGHS", "time_limit"), ("CLARABEL", "time_limit"), ("SCS", "time_limit_secs")],

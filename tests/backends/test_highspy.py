@@ -127,9 +127,8 @@ def test_time_limits_count_from_each_call() -> None:
 
 def changed(**values: Any) -> Strike:
     def strike(solved: Solved) -> Solved:
-        if "point" in values:
-            values["point"] = np.broadcast_to(values["point"], solved.point.shape)
-        return replace(solved, **values)
+        point = np.broadcast_to(values.get("point", solved.point), solved.point.shape)
+        return solved._replace(**{**values, "point": point})
 
     return strike
 

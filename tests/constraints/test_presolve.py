@@ -76,10 +76,10 @@ def test_names_of_rows_that_contradict_each_other() -> None:
     says = r"keeps all constraints: 4.0 <= M\[0, 0\] cannot hold together"
     with pytest.raises(gda.errors.InfeasibleProblemError, match=says):
         problem_of(lambda M: [M[1, 1] <= 0.5, M[0, 0] >= 4, M[0, 1] >= -0.1])
-    says = r"^.{,900}\[7\]; and 12 more cannot hold.{,90}$"
-    objective, feasible_set = gda.LogDet(np.eye(20)), gda.GraphMetrics(1.0)
-    with pytest.raises(gda.errors.InfeasibleProblemError, match=says):
-        gda.MetricProblem(objective, feasible_set, constraints=lambda M: [cp.diag(M) >= 1.0])
+    says, objective = r"\[7\]; and 12 more cannot hold", gda.LogDet(np.eye(20))
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=says) as caught:
+        gda.MetricProblem(objective, gda.GraphMetrics(1.0), lambda M: [cp.diag(M) >= 1.0])
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize("room", [0.0, 1e-13])
