@@ -72,13 +72,13 @@ class TestFiles:
         assert loaded.gap == (None if bound is None else closed.objective - bound)
 
     def test_equality_sees_every_part(self, of_atoms: gda.Result) -> None:
-        trace = of_atoms.trace
+        names, trace = ("known_metric", "objective", "lower_bound", "atoms"), of_atoms.trace
         others: list[dict[str, Any]] = [
-            *({name: None} for name in ("atoms", "weights")),
-            *(
-                {name: getattr(of_atoms, name) * (1 + 1e-15)}
-                for name in ("known_metric", "objective", "lower_bound", "atoms", "weights")
-            ),
+            {name: getattr(of_atoms, name) * (1 + 1e-15)} for name in (*names, "weights")
+        ]
+        others += [
+            {"atoms": None},
+            {"weights": None},
             {"feasible_set": gda.GraphMetrics(6.0, 1e-3)},
             {"trace": gda.trace.Trace(trace.rows[:-1], trace.left_ends)},
             {"trace": gda.trace.Trace(trace.rows, trace.left_ends * (1 + 1e-15))},

@@ -96,9 +96,10 @@ def test_options_are_passed_on_and_misspelt_ones_refused(solver: str) -> None:
     assert solve_program(tiny_problem(), solver, solver_opts=GOOD[solver]).status == "optimal"
     name = next(iter(GOOD[solver]))
     says = f"option of {solver} '{name[:-1]}'; did you mean '{name}'"
-    for options in ({}, {"fallback": "analytic"}):  # which does not hide it
+    for fallback in ((), "analytic"):  # which does not hide it
+        options: Any = {"solver_opts": {name[:-1]: 1}, "fallback": fallback}
         with pytest.raises(gda.errors.InvalidInputError, match=says):
-            gda.methods.Alternating(solver=solver, solver_opts={name[:-1]: 1}, **options)
+            gda.methods.Alternating(solver=solver, **options)
 
 
 def test_options_that_are_not_known_by_their_names() -> None:

@@ -241,7 +241,7 @@ def test_tolerances_are_asked_for(
 
 def test_whole_runs(recorded: Recorded, tmp_path: Path) -> None:
     about = {"data": "iris", "method": "alternating", "tolerance": 1e-6}
-    rows = {
+    rows: dict[str, dict[str, Any]] = {
         solver: {**about, "solver": solver}
         | run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, LIMITS)
         for solver in ("analytic", "highspy")

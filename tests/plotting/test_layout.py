@@ -282,7 +282,7 @@ def test_bad_input(name: str, arguments: dict[str, Any], message: str) -> None:
     if arguments.keys() == {"lambda_min"}:
         arguments = {"results": with_rows(run, lambda_min=np.full(len(run.trace), np.nan))}
     drawn = {"convergence": "results", "eigenvalues": "results", "left_ends": "result"}
-    given = {drawn[name]: run} if name in drawn else {"metric": METRIC}
+    given: dict[str, Any] = {drawn[name]: run} if name in drawn else {"metric": METRIC}
     with pytest.raises(InvalidInputError, match=message):
         getattr(plotting, name)(**{**given, **arguments})
 
