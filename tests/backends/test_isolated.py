@@ -131,13 +131,17 @@ def test_errors_that_cannot_cross_say_what_they_were(options: dict[str, Any], sa
 def test_the_end_of_a_worker_in_a_solve(ended: str, tmp_path: Path) -> None:
     """By a signal to it, or an interrupt here; it is dead then, and the next solve has another."""
     note, main = tmp_path / "pid", threading.get_ident()
-    expected: dict[str, tuple[type[BaseException], str, Callable[[int], None]]] = {
+    expected: dict[str, tuple[type[BaseException], str | None, Callable[[int], None]]] = {
         "killed": (
             SolverFailedError,
             r"HIGHS failed .*it ended its worker process.*SIGKILL",
             lambda pid: os.kill(pid, signal.SIGKILL),
         ),
-        "interrupted": (KeyboardInterrupt, "", lambda _: signal.pthread_kill(main, signal.SIGINT)),
+        "interrupted": (
+            KeyboardInterrupt,
+            None,
+            lambda _: signal.pthread_kill(main, signal.SIGINT),
+        ),
     }
     error, says, act = expected[ended]
 
