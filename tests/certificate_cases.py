@@ -11,7 +11,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_symmetric, scaled
+from tests.helpers import Rng, random_symmetric, scaled
 from tests.methods import certified_cases
 from tests.methods.certified_cases import set_of
 
@@ -63,7 +63,7 @@ def named_set(name: str, size: int, trace_bound: float, share: float = 0.01) -> 
 class Solved:
     problem: gda.MetricProblem
     result: gda.Result  # Q* is within 1e-10 below its objective
-    rng: np.random.Generator
+    rng: Rng
 
     @property
     def size(self) -> int:

@@ -15,6 +15,8 @@ from gdaopt.linalg.laplacian import generalized_laplacian, path_edges, unit_lapl
 from gdaopt.scaling import scale_features
 from gdaopt.support.validation import FloatArray
 
+Rng = np.random.Generator
+
 
 def properties(n_examples: int) -> settings:
     """Return settings of properties: the same examples in every run, a quarter unless it is slow.
@@ -38,9 +40,7 @@ def path_laplacian(size: int) -> FloatArray:
     return unit_laplacian(size, path_edges(size))
 
 
-def random_metric(
-    rng: np.random.Generator, size: int, *, density: float = 1.0, decades: float = 0.0
-) -> FloatArray:
+def random_metric(rng: Rng, size: int, *, density: float = 1.0, decades: float = 0.0) -> FloatArray:
     """Return a positive definite graph metric of trace `size`.
 
     `density` is the share of the edges that are there; weights spread over so many decades.
@@ -53,7 +53,7 @@ def random_metric(
     return scaled_metric
 
 
-def random_symmetric(rng: np.random.Generator, size: int) -> FloatArray:
+def random_symmetric(rng: Rng, size: int) -> FloatArray:
     """Return a symmetric matrix of entries about 1."""
     matrix = rng.standard_normal((size, size))
     return (matrix + matrix.T) / 2
@@ -77,7 +77,7 @@ def scaled(name: str, positive: str) -> tuple[FloatArray, FloatArray]:
     return scale_features(data.features), data.signal(positive)
 
 
-def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+def damaged(data: bytes, rng: Rng) -> bytes:
     """Return a file with one fault: bytes that are changed, lost, added, or the end cut off."""
     start, length = int(rng.integers(len(data))), int(rng.integers(1, 30))
     if rng.random() < 0.3:  # near the end, where archives have their directory

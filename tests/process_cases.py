@@ -13,10 +13,9 @@ posix_only = pytest.mark.skipif(
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process runs; one that ended and was not waited for does not.
+    """Say whether a process runs: one that ended and was not waited for does not.
 
-    The first thread of a process that was killed can end before the others. The process is a
-    zombie then, but its parent cannot wait for it yet.
+    It is a zombie, but no one can wait for it before all of its threads have ended.
     """
     try:
         process = psutil.Process(pid)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
@@ -19,6 +20,7 @@ from tests.methods.certified_cases import (
 )
 
 CONES = ["semidefinite", "second-order"]
+M3 = cp.Variable((3, 3), symmetric=True)
 SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
 
 
@@ -33,14 +35,13 @@ def small(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
 @pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)
 def test_the_users_solve_finds_the_optimum(kind: str, floor: float, cone: str, log: bool) -> None:
     problem = small(kind, floor)
-    M = cp.Variable((3, 3), symmetric=True)
-    program = problem.to_cvxpy(M, cone=cone, log=log)
+    program = problem.to_cvxpy(M3, cone=cone, log=log)
     assert program.is_dcp()
     value = program.solve("CLARABEL")
     optimum = certified(problem).objective
     assert (np.exp(value) if log else value) == pytest.approx(optimum, rel=1e-5)
-    assert M.value is not None
-    nearest = problem.feasible_set.made_feasible((M.value + M.value.T) / 2)
+    assert M3.value is not None
+    nearest = problem.feasible_set.made_feasible((M3.value + M3.value.T) / 2)
     assert problem.objective.at(nearest).value == pytest.approx(optimum, rel=1e-5)
 
 
@@ -90,56 +91,45 @@ def test_objectives_of_ones_own(method: str) -> None:
         def gradient(self, metric: FloatArray) -> FloatArray:
             return 2 * metric
 
-    with pytest.raises(
-        gda.errors.InvalidInputError, match="Nameless has no CVXPY expression; define"
-    ):
+    with pytest.raises(InvalidInputError, match="Nameless has no CVXPY expression; define"):
         gda.solve(gda.MetricProblem(Nameless(4), gda.GraphMetrics(4.0)), method)
 
 
-@pytest.mark.parametrize(
-    ("metric", "match"),
-    [
-        (cp.Variable((2, 2), symmetric=True), r"shape \(2, 2\), the objective takes 3×3"),
-        (cp.Variable(3), r"shape \(3,\), the objective takes 3×3"),
-    ],
-    ids=["small", "vector"],
-)
-def test_metrics_that_do_not_fit_are_refused(metric: cp.Expression, match: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=match):
-        small().to_cvxpy(metric)
-
-
-def test_metrics_that_are_not_known_to_be_symmetric_become_so() -> None:
-    X: Any = cp.Variable((3, 3))
+def test_metrics_become_symmetric_or_turn_out_so() -> None:
+    X: Any
+    X, x, scaling = cp.Variable((3, 3)), cp.Variable(6), np.diag([1.0, 2.0, 3.0])
+    lower = cp.vec_to_upper_tri(x[:3], strict=True).T
+    turns_out = (X + X.T, lower + lower.T + cp.diag(x[3:]), scaling @ M3 @ scaling)
     optimum = certified(small()).objective
-    for metric in (X, 2 * X, np.diag([1.0, 2.0, 3.0]) @ X):
-        assert small().to_cvxpy(metric).solve("CLARABEL") == pytest.approx(optimum, rel=1e-5)
+    for metric in (X, 2 * X, scaling @ X, *turns_out):
+        x.value = np.arange(6.0)
+        program = small().to_cvxpy(metric)
+        assert x.value.tolist() == [0, 1, 2, 3, 4, 5]  # looked at, and put back
+        assert program.solve("CLARABEL") == pytest.approx(optimum, rel=1e-5)
         np.testing.assert_allclose(metric.value, metric.value.T, atol=1e-6)
 
 
-def test_expressions_that_turn_out_symmetric_are_taken() -> None:
-    X, x = cp.Variable((3, 3)), cp.Variable(6)
-    x.value = np.arange(6.0)
-    lower = cp.vec_to_upper_tri(x[:3], strict=True).T
-    scaling = np.diag([1.0, 2.0, 3.0])
-    S = cp.Variable((3, 3), symmetric=True)
-    optimum = certified(small()).objective
-    for metric in (X + X.T, lower + lower.T + cp.diag(x[3:]), scaling @ S @ scaling):
-        assert small().to_cvxpy(metric).solve("CLARABEL") == pytest.approx(optimum, rel=1e-5)
-        x.value = np.arange(6.0)
-        small().to_cvxpy(metric)
-        assert x.value.tolist() == [0, 1, 2, 3, 4, 5]  # looked at, and put back
-
-
-def test_refuses_other_cones_and_logarithms() -> None:
-    M = cp.Variable((3, 3), symmetric=True)
-    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'second-order'"):
-        small().to_cvxpy(M, cone="second order")
-    with pytest.raises(gda.errors.InvalidInputError, match="no form in second-order cones"):
-        small("definite").to_cvxpy(M, cone="second-order")
+@pytest.mark.parametrize(
+    ("kind", "metric", "options", "says"),
+    [
+        (
+            "graph",
+            cp.Variable((2, 2), symmetric=True),
+            {},
+            r"shape \(2, 2\), the objective takes 3",
+        ),
+        ("graph", cp.Variable(3), {}, r"shape \(3,\), the objective takes 3×3"),
+        ("graph", M3, {"cone": "second order"}, "did you mean 'second-order'"),
+        ("definite", M3, {"cone": "second-order"}, "no form in second-order cones"),
+    ],
+    ids=["small", "vector", "misspelt", "definite"],
+)
+def test_what_does_not_fit_is_refused(kind: str, metric: Any, options: Any, says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        small(kind).to_cvxpy(metric, **options)
     log_det = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    with pytest.raises(gda.errors.InvalidInputError, match=r"log=True.* is not known to be convex"):
-        log_det.to_cvxpy(M, log=True)
+    with pytest.raises(InvalidInputError, match=r"log=True.* is not known to be convex"):
+        log_det.to_cvxpy(M3, log=True)
 
 
 def test_corrections_alternate_between_rows_and_entries() -> None:

@@ -1,15 +1,23 @@
-"""Results: what they hold and print, and that files give back what was saved."""
+"""Results and traces: what they hold and print, and that files give back what was saved."""
 
+from __future__ import annotations
+
+import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
+from tests.helpers import refusals, traced_peak
 from tests.result_cases import COLUMNS, optimum, problem, solve, solved
 
 
@@ -30,33 +38,30 @@ def of_atoms() -> gda.Result:
 
 
 class TestFiles:
-    def test_round_trip(self, result: gda.Result, tmp_path: Path) -> None:
-        loaded = gda.Result.load(result.save(tmp_path / "run.npz"))
+    @pytest.mark.parametrize("name", ["analytic", "HIGHS", "atoms"])
+    def test_round_trip(self, name: str, of_atoms: gda.Result, tmp_path: Path) -> None:
+        result = of_atoms if name == "atoms" else solved(name)
+        path = result.save(tmp_path / "class_1.5")
+        assert [path.name for path in tmp_path.iterdir()] == [path.name] == ["class_1.5.npz"]
+        loaded = gda.Result.load(path)
         assert loaded == result
         assert loaded.trace == result.trace
         assert str(loaded) == str(result)
-        assert not loaded.metric.flags.writeable
         # None stays None, and numbers keep their types.
         assert loaded.trace[0].block is loaded.trace[0].step is None
-        assert (loaded.atoms, loaded.weights) == (None, None)
         assert [type(v) for v in vars(loaded.trace[-1]).values()] == [
             type(v) for v in vars(result.trace[-1]).values()
         ]
-
-    def test_round_trip_of_a_sum_of_atoms(self, of_atoms: gda.Result, tmp_path: Path) -> None:
-        loaded = gda.Result.load(of_atoms.save(tmp_path / "run.npz"))
-        assert loaded == of_atoms
-        assert str(loaded) == str(of_atoms)
-        assert loaded.lower_bound == of_atoms.lower_bound
-        for name in ("atoms", "weights"):
-            array = getattr(loaded, name)
-            np.testing.assert_array_equal(array, getattr(of_atoms, name))
-            assert not array.flags.writeable
+        for part in ("metric", "atoms", "weights"):
+            array = getattr(loaded, part)
+            assert (array is None) == (part != "metric" and name != "atoms")
+            if array is not None:
+                np.testing.assert_array_equal(array, getattr(result, part))
+                assert not array.flags.writeable
+                assert not getattr(result, part).flags.writeable
 
     @pytest.mark.parametrize("bound", [None, -np.inf, 1.5])
-    def test_round_trip_of_bounds(
-        self, closed: gda.Result, tmp_path: Path, bound: float | None
-    ) -> None:
+    def test_saved_bounds(self, closed: gda.Result, tmp_path: Path, bound: float | None) -> None:
         gap = None if bound is None else 0.25
         rows = tuple(replace(row, lower_bound=bound, relative_gap=gap) for row in closed.trace)
         trace = gda.trace.Trace(rows, closed.trace.left_ends.copy())
@@ -66,31 +71,21 @@ class TestFiles:
         assert loaded.lower_bound == bound
         assert loaded.gap == (None if bound is None else closed.objective - bound)
 
-    @pytest.mark.parametrize(
-        "change",
-        ["known_metric", "objective", "lower_bound", "atoms", "weights", "none", "set"],
-    )
-    def test_equality_sees_every_part(self, of_atoms: gda.Result, change: str) -> None:
-        if change == "none":
-            assert replace(of_atoms, atoms=None) != of_atoms != replace(of_atoms, weights=None)
-        elif change == "set":
-            assert replace(of_atoms, feasible_set=gda.GraphMetrics(6.0, 1e-3)) != of_atoms
-        else:
-            changed = getattr(of_atoms, change) * (1 + 1e-15)
-            assert replace(of_atoms, **{change: changed}) != of_atoms
+    def test_equality_sees_every_part(self, of_atoms: gda.Result) -> None:
+        names, trace = ("known_metric", "objective", "lower_bound", "atoms"), of_atoms.trace
+        others: list[dict[str, Any]] = [
+            {name: getattr(of_atoms, name) * (1 + 1e-15)} for name in (*names, "weights")
+        ]
+        others += [
+            {"atoms": None},
+            {"weights": None},
+            {"feasible_set": gda.GraphMetrics(6.0, 1e-3)},
+            {"trace": gda.trace.Trace(trace.rows[:-1], trace.left_ends)},
+            {"trace": gda.trace.Trace(trace.rows, trace.left_ends * (1 + 1e-15))},
+        ]
+        for changes in others:
+            assert replace(of_atoms, **changes) != of_atoms
         assert replace(of_atoms) == of_atoms
-
-    def test_equality_sees_the_trace(self, closed: gda.Result) -> None:
-        trace = closed.trace
-        for other in (
-            gda.trace.Trace(trace.rows[:-1], trace.left_ends),
-            gda.trace.Trace(trace.rows, trace.left_ends * (1 + 1e-15)),
-        ):
-            assert replace(closed, trace=other) != closed
-
-    def test_the_suffix_is_added(self, closed: gda.Result, tmp_path: Path) -> None:
-        assert closed.save(tmp_path / "class_1.5") == tmp_path / "class_1.5.npz"
-        assert [path.name for path in tmp_path.iterdir()] == ["class_1.5.npz"]
 
     def test_the_file_needs_nothing_but_numpy(self, result: gda.Result, tmp_path: Path) -> None:
         with np.load(result.save(tmp_path / "run.npz"), allow_pickle=False) as archive:
@@ -103,7 +98,7 @@ class TestFiles:
         assert record["format"] == 2
         assert record["status"] == "stalled"
 
-    def test_a_failed_save_leaves_the_old_file(
+    def test_failed_saves(
         self, closed: gda.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = closed.save(tmp_path / "run.npz")
@@ -120,54 +115,16 @@ class TestFiles:
         assert list(tmp_path.iterdir()) == [path]
 
     @pytest.mark.parametrize("written", [1, 3, "2"])
-    def test_other_formats_are_refused(
-        self, closed: gda.Result, tmp_path: Path, written: object
-    ) -> None:
+    def test_other_formats(self, closed: gda.Result, tmp_path: Path, written: object) -> None:
         """They need not have the arrays of today."""
         path = tmp_path / "run.npz"
         record = np.array(json.dumps({"format": written, "novel": 1}))
         np.savez(path, metric=closed.metric, result=record)
         with pytest.raises(
-            gda.errors.InvalidInputError,
+            InvalidInputError,
             match=rf"run\.npz is not .*: its format is {written!r}.* upgrade, or solve the problem",
         ):
             gda.Result.load(path)
-
-    @pytest.mark.parametrize(
-        "content",
-        ["text", "nothing", "array", "zip", "npz", "json", "list", "pickle", "record", "half"],
-    )
-    def test_other_files_are_refused(
-        self, closed: gda.Result, tmp_path: Path, content: str
-    ) -> None:
-        path = tmp_path / "run.npz"
-        match content:
-            case "text" | "nothing":
-                path.write_text("M = I" if content == "text" else "")
-            case "array":
-                with path.open("wb") as file:
-                    np.save(file, np.eye(2))
-            case "zip":
-                path.write_bytes(b"PK\x03\x04 and nothing more")
-            case "npz":
-                np.savez(path, metric=np.eye(2))
-            case "json" | "list":
-                np.savez(path, result=np.array("{}" if content == "json" else "[1]"))
-            case "pickle":
-                np.savez(path, result=np.array([{"format": 2}], dtype=object))
-            case "record":
-                np.savez(path, result=np.array('{"format": 2}'))
-            case "half":
-                closed.save(path)
-                path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises(
-            gda.errors.InvalidInputError, match=r"run\.npz is not a saved gdaopt result"
-        ):
-            gda.Result.load(path)
-
-    def test_a_missing_file(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError):
-            gda.Result.load(tmp_path / "absent.npz")
 
 
 class TestResult:
@@ -180,10 +137,6 @@ class TestResult:
             closed.trace.left_ends[0, 0] = 1.0
         with pytest.raises(FrozenInstanceError):
             closed.trace[0].objective = 0.0  # type: ignore[misc]
-
-    @pytest.mark.parametrize("name", ["metric", "atoms", "weights"])
-    def test_arrays_are_read_only(self, of_atoms: gda.Result, name: str) -> None:
-        assert not getattr(of_atoms, name).flags.writeable
 
     def test_prints_well(self, result: gda.Result) -> None:
         text = str(result)
@@ -203,10 +156,13 @@ class TestResult:
         assert gap == f"{result.relative_gap:.3g}"
         assert 0.01 < float(gap) < 1
 
-    @pytest.mark.parametrize("bound", [None, -np.inf])
-    def test_prints_that_it_is_not_certified(self, closed: gda.Result, bound: float | None) -> None:
-        text = str(replace(closed, lower_bound=bound))
-        assert re.search(r"^  relative gap +not certified$", text, re.M)
+    def test_prints_what_is_not_known(self, closed: gda.Result) -> None:
+        for bound in (None, -np.inf):
+            text = str(replace(closed, lower_bound=bound))
+            assert re.search(r"^  relative gap +not certified$", text, re.M)
+        rows = tuple(replace(row, lambda_min=None) for row in closed.trace)
+        trace = gda.trace.Trace(rows, closed.trace.left_ends)
+        assert "\n  smallest eigenvalue \n" in repr(replace(closed, trace=trace))
 
     def test_notebooks_show_the_summary_as_a_table(self, closed: gda.Result) -> None:
         failed = replace(closed, status="solver_failed", message="after step 2: a < b & c")
@@ -215,11 +171,6 @@ class TestResult:
         assert "<th>reason</th><td>after step 2: a &lt; b &amp; c</td>" in html
         lines = re.findall(r"<th>(.+?)</th><td>", html)
         assert [line[2:22].strip() for line in repr(failed).splitlines()[1:]] == lines
-
-    def test_prints_a_smallest_eigenvalue_that_was_not_measured(self, closed: gda.Result) -> None:
-        rows = tuple(replace(row, lambda_min=None) for row in closed.trace)
-        trace = gda.trace.Trace(rows, closed.trace.left_ends)
-        assert "\n  smallest eigenvalue \n" in repr(replace(closed, trace=trace))
 
     def test_is_what_the_trace_ends_with(self, result: gda.Result) -> None:
         last = result.trace[-1]
@@ -263,3 +214,212 @@ class TestResult:
         assert result.status == "stalled"
         assert result.lower_bound is result.relative_gap is None
         assert "not certified" in str(result)
+
+
+# --- Files that are damaged or hostile: each is refused with one sentence -------------------------
+
+Arrays = dict[str, Any]
+
+
+def parts(path: Path) -> tuple[Arrays, Arrays]:
+    """Return the arrays and the record of a saved result."""
+    with np.load(solved("analytic").save(path)) as archive:
+        arrays = dict(archive)
+    return arrays, json.loads(str(arrays.pop("result")))
+
+
+def cut(arrays: Arrays, record: Arrays) -> None:
+    """Leave a trace without rows."""
+    for name, values in arrays.items():
+        if name != "metric":
+            arrays[name] = values[:0]
+
+
+def entry(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def change(values: np.ndarray) -> np.ndarray:
+        values.flat[0] = value
+        return values
+
+    return change
+
+
+Change = Callable[[Arrays, Arrays], object]
+
+
+def record(name: str, value: object) -> Change:
+    return lambda arrays, record: record.update({name: value})
+
+
+def array(name: str, change: Callable[[np.ndarray], object]) -> Change:
+    return lambda arrays, record: arrays.update({name: change(arrays[name])})
+
+
+CASES: dict[str, tuple[Change, str]] = {
+    "text as objective": (record("objective", "x" * 9), "its objective is 'xxxxxxxxx', not a numb"),
+    "infinite objective": (record("objective", -np.inf), "its objective is -inf, not a number"),
+    "objective without end": (record("objective", 10**400), "int too large to convert"),
+    "truth as seconds": (record("seconds", True), "its seconds is True"),
+    "bound of text": (record("lower_bound", "low"), "its lower_bound is 'low'"),
+    "NaN bound": (record("lower_bound", np.nan), "its lower_bound is nan"),
+    "half an iteration": (record("iterations", 0.5), "its iterations is 0.5, not a whole number"),
+    "no components": (record("components", None), "its components is None, not a whole number"),
+    "message of numbers": (record("message", [1]), r"its message is \[1\], not a text"),
+    "half a character": (record("message", "\ud800"), "surrogates not allowed"),
+    "unknown status": (record("status", "great"), "its status is 'great', not one of conv"),
+    "unknown field": (record("colour", "red"), "the unknown colour"),
+    "no gap": (lambda _, record: record.pop("frank_wolfe_gap"), "it lacks frank_wolfe_gap"),
+    "no steps": (lambda arrays, _: arrays.pop("trace/step"), "gdaopt result: .step"),
+    "unknown set": (record("feasible_set", {"kind": "round"}), "unknown kind of feasible set"),
+    "text as set": (record("feasible_set", "graph"), "is not a saved gdaopt result"),
+    "set of other colors": (
+        record("feasible_set", gda.SignedGraphMetrics([1, -1], 2.0).record()),
+        "colors has 2 entries for 6 features",
+    ),
+    "no rows": (cut, "the trace has 0 rows"),
+    "scalar metric": (array("metric", lambda a: a[0, 0]), r"its metric has shape \(\), for 6 feat"),
+    "metric of five": (array("metric", lambda a: a[:5, :5]), r"its metric has shape \(5, 5\)"),
+    "metric of text": (array("metric", lambda a: a.astype(str)), "metric holds other than finite"),
+    "NaN in the metric": (array("metric", entry(np.nan)), "metric holds other than finite"),
+    "scalar column": (array("trace/objective", lambda a: a[0]), ".* of the trace is"),
+    "short column": (array("trace/solver", lambda a: a[1:]), "solver of the trace is"),
+    "column of text": (array("trace/step", lambda a: a.astype(str)), "step of the trace is"),
+    "NaN objective in the trace": (array("trace/objective", entry(np.nan)), "column objective"),
+    "block that is not there": (array("trace/block", entry(1e308)), "column block .* 0 to 5"),
+    "left-ends of three": (array("left_ends", lambda a: a[:, :3]), "column block .* 0 to 2"),
+    "flat left-ends": (array("left_ends", np.ravel), "left_ends of the trace is"),
+    "atoms alone": (lambda arrays, _: arrays.update(atoms=np.eye(6)), "do not go together"),
+    "iterates of five": (
+        lambda arrays, _: arrays.update({"trace/iterates": np.zeros((2, 5, 5))}),
+        "iterates of the trace is",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_damaged_ones(name: str, tmp_path: Path) -> None:
+    change, message = CASES[name]
+    arrays, content = parts(tmp_path / "run.npz")
+    change(arrays, content)
+    np.savez(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        gda.Result.load(tmp_path / "run.npz")
+    assert f"{tmp_path / 'run.npz'} is not a saved gdaopt result: " in str(caught.value)
+
+
+def test_more_rows_than_were_measured(tmp_path: Path) -> None:
+    """Columns of zeros pack a thousand times, and rows take ten times the memory of columns."""
+    arrays, content = parts(tmp_path / "run.npz")
+    arrays |= {
+        name: np.zeros((200_000, *values.shape[1:]), values.dtype)
+        for name, values in arrays.items()
+        if name != "metric"
+    }
+    np.savez_compressed(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
+
+    def refused() -> None:
+        with pytest.raises(InvalidInputError, match="too small for 200000 rows of a trace"):
+            gda.Result.load(tmp_path / "run.npz")
+
+    assert traced_peak(refused) < 2**27
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"format":' * 100_000, "", "1", "[]", "{}", '{"format": 2}']
+)
+def test_records_that_are_none(text: str, tmp_path: Path) -> None:
+    arrays, _ = parts(tmp_path / "run.npz")
+    np.savez(tmp_path / "run.npz", result=np.array(text), **arrays)
+    with pytest.raises(InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
+        gda.Result.load(tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize("content", ["text", "array", "other arrays", "pickle"])
+def test_other_files(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    with path.open("wb") as file:
+        match content:
+            case "text":
+                file.write(b"M = I")
+            case "array":
+                np.save(file, np.eye(2))
+            case "other arrays":
+                np.savez(file, metric=np.eye(2))
+            case "pickle":
+                np.savez(file, result=np.array([{"format": 2}], dtype=object))
+    with pytest.raises(InvalidInputError, match=r"run\.npz is not a saved gdaopt resul"):
+        gda.Result.load(path)
+
+
+def test_any_damage_is_told_in_one_sentence(tmp_path: Path) -> None:
+    """One byte that was missing raised an OSError."""
+    path = solved("analytic").save(tmp_path / "run.npz")
+    assert len(refusals(path, lambda: gda.Result.load(path), 400)) > 300
+
+
+# --- Traces: their columns, as rows, data frames, files and in print ------------------------------
+
+
+def test_rows_and_pandas_agree(result: gda.Result) -> None:
+    frame = result.trace.to_pandas()
+    assert gda.trace.Trace.columns() == tuple(frame.columns) == COLUMNS
+    assert len(frame) == len(result.trace)
+    for name in COLUMNS:
+        found = [None if pd.isna(value) else value for value in frame[name]]
+        assert found == [getattr(row, name) for row in result.trace], name
+
+
+def test_rows_and_csv_agree(result: gda.Result, tmp_path: Path) -> None:
+    """The numbers agree to the last bit, and None is an empty cell."""
+    with result.trace.to_csv(tmp_path / "trace.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    for line, row in zip(lines, result.trace, strict=True):
+        assert tuple(line) == COLUMNS
+        for name in COLUMNS:
+            value = getattr(row, name)
+            assert line[name] == "" if value is None else type(value)(line[name]) == value
+    assert {name for name, cell in lines[0].items() if cell == ""} == {
+        *("block", "block_gap", "step", "constraint_violation", "repair_distance"),
+        *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds"),
+        *("unpack_seconds", "reported_seconds", "solver", "solver_status"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "expected"),
+    [(-4.0, -5.0, 0.25), (4.0, 4.0, 0.0), (0.0, 0.0, 0.0), (0.0, -1.0, inf), (1.0, -inf, inf)],
+)
+def test_relative_gaps(objective: float, bound: float, expected: float) -> None:
+    assert gda.trace.relative_gap(objective, bound) == expected
+
+
+def test_unknown_columns(closed: gda.Result) -> None:
+    with pytest.raises(gda.errors.InvalidInputError, match="did you mean 'objective'"):
+        closed.trace.column("objectiv")
+
+
+def test_prints_its_first_and_last_rows(closed: gda.Result) -> None:
+    trace = closed.trace
+    assert len(trace) > 11
+    assert list(trace) == list(trace.rows)
+    title, header, *rows = repr(trace).splitlines()
+    assert title == f"trace of {len(trace)} rows (to_pandas() gives all rows and columns)"
+    assert set(header.split()) <= set(COLUMNS)
+    assert [row.split()[0] for row in rows] == [
+        *("0", "1", "2", "3", "4", "…"),
+        *(str(row.iteration) for row in trace.rows[-5:]),
+    ]
+    assert str(trace) == repr(trace)
+    assert max(map(len, repr(trace).splitlines())) <= 100
+    values = rows[-1].split()
+    assert values[1:4] == ["column", str(trace[-1].block), f"{trace[-1].objective:.6g}"]
+    for steps in (0, 10):
+        lines = repr(solve(max_iterations=steps).trace).splitlines()
+        assert [line.split()[0] for line in lines[2:]] == [str(row) for row in range(steps + 1)]
+
+
+def test_notebooks_show_the_same_rows(closed: gda.Result) -> None:
+    rows = tuple(replace(row, phase="<b>") for row in closed.trace)
+    html = gda.trace.Trace(rows, closed.trace.left_ends)._repr_html_()
+    assert html.count("<tr>") == 12
+    assert html.count("<td>&lt;b&gt;</td>") == 10
+    assert "<b>" not in html

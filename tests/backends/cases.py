@@ -15,6 +15,7 @@ from gdaopt.backends.registry import find_solver
 from gdaopt.programs import DiagonalPolytope, Program, ProgramSolution
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.sabotage import Sabotaged
+from tests.helpers import Rng
 from tests.process_cases import is_alive
 from tests.programs.cases import AnyPolytope, random_column, random_diagonal, situation
 
@@ -65,13 +66,11 @@ class Fault:
         self.value: float | None = None
         self.forgets_time = False
         self.solve_time: float | None = None  # that it reports then
-        self.after = 0
 
         def solve(problem: cp.Problem, options: dict[str, Any], real: Real) -> None:
             self.calls.append(options)
             real()
-            if len(self.calls) > self.after:
-                self.strike(problem)
+            self.strike(problem)
 
         patch_solves(monkeypatch, solve)
 
@@ -103,7 +102,7 @@ def worker() -> int:
 
 
 def three_programs(
-    rng: np.random.Generator, size: int, solver: str | ProgramOptions = "HIGHS"
+    rng: Rng, size: int, solver: str | ProgramOptions = "HIGHS"
 ) -> dict[str, tuple[Program, Any]]:
     """Return a program of each kind with a random polytope, of bounds and budgets that bind."""
     polytopes: dict[str, AnyPolytope] = {

@@ -37,44 +37,32 @@ def printed(code: str, folder: Path) -> str:
     return run.stdout
 
 
+SILENT = {
+    "CVXPY": 'gda.solve(problem, "joint", solver="HIGHS", **few)',
+    "highspy": 'gda.solve(problem, "joint", solver="highspy", **few)',
+    "names of options": "from gdaopt.backends.catalogue import check_option_names\n"
+    'check_option_names("HIGHS", {"less_infeasible_DSE_check": True})',
+    "constraints": 'gda.solve(constrained, "certified", **few)',
+    "constraints, CVXPY": 'gda.solve(constrained, "joint", solver="HIGHS", **few)',
+    "worker": 'gda.solve(problem, "joint", solver="HIGHS", isolate=True, **few)\n'
+    'gda.solve(problem, "joint", solver="highspy", isolate=True, **few)',
+    "solvers": "gda.solvers()",
+    "commands": 'with gda.bench.recording("run.npz"):\n'
+    '    gda.solve(problem, "joint", solver="analytic", **few)\n'
+    "from gdaopt.cli import app\n"
+    'app(["export", "run.npz", "--program", "0", "--out", "out"], standalone_mode=False)',
+}
+SLOW = ("constraints, CVXPY", "solvers")
+
+
 @pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param('gda.solve(problem, "joint", solver="HIGHS", **few)', id="CVXPY"),
-        pytest.param('gda.solve(problem, "joint", solver="highspy", **few)', id="highspy"),
-        pytest.param(
-            "from gdaopt.backends.catalogue import check_option_names\n"
-            'check_option_names("HIGHS", {"less_infeasible_DSE_check": True})',
-            id="names of options",
-        ),
-        pytest.param('gda.solve(constrained, "certified", **few)', id="constraints"),
-        pytest.param(
-            'gda.solve(constrained, "joint", solver="HIGHS", **few)',
-            id="constraints, CVXPY",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            'gda.solve(problem, "joint", solver="HIGHS", isolate=True, **few)\n'
-            'gda.solve(problem, "joint", solver="highspy", isolate=True, **few)',
-            id="worker",
-        ),
-        pytest.param("gda.solvers()", id="solvers", marks=pytest.mark.slow),
-    ],
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SILENT],
 )
-def test_nothing_of_ours_prints_it(code: str, tmp_path: Path) -> None:
-    assert printed(code + "\nprint('end')", tmp_path) == "end\n"
-
-
-def test_commands_do_not_print_it(tmp_path: Path) -> None:
-    code = """
-with gda.bench.recording("run.npz"):
-    gda.solve(problem, "joint", solver="analytic", **few)
-from gdaopt.cli import app
-app(["export", "run.npz", "--program", "0", "--out", "out"])
-"""
-    lines = printed(code, tmp_path).splitlines()
-    assert [line for line in lines if "run-00000" not in line] == []
-    assert len(lines) == 2
+def test_nothing_of_ours_prints_it(name: str, tmp_path: Path) -> None:
+    lines = printed(SILENT[name] + "\nprint('end')", tmp_path).splitlines()
+    assert [line for line in lines if "run-00000" not in line] == ["end"]
+    assert len(lines) == (3 if name == "commands" else 1)
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", pytest.param("highspy", marks=pytest.mark.slow)])

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from cvxpy.lin_ops.lin_utils import ID_COUNTER
 import gdaopt as gda
 from gdaopt.backends import isolated
 from gdaopt.backends.cvxpy import solve_program
+from gdaopt.errors import SolverFailedError
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import sabotaged, three_programs, worker
 from tests.process_cases import is_alive, posix_only, soon
@@ -102,39 +102,48 @@ def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None
         assert problem.objective.value == pytest.approx(4.5, rel=1e-6)
 
 
-def test_options_and_errors_cross_over() -> None:
-    with pytest.raises(
-        gda.errors.SolverFailedError, match="HIGHS failed on the program: no lic"
-    ) as info:
+def test_errors_cross_over() -> None:
+    with pytest.raises(SolverFailedError, match="HIGHS failed on the program: no lic") as info:
         sabotaged(fault="raise")
     assert type(info.value.__cause__) is cp.SolverError
     assert "sabotage.py" in str(info.value.__cause__.__cause__)  # the worker's traceback
-    before = worker()
-    with pytest.raises(gda.errors.SolverFailedError, match="no_such_option"):
-        sabotaged(no_such_option=1)
-    assert worker() == before
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"),
+    ("options", "says"),
     [
-        ("raise two parts", r"TwoPartError: no licence \(7\)"),
-        ("exit", "SystemExit: 4"),
-        ("panic", "PanicException: index out of bounds"),
+        ({"fault": "raise two parts"}, r"HIGHS failed .*: TwoPartError: no licence \(7\)"),
+        ({"fault": "exit"}, "HIGHS failed on the program: SystemExit: 4"),
+        ({"fault": "panic"}, "HIGHS failed on .*: PanicException: index out of bounds"),
+        ({"no_such_option": 1}, "no_such_option"),
     ],
 )
-def test_errors_that_cannot_cross_over_say_what_they_were(fault: str, says: str) -> None:
+def test_errors_that_cannot_cross_say_what_they_were(options: dict[str, Any], says: str) -> None:
     sabotaged()
     before = worker()
-    with pytest.raises(gda.errors.SolverFailedError, match=f"HIGHS failed on the program: {says}"):
-        sabotaged(fault=fault)
+    with pytest.raises(SolverFailedError, match=says):
+        sabotaged(**options)
     assert worker() == before
 
 
-@contextmanager
-def hanging(act: Callable[[int], object], folder: Path) -> Iterator[dict[str, Any]]:
-    """Give the options of a solve that hangs, and act on its worker, which is dead at the end."""
-    note = folder / "pid"
+@posix_only
+@pytest.mark.parametrize("ended", ["killed", "interrupted"])
+def test_the_end_of_a_worker_in_a_solve(ended: str, tmp_path: Path) -> None:
+    """By a signal to it, or an interrupt here; it is dead then, and the next solve has another."""
+    note, main = tmp_path / "pid", threading.get_ident()
+    expected: dict[str, tuple[type[BaseException], str | None, Callable[[int], None]]] = {
+        "killed": (
+            SolverFailedError,
+            r"HIGHS failed .*it ended its worker process.*SIGKILL",
+            lambda pid: os.kill(pid, signal.SIGKILL),
+        ),
+        "interrupted": (
+            KeyboardInterrupt,
+            None,
+            lambda _: signal.pthread_kill(main, signal.SIGINT),
+        ),
+    }
+    error, says, act = expected[ended]
 
     def wait_and_act() -> None:
         assert soon(lambda: note.exists() and note.read_text() != "")
@@ -142,7 +151,8 @@ def hanging(act: Callable[[int], object], folder: Path) -> Iterator[dict[str, An
 
     thread = threading.Thread(target=wait_and_act)
     thread.start()
-    yield {"fault": "hang", "note": str(note)}
+    with pytest.raises(error, match=says):
+        sabotaged(fault="hang", note=str(note))
     thread.join()
     assert not is_alive(int(note.read_text()))
     sabotaged()
@@ -150,55 +160,28 @@ def hanging(act: Callable[[int], object], folder: Path) -> Iterator[dict[str, An
 
 
 @posix_only
-def test_a_worker_killed_in_a_solve(tmp_path: Path) -> None:
-    says = r"HIGHS failed .*it ended its worker process.*SIGKILL"
-    with (
-        hanging(lambda pid: os.kill(pid, signal.SIGKILL), tmp_path) as options,
-        pytest.raises(gda.errors.SolverFailedError, match=says),
-    ):
-        sabotaged(**options)
-
-
-@posix_only
-def test_an_interrupt_kills_the_worker(tmp_path: Path) -> None:
-    main = threading.get_ident()
-    with (
-        hanging(lambda _: signal.pthread_kill(main, signal.SIGINT), tmp_path) as options,
-        pytest.raises(KeyboardInterrupt),
-    ):
-        sabotaged(**options)
-
-
-@posix_only
-@pytest.mark.slow
-def test_a_worker_killed_between_solves() -> None:
+@pytest.mark.parametrize("name", [pytest.param("SIGKILL", marks=pytest.mark.slow), "SIGINT"])
+def test_signals_between_solves(name: str) -> None:
+    """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
     sabotaged()
     before = worker()
-    os.kill(before, signal.SIGKILL)
-    assert soon(lambda: not is_alive(before))
+    os.kill(before, signal.Signals[name])
+    if name == "SIGKILL":
+        assert soon(lambda: not is_alive(before))
+    else:
+        time.sleep(0.2)
     sabotaged()
-    assert worker() != before
+    assert (worker() == before) == (name == "SIGINT")
 
 
 def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     sabotaged()
     start = time.perf_counter()
-    with pytest.raises(gda.errors.SolverFailedError, match=r"HIGHS failed .*killed after 0\.\d+ s"):
+    with pytest.raises(SolverFailedError, match=r"HIGHS failed .*killed after 0\.\d+ s"):
         sabotaged(fault="hang", note=str(note), time_limit=0.5)
     assert 0.5 <= time.perf_counter() - start < 30  # it would hang for 60
     assert not is_alive(int(note.read_text()))
-
-
-@posix_only
-def test_a_worker_ignores_interrupts_between_solves() -> None:
-    """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
-    sabotaged()
-    before = worker()
-    os.kill(before, signal.SIGINT)
-    time.sleep(0.2)
-    sabotaged()
-    assert worker() == before
 
 
 def run_isolated() -> gda.Result:
@@ -217,17 +200,15 @@ def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
         runs = [run_isolated()]
         while not failing.done():
             runs.append(run_isolated())
-        with pytest.raises(
-            gda.errors.SolverFailedError, match=r"killed after 2 s|ended its worker"
-        ):
-            failing.result()
         runs.append(run_isolated())
+        says = r"killed after 2 s|ended its worker"
+        with pytest.raises(SolverFailedError, match=says):
+            failing.result()
     assert worker() == before
     for run in runs:
         assert run.status == alone.status
-        np.testing.assert_array_equal(
-            run.trace.column("objective"), alone.trace.column("objective")
-        )
+        values = (one.trace.column("objective") for one in (run, alone))
+        np.testing.assert_array_equal(*values)
         np.testing.assert_array_equal(run.metric, alone.metric)
 
 
@@ -276,21 +257,21 @@ child.join()
 """
 
 
+SCRIPTS = {
+    "end": SOLVE,
+    "exit": SOLVE + "raise SystemExit(0)",
+    "thread": SOLVE_IN_A_THREAD,
+    "thread of multiprocessing's process": SOLVE_IN_A_FORK,
+}
+
+
 @pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param(SOLVE, id="end", marks=pytest.mark.slow),
-        pytest.param(SOLVE + "raise SystemExit(0)", id="exit", marks=pytest.mark.slow),
-        pytest.param(SOLVE_IN_A_THREAD, id="thread"),
-        pytest.param(
-            SOLVE_IN_A_FORK,
-            id="thread of multiprocessing's process",
-            marks=[posix_only, pytest.mark.slow],
-        ),
-    ],
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "thread")) for name in SCRIPTS]
 )
-def test_scripts_end_quietly_and_their_worker_with_them(code: str) -> None:
-    run = script(code, "-W", "error")
+def test_scripts_end_quietly_and_their_worker_with_them(name: str) -> None:
+    if "process" in name and sys.platform == "win32":
+        pytest.skip("Windows has no forks")
+    run = script(SCRIPTS[name], "-W", "error")
     out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, err) == (0, "")
     assert not is_alive(int(out))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -28,18 +29,17 @@ from gdaopt.bench.table import (
 LIMITS = BenchOptions(solvers=["highspy"])
 IRIS = Sequence("iris", gda.datasets.load("iris"))
 SOLVERS = ("analytic", "highspy", "HIGHS")
+Recorded = tuple[Path, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     path = tmp_path_factory.mktemp("bench") / "iris"
     return path.with_suffix(".npz"), record_task(path, IRIS, tuple(KINDS), 24, 3, True)
 
 
 @pytest.mark.slow
-def test_a_bench_goes_on_with_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bench_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second study computes the one cell whose row is gone, and ends with the same cells."""
     blank = dict.fromkeys(PICTURES, lambda programs, cap: Figure(figsize=(1, 1)))
     monkeypatch.setattr(study, "PICTURES", blank)
@@ -85,7 +85,7 @@ def test_a_bench_goes_on_with_what_is_missing(
         Bench(tmp_path / "out", [sequence], others)
 
 
-def test_recordings_are_those_of_runs(recorded: tuple[Path, dict[str, Any]]) -> None:
+def test_recordings_are_those_of_runs(recorded: Recorded) -> None:
     path, row = recorded
     programs = gda.bench.load_programs(path)
     assert [program.kind for program in programs] == row["kinds"]
@@ -96,9 +96,7 @@ def test_recordings_are_those_of_runs(recorded: tuple[Path, dict[str, Any]]) -> 
     assert [file.name for file in path.parent.iterdir()] == ["iris.npz"]
 
 
-def test_programs_are_spread_evenly_over_a_run(
-    recorded: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_programs_are_spread_evenly(recorded: Recorded, tmp_path: Path) -> None:
     record_task(tmp_path / "all", IRIS, ("column",), 24, 24, False)
     every, some = (gda.bench.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
     picked = [one for one in some if one.kind == "column"]
@@ -123,7 +121,7 @@ def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> No
     assert not np.array_equal(first[0].cost, first[1].cost)
 
 
-def test_cells_of_the_same_programs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_cells_of_the_same_programs(recorded: Recorded, tmp_path: Path) -> None:
     path, row = recorded
     rows, lines = {}, {}
     for solver, repeat in product(SOLVERS, range(2)):
@@ -198,9 +196,7 @@ def test_a_repeat_that_is_not_verified_counts(tmp_path: Path) -> None:
     assert list(programs_frame(rows, lines, recorded, 10.0)["verdict"]) == ["timed_out"] * 2
 
 
-def test_what_the_budget_does_not_reach(
-    recorded: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_beyond_the_budget(recorded: Recorded, tmp_path: Path) -> None:
     path, row = recorded
     found = replay_task(tmp_path / "a", path, "highspy", "hot", 1e-6, replace(LIMITS, budget=1e-9))
     assert found["answers"] == 1
@@ -220,18 +216,11 @@ def test_what_the_budget_does_not_reach(
 
 
 def test_a_feasible_program_that_is_called_infeasible(
-    recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(*_: Any, **__: Any) -> Any:
-        class Refusing:
-            name = "refusing"
-
-            def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Any:
-                raise gda.errors.InfeasibleProblemError("HIGHS calls the joint program infeasible")
-
-        return Refusing()
-
-    monkeypatch.setattr("gdaopt.bench.replayed.make_backend", refusing)
+    error = gda.errors.InfeasibleProblemError("HIGHS calls the joint program infeasible")
+    refusing = MagicMock(**{"minimize.side_effect": error})
+    monkeypatch.setattr("gdaopt.bench.replayed.make_backend", lambda *_, **__: refusing)
     replay_task(tmp_path / "a", recorded[0], "HIGHS", "cold", 1e-6, LIMITS)
     frame = pd.read_parquet(tmp_path / "a.parquet")
     assert set(frame["verdict"]) == {"infeasible"}
@@ -239,32 +228,26 @@ def test_a_feasible_program_that_is_called_infeasible(
 
 
 def test_tolerances_are_asked_for(
-    recorded: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    real = gda.bench.replay
-
-    def replay(*args: Any, **options: Any) -> Any:
-        asked.append((options["solver_opts"], options["time_limit"]))
-        return real(*args, **options)
-
+    replay = MagicMock(wraps=gda.bench.replay)
     monkeypatch.setattr(study, "replay", replay)
     replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
     names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-    for given, limit in asked:
-        assert {given[name] for name in names} == {1e-4}
-        assert limit == 10.0
+    for call in replay.call_args_list:
+        assert {call.kwargs["solver_opts"][name] for name in names} == {1e-4}
+        assert call.kwargs["time_limit"] == 10.0
 
 
-def test_whole_runs(recorded: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    rows = {}
-    for solver in ("analytic", "highspy"):
-        row = run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, LIMITS)
-        about = {"data": "iris", "method": "alternating", "solver": solver, "tolerance": 1e-6}
-        rows[solver] = {**about, **row}
+def test_whole_runs(recorded: Recorded, tmp_path: Path) -> None:
+    about = {"data": "iris", "method": "alternating", "tolerance": 1e-6}
+    rows: dict[str, dict[str, Any]] = {
+        solver: {**about, "solver": solver}
+        | run_task(tmp_path / "a", IRIS, "alternating", solver, 1e-6, LIMITS)
+        for solver in ("analytic", "highspy")
+    }
     rows["died"] = {**about, "solver": "HIGHS", "status": "died", "message": "gone"}
-    frame = runs_frame(rows, {"iris": recorded[1]})
-    exact, highspy, died = frame.to_dict("records")
+    exact, highspy, died = runs_frame(rows, {"iris": recorded[1]}).to_dict("records")
     assert 0 < exact["excess"] < 1
     assert highspy["excess"] == pytest.approx(exact["excess"], rel=0.1)
     assert died["status"] == "died"
@@ -298,23 +281,15 @@ def test_bad_options(given: dict[str, Any], message: str) -> None:
         BenchOptions(**{"solvers": ["highspy"], **given})
 
 
-def test_all_solvers_are_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each once: GLPK_MI and ECOS_BB solve linear programs by the code of their namesakes."""
+def test_names_of_solvers_and_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert starts_of("CLARABEL", ["cold", "hot"]) == ["cold"]
+    assert starts_of("highspy", ["cold", "hot"]) == ["cold", "hot"]
+    assert starts_of("analytic", ["cold", "re-solve", "hot"]) == ["re-solve"]
+    one = BenchOptions(solvers=["highspy"], programs=["joint", "diagonal"], tolerances=[1e-4, 1e-6])
+    other: Any = {"programs": ["diagonal", "joint"], "tolerances": [1e-6, 1e-4]}
+    assert one == BenchOptions(solvers=["analytic", "highspy"], **other)  # whatever their order is
+    # Each once: GLPK_MI and ECOS_BB solve linear programs by the code of their namesakes.
     names = {"highspy": True, "HIGHS": True, "ECOS_BB": True, "SCS": False}
     probed = [SolverInfo(name, usable) for name, usable in names.items()]
     monkeypatch.setattr(sequences, "solvers", lambda: probed)
     assert BenchOptions().solvers == ("analytic", "highspy", "HIGHS")
-
-
-def test_the_order_of_names_does_not_count() -> None:
-    one = BenchOptions(solvers=["highspy"], programs=["joint", "diagonal"], tolerances=[1e-4, 1e-6])
-    other = BenchOptions(
-        solvers=["analytic", "highspy"], programs=["diagonal", "joint"], tolerances=[1e-6, 1e-4]
-    )
-    assert one == other
-
-
-def test_only_solvers_that_can_are_started_hot() -> None:
-    assert starts_of("CLARABEL", ["cold", "hot"]) == ["cold"]
-    assert starts_of("highspy", ["cold", "hot"]) == ["cold", "hot"]
-    assert starts_of("analytic", ["cold", "re-solve", "hot"]) == ["re-solve"]

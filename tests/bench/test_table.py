@@ -1,13 +1,12 @@
 """How solvers are judged, by answers made by hand."""
 
 import math
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gmean
 
@@ -23,6 +22,8 @@ from gdaopt.bench.table import (
     shifted_geometric_mean,
     verdict,
 )
+from tests.helpers import properties
+from tests.plotting.layout import outside
 
 
 def answered(
@@ -72,7 +73,7 @@ def test_what_is_not_verified_counts_the_cap() -> None:
     assert honest < fast_failure
 
 
-@settings(deadline=None)
+@properties(400)
 @given(st.lists(st.floats(0, 1e3), min_size=1, max_size=20), st.floats(1e-6, 10))
 def test_shifted_geometric_means(values: list[float], shift: float) -> None:
     """SciPy's geometric mean of the shifted values; between the least and the largest."""
@@ -81,34 +82,26 @@ def test_shifted_geometric_means(values: list[float], shift: float) -> None:
     assert min(values) - 1e-9 <= found <= max(values) * (1 + 1e-9) + 1e-9
 
 
-def test_no_values_have_no_mean() -> None:
-    assert math.isnan(shifted_geometric_mean([]))
-
-
 def test_residuals_are_floored_at_the_tolerance() -> None:
+    assert math.isnan(shifted_geometric_mean([]))
     assert mean_residual([1e-16, 1e-9, 0.0], 1e-6) == pytest.approx(1e-6)
     assert mean_residual([1e-16, 1e-2], 1e-6) == pytest.approx(1e-4)
     assert mean_residual([math.inf, math.nan], 1e-6) == pytest.approx(1.0)
 
 
-SECONDS = {"a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, math.inf]}
+def test_profiles() -> None:
+    seconds = {"a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, math.inf], "c": [math.inf] * 3}
+    expected = {
+        "a": ([1.0, 1.0, 2.0], [1 / 3, 2 / 3, 1.0]),
+        "b": ([1.0, 2.0], [1 / 3, 2 / 3]),  # it never gets to the third
+        "c": ([], []),
+    }
+    for name, (ratios, shares) in performance_profile(seconds).items():
+        assert ratios.tolist() == expected[name][0]
+        assert shares == pytest.approx(expected[name][1])
 
 
-class TestProfiles:
-    def test_by_the_best_solver(self) -> None:
-        ratios, shares = performance_profile(SECONDS)["a"]
-        assert ratios.tolist() == [1.0, 1.0, 2.0]
-        assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
-        ratios, shares = performance_profile(SECONDS)["b"]
-        assert ratios.tolist() == [1.0, 2.0]
-        assert shares == pytest.approx([1 / 3, 2 / 3])  # it never gets to the third
-
-    def test_a_solver_that_solves_nothing(self) -> None:
-        ratios, shares = performance_profile({"a": [math.inf], "b": [1.0]})["a"]
-        assert len(ratios) == len(shares) == 0
-
-
-@settings(deadline=None)
+@properties(400)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
 def test_a_front(points: list[tuple[float, float]]) -> None:
     kept = [point for point, is_kept in zip(points, not_dominated(points), strict=True) if is_kept]
@@ -152,15 +145,8 @@ def programs(*data: str) -> pd.DataFrame:
 @pytest.mark.parametrize("name", PICTURES)
 def test_all_is_inside(name: str, width: float) -> None:
     figure = PICTURES[name](programs("wine", "random-50"), 10.0, width)
-    figure.savefig(BytesIO(), format="png", dpi=100)
-    right, top = figure.get_size_inches() * figure.dpi
-    for ax in figure.axes:
-        box = ax.get_tightbbox()
-        assert box is not None
-        assert box.x0 >= -1
-        assert box.y0 >= -1
-        assert box.x1 <= right + 1
-        assert box.y1 <= top + 1
+    figure.draw_without_rendering()
+    assert outside(figure) == []
 
 
 def test_times_are_those_that_count() -> None:

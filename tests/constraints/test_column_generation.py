@@ -7,18 +7,22 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.constraints.column_generation import LinearProgram
+from gdaopt.constraints.column_generation import LinearProgram, LinearSolution
 from gdaopt.constraints.presolve import presolve
-from gdaopt.constraints.rows import read_constraints
+from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.support.validation import FloatArray
 from tests.constraints.cases import RandomCase
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import KINDS, set_of
 
-SEEDS, SIZE = range(12), 3
+SIZE = 3
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+Constraints = Callable[[cp.Expression], list[cp.Constraint]]
+
+
+@pytest.mark.parametrize("seed", range(12))
 def test_linear_minima_are_cvxpys(seed: int) -> None:
     case = RandomCase(seed)
     problem, size = case.problem, case.free.n_features
@@ -43,15 +47,11 @@ def test_linear_minima_are_cvxpys(seed: int) -> None:
     assert np.vdot(gradient, answer) == pytest.approx(offset + found.value, abs=accuracy)
     assert not problem.violations(answer)
     assert (found.multipliers[~rows.is_equality] >= 0).all()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_interior_points_keep_all_and_are_inside(seed: int) -> None:
-    problem = RandomCase(seed).problem
-    metric = problem.central_metric()
-    assert not problem.violations(metric)
-    inside = np.linalg.eigvalsh(metric)[0] - problem.feasible_set.min_eigenvalue
-    assert inside > 1e-3 * problem.feasible_set.trace_bound / problem.n_features
+    # An interior point keeps all and is inside.
+    centre = problem.central_metric()
+    assert not problem.violations(centre)
+    inside = np.linalg.eigvalsh(centre)[0] - feasible_set.min_eigenvalue
+    assert inside > 1e-3 * feasible_set.trace_bound / size
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,51 +76,38 @@ def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
     assert found >= 0.5 * best - 1e-7
 
 
-INFEASIBLE: tuple[tuple[str, Callable[[cp.Expression], list[cp.Constraint]]], ...] = (
-    ("graph", lambda M: [M[0, 0] >= 4]),
-    ("graph", lambda M: [M[0, 0] <= 1, M[0, 0] >= 2]),
-    ("graph", lambda M: [M[0, 1] >= 0.1]),
-    ("graph", lambda M: [M[0, 1] == -2]),
-    ("graph", lambda M: [cp.sum(M) <= -1]),
-    ("signed", lambda M: [M[0, 1] <= -0.1]),
-    ("signed", lambda M: [M[0, 2] == 0.1]),
-    ("diagonal", lambda M: [M[0, 1] == 0.1]),
-    ("diagonal", lambda M: [cp.trace(M) == 4]),
-    ("definite", lambda M: [M[0, 0] <= 0]),
-    ("definite", lambda M: [M[0, 1] >= 1, M[0, 0] + M[1, 1] <= 1.9]),
-    ("definite", lambda M: [cp.sum(M) <= 0.01]),
+PROOF, BOUNDARY = "keeps all constraints", "no metric but on its boundary"
+WITHOUT_INTERIOR: tuple[tuple[str, str, Constraints], ...] = (
+    (PROOF, "graph", lambda M: [M[0, 0] >= 4]),
+    (PROOF, "graph", lambda M: [M[0, 0] <= 1, M[0, 0] >= 2]),
+    (PROOF, "graph", lambda M: [M[0, 1] >= 0.1]),
+    (PROOF, "graph", lambda M: [M[0, 1] == -2]),
+    (PROOF, "graph", lambda M: [cp.sum(M) <= -1]),
+    (PROOF, "signed", lambda M: [M[0, 1] <= -0.1]),
+    (PROOF, "signed", lambda M: [M[0, 2] == 0.1]),
+    (PROOF, "diagonal", lambda M: [M[0, 1] == 0.1]),
+    (PROOF, "diagonal", lambda M: [cp.trace(M) == 4]),
+    (PROOF, "definite", lambda M: [M[0, 0] <= 0]),
+    (PROOF, "definite", lambda M: [M[0, 1] >= 1, M[0, 0] + M[1, 1] <= 1.9]),
+    (PROOF, "definite", lambda M: [cp.sum(M) <= 0.01]),
+    (BOUNDARY, "graph", lambda M: [M[0, 0] == 0.01]),
+    (BOUNDARY, "graph", lambda M: [M[0, 1] == -1.485, M[2, 2] == 0.01]),
+    (BOUNDARY, "graph", lambda M: [cp.sum(M) == 0.03]),
+    (BOUNDARY, "signed", lambda M: [M[0, 0] == 0.01]),
+    (BOUNDARY, "diagonal", lambda M: [M[0, 0] <= 0.01]),
+    (BOUNDARY, "diagonal", lambda M: [M[0, 0] >= 2.98]),
+    (BOUNDARY, "definite", lambda M: [M[0, 0] == 0.01]),
+    (BOUNDARY, "definite", lambda M: [cp.trace(M) <= 0.03]),
 )
 
-ON_THE_BOUNDARY: tuple[tuple[str, Callable[[cp.Expression], list[cp.Constraint]]], ...] = (
-    ("graph", lambda M: [M[0, 0] == 0.01]),
-    ("graph", lambda M: [M[0, 1] == -1.485, M[2, 2] == 0.01]),
-    ("graph", lambda M: [cp.sum(M) == 0.03]),
-    ("signed", lambda M: [M[0, 0] == 0.01]),
-    ("diagonal", lambda M: [M[0, 0] <= 0.01]),
-    ("diagonal", lambda M: [M[0, 0] >= 2.98]),
-    ("definite", lambda M: [M[0, 0] == 0.01]),
-    ("definite", lambda M: [cp.trace(M) <= 0.03]),
-)
 
-
-@pytest.mark.parametrize(("kind", "constraints"), INFEASIBLE)
-def test_infeasible_problems_end_with_a_proof(
-    kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
-) -> None:
+@pytest.mark.parametrize(("says", "kind", "constraints"), WITHOUT_INTERIOR)
+def test_problems_without_interior_say_so(says: str, kind: str, constraints: Constraints) -> None:
     feasible_set = set_of(kind, 3, 3.0, 0.01)
-    with pytest.raises(gda.errors.InfeasibleProblemError, match="keeps all constraints") as caught:
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=says) as caught:
         gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
     metric = cp.Variable((3, 3), symmetric=True, name="M")
-    assert str(constraints(metric)[0]) in str(caught.value)
-
-
-@pytest.mark.parametrize(("kind", "constraints"), ON_THE_BOUNDARY)
-def test_problems_without_interior_end_with_their_sentence(
-    kind: str, constraints: Callable[[cp.Expression], list[cp.Constraint]]
-) -> None:
-    feasible_set = set_of(kind, 3, 3.0, 0.01)
-    with pytest.raises(gda.errors.InfeasibleProblemError, match="no metric but on its boundary"):
-        gda.MetricProblem(gda.LogDet(np.eye(3)), feasible_set, constraints=constraints)
+    assert says == BOUNDARY or str(constraints(metric)[0]) in str(caught.value)
 
 
 def test_large_problems_need_no_conic_solver() -> None:
@@ -133,16 +120,20 @@ def test_large_problems_need_no_conic_solver() -> None:
     assert not problem.violations(problem.central_metric())
 
 
+def minimum(
+    trace_bound: float, rows: LinearConstraints, gradient: FloatArray, accuracy: float = 1e-12
+) -> LinearSolution:
+    """Return the least value over graph metrics that keep the rows."""
+    program = LinearProgram(gda.GraphMetrics(trace_bound, 0.0), rows, gradient=gradient)
+    start = Atoms.of_features(np.arange(SIZE))
+    return program.solve(start, lambda value, bound: value - bound <= accuracy)
+
+
 @pytest.mark.parametrize("least", [1e-8, 1e-10, 1e-12])
 def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> None:
     """HiGHS' tolerance is absolute: in the units of the other row 1e-10 is no different from 0."""
     rows = read_constraints(lambda M: [M[0, 0] >= least, M[1, 1] <= 1], SIZE)
-    found = LinearProgram(
-        gda.GraphMetrics(3.0, 0.0), rows, gradient=np.diag([1.0, -1.0, 1.0])
-    ).solve(
-        Atoms.of_features(np.arange(SIZE)),
-        lambda value, bound: value - bound <= 1e-13,
-    )
+    found = minimum(3.0, rows, np.diag([1.0, -1.0, 1.0]), 1e-13)
     metric = found.atoms.added_to(np.zeros((SIZE, SIZE)), found.weights)
     assert metric[0, 0] == pytest.approx(least, rel=1e-9, abs=0)
     assert metric[1, 1] == pytest.approx(1, rel=1e-9)
@@ -152,13 +143,7 @@ def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> No
 def test_linear_minima_where_the_trace_bound_is_far_from_binding(trace_bound: float) -> None:
     rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[1, 1] <= 1, M[2, 2] <= 2], SIZE)
     gradient = np.array([[-1, 0.5, 0], [0.5, -1, 0.2], [0, 0.2, -1]])
-    tight, loose = (
-        LinearProgram(gda.GraphMetrics(bound, 0.0), rows, gradient=gradient).solve(
-            Atoms.of_features(np.arange(SIZE)),
-            lambda value, bound: value - bound <= 1e-12,
-        )
-        for bound in (10.0, trace_bound)
-    )
+    tight, loose = (minimum(bound, rows, gradient) for bound in (10.0, trace_bound))
     assert tight.value - tight.lower_bound <= 1e-12
     assert loose.value == pytest.approx(tight.value, rel=1e-9)
     np.testing.assert_allclose(loose.multipliers, tight.multipliers, rtol=1e-6)

@@ -35,9 +35,19 @@ def test_from_cvxpy_is_the_problem_itself() -> None:
 @pytest.mark.parametrize("keywords", [{"symmetric": True}, {"PSD": True}, {"name": "M"}])
 def test_each_kind_of_variable(keywords: dict[str, Any]) -> None:
     M = cp.Variable((SIZE, SIZE), **keywords)
-    model = read_model(cp.Problem(cp.Minimize(GLR(M)), [M == M.T, *SET.of(M)]))
-    assert model.metric is M
-    assert model.rows is None  # that M is symmetric says nothing new
+    for cone in ("semidefinite", "second-order"):  # whatever variables the cones have
+        problem = cp.Problem(cp.Minimize(GLR(M)), [M == M.T, *SET.of(M, cone=cone)])
+        model = read_model(problem)
+        assert model.metric is M
+        assert model.feasible_set == SET
+        assert model.rows is None  # that M is symmetric says nothing new
+
+
+@pytest.mark.parametrize("attribute", ["nonneg", "diag", "NSD", "integer"])
+def test_attributes_that_no_set_has_are_refused(attribute: str) -> None:
+    M = variable(**{attribute: True})
+    with pytest.raises(gda.errors.InvalidInputError, match=f"attribute {attribute}"):
+        read_model(cp.Problem(cp.Minimize(cp.trace(M)), SET.of(M)))
 
 
 def test_the_least_bound_on_the_trace_is_the_sets() -> None:
@@ -51,12 +61,6 @@ def test_the_least_bound_on_the_trace_is_the_sets() -> None:
     model = read_model(cp.Problem(cp.Minimize(GLR(M)), [*SET.of(M), *others[2:]]))
     assert model.feasible_set is SET
     assert model.rows is None
-
-
-def test_two_cones_have_the_same_model() -> None:
-    M = variable()
-    problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M, cone="second-order"))
-    assert read_model(problem).feasible_set == SET  # whatever variables the cones have
 
 
 Made = Callable[[cp.Variable], tuple[Any, list[cp.Constraint]]]
@@ -101,21 +105,9 @@ REFUSED: dict[str, tuple[Made, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_model_is_refused_with_the_reason(name: str) -> None:
     made, words = REFUSED[name]
-    M = variable()
-    objective, constraints = made(M)
+    objective, constraints = made(variable())
     with pytest.raises(gda.errors.InvalidInputError, match=words):
         gda.MetricProblem.from_cvxpy(cp.Problem(cp.Minimize(objective), constraints))
-
-
-@pytest.mark.parametrize("attribute", ["nonneg", "diag", "NSD", "integer"])
-def test_attributes_that_no_set_has_are_refused(attribute: str) -> None:
-    keywords: Any = {attribute: True}
-    M = cp.Variable((SIZE, SIZE), **keywords)
-    with pytest.raises(gda.errors.InvalidInputError, match=f"attribute {attribute}"):
-        read_model(cp.Problem(cp.Minimize(cp.trace(M)), SET.of(M)))
-
-
-def test_something_else_is_refused() -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="problem must be"):
         gda.MetricProblem.from_cvxpy("problem")  # type: ignore[arg-type]
 

@@ -46,9 +46,7 @@ ROUNDED: dict[str, Constraints] = {
     "method", ["certified", "alternating", "joint", "sdp", "socp", "sdp-frank-wolfe"]
 )
 @pytest.mark.parametrize("constraints", ROUNDED.values(), ids=list(ROUNDED))
-def test_rows_that_rounding_contradicts_are_kept_to_the_tolerance(
-    constraints: Constraints, method: str
-) -> None:
+def test_rows_that_rounding_contradicts_are_kept(constraints: Constraints, method: str) -> None:
     problem = problem_of(constraints)
     result = gda.solve(problem, method, max_iterations=30)
     assert not problem.violations(result.metric)
@@ -73,21 +71,36 @@ def test_what_is_beyond_the_tolerance_is_refused_by_name(constraints: Constraint
     assert any(name in str(caught.value) for name in names)
 
 
-def test_rows_without_room_become_equalities_with_multipliers_of_the_right_sign() -> None:
-    banded = problem_of(lambda M: [M[0, 0] <= 0.4, M[0, 0] >= 0.4, M[1, 1] <= 0.9])
+def test_names_of_rows_that_contradict_each_other() -> None:
+    """Rows that have no part in it are not named, and of many only the first are."""
+    says = r"keeps all constraints: 4.0 <= M\[0, 0\] cannot hold together"
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=says):
+        problem_of(lambda M: [M[1, 1] <= 0.5, M[0, 0] >= 4, M[0, 1] >= -0.1])
+    says, objective = r"\[7\]; and 12 more cannot hold", gda.LogDet(np.eye(20))
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=says) as caught:
+        gda.MetricProblem(objective, gda.GraphMetrics(1.0), lambda M: [cp.diag(M) >= 1.0])
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("room", [0.0, 1e-13])
+def test_rows_without_room_become_equalities(
+    room: float,
+) -> None:
+    banded = problem_of(lambda M: [M[0, 0] <= 0.4, M[0, 0] >= 0.4 - room, M[1, 1] <= 0.9])
     equal = problem_of(lambda M: [M[0, 0] == 0.4, M[1, 1] <= 0.9])
     presolved = presolved_of(banded)
     assert presolved.rows.is_equality.tolist() == [True, False]
     assert presolved.kept.tolist() == [0, 2]
     found, other = (gda.solve(p, "certified", tolerance=1e-10) for p in (banded, equal))
+    assert found.status == "converged", found.message
+    assert found.metric[0, 0] == pytest.approx(0.4, abs=2e-13)
     assert found.objective == pytest.approx(other.objective, rel=1e-9)
     assert found.multipliers is not None
     assert other.multipliers is not None
     assert (found.multipliers >= 0).all()
     # The rows of the band are each other's negatives.
-    assert found.multipliers[0] - found.multipliers[1] == pytest.approx(
-        other.multipliers[0], rel=1e-6
-    )
+    band = found.multipliers[0] - found.multipliers[1]
+    assert band == pytest.approx(other.multipliers[0], rel=1e-6)
     again = gda.certify(banded, found.metric, found.multipliers)
     assert again.lower_bound == pytest.approx(found.objective, rel=1e-8)
 
@@ -95,19 +108,15 @@ def test_rows_without_room_become_equalities_with_multipliers_of_the_right_sign(
 def test_equalities_that_follow_from_others_are_left_out() -> None:
     problem = problem_of(
         lambda M: [
-            M[0, 1] == -0.1,
-            cp.trace(M) == 2,
-            cp.trace(M) - 2 * M[0, 1] == 2.2,
-            M[2, 2] <= 1,
+            *(M[0, 1] == -0.1, cp.trace(M) == 2, cp.trace(M) - 2 * M[0, 1] == 2.2, M[2, 2] <= 1)
         ]
     )
     assert presolved_of(problem).kept.tolist() == [0, 1, 3]
-    result = gda.solve(problem, "certified")
+    result, rows = gda.solve(problem, "certified"), problem.rows
     assert result.status == "converged"
     assert result.multipliers is not None
     assert result.multipliers.shape == (4,)
     # Multiples of what the third row follows by change no bound, and the smallest have none of it.
-    rows = problem.rows
     assert rows is not None
     own = rows.in_own_units(result.multipliers)
     _, sizes, combinations = np.linalg.svd(rows.matrices[[0, 1, 2]].toarray().T)
@@ -179,18 +188,6 @@ def test_rows_through_a_member_are_feasible_however_they_are_rounded(data: st.Da
     assert np.linalg.eigvalsh(metric)[0] > 0
 
 
-def test_messages_name_the_first_of_many_rows() -> None:
-    with pytest.raises(
-        gda.errors.InfeasibleProblemError, match=r"\[7\]; and 12 more cannot hold"
-    ) as error:
-        gda.MetricProblem(
-            gda.LogDet(np.eye(20)),
-            gda.GraphMetrics(1.0),
-            constraints=lambda M: [cp.diag(M) >= 1.0],
-        )
-    assert len(str(error.value)) < 1000
-
-
 @pytest.mark.parametrize("excess", [1e-11, 1e-10, 1e-9])
 def test_rows_are_moved_until_the_set_itself_has_a_metric_that_keeps_them(excess: float) -> None:
     """A linear program's solver takes what is beyond the trace bound by 1e-10 of it for kept."""
@@ -200,19 +197,8 @@ def test_rows_are_moved_until_the_set_itself_has_a_metric_that_keeps_them(excess
     assert least_trace <= 3 * (1 + 1e-14)
 
 
-def test_bands_of_next_to_no_room_become_equalities() -> None:
-    def banded(metric: cp.Expression) -> list[cp.Constraint]:
-        return [metric[0, 0] <= 0.4, metric[0, 0] >= 0.4 - 1e-13, metric[1, 1] <= 0.9]
-
-    problem = problem_of(banded)
-    assert presolved_of(problem).rows.is_equality.tolist() == [True, False]
-    result = gda.solve(problem, "certified", tolerance=1e-8)
-    assert result.status == "converged", result.message
-    assert result.metric[0, 0] == pytest.approx(0.4, abs=2e-13)
-
-
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
-def test_multipliers_of_the_rows_as_written_are_those_of_the_same_lagrangian(
+def test_multipliers_of_rows_as_written(
     order: tuple[int, ...],
 ) -> None:
     """One band is without room only because of the other, so that each has a proof of its own."""
@@ -235,32 +221,30 @@ def test_multipliers_of_the_rows_as_written_are_those_of_the_same_lagrangian(
         )
 
 
-def test_interior_points_are_of_the_size_of_the_rows() -> None:
-    """What no row bounds is not as large as the trace bound allows: digits would be lost."""
+@pytest.mark.parametrize(
+    ("constraints", "bounds"),
+    [
+        (lambda M: [M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01], (6.0, 0.01)),
+        *(
+            (
+                lambda M, room=room: [
+                    *(cp.diag(M) == 0.3, M[0, 1] == -0.3 * (1 - room), M[2, :2] == 0)
+                ],
+                (3.0, 0.0),
+            )
+            for room in (1e-9, 1e-12)
+        ),
+    ],
+)
+def test_interiors_of_round_off(constraints: Constraints, bounds: tuple[float, float]) -> None:
+    with pytest.raises(gda.errors.NoInteriorError, match="no metric but on its boundary"):
+        problem_of(constraints, *bounds)
+
+
+def test_the_size_of_interior_points() -> None:
+    # What no row bounds is not as large as the trace bound allows: digits would be lost.
     problem = problem_of(lambda M: [M[0, 0] <= 0.5, M[0, 1] == -0.1], 1e12)
     assert np.trace(problem.central_metric()) <= 2e6 * 0.5
-
-
-def test_rows_that_have_no_part_in_a_contradiction_are_not_named() -> None:
-    with pytest.raises(gda.errors.InfeasibleProblemError) as caught:
-        problem_of(lambda M: [M[1, 1] <= 0.5, M[0, 0] >= 4, M[0, 1] >= -0.1])
-    assert "keeps all constraints: 4.0 <= M[0, 0] cannot hold together" in str(caught.value)
-
-
-def test_a_boundary_where_round_off_makes_a_program_infeasible() -> None:
-    with pytest.raises(gda.errors.NoInteriorError, match="no metric but on its boundary"):
-        problem_of(lambda M: [M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01], 6.0, 0.01)
-
-
-@pytest.mark.parametrize("room", [1e-9, 1e-12])
-def test_an_interior_that_is_round_off_is_none(room: float) -> None:
-    with pytest.raises(gda.errors.NoInteriorError, match="no metric but on its boundary"):
-        problem_of(
-            lambda M: [cp.diag(M) == 0.3, M[0, 1] == -0.3 * (1 - room), M[2, :2] == 0],
-            min_eigenvalue=0.0,
-        )
-
-
-def test_bounds_that_are_round_off_at_the_base_are_no_scale() -> None:
+    # Bounds that are round-off at the base are no scale.
     problem = problem_of(lambda M: [M[0, 0] - M[1, 1] == 5e-17], min_eigenvalue=0.1)
     assert np.trace(problem.central_metric()) > 1

@@ -50,20 +50,19 @@ def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("breast_cancer", (569, 30), ("benign", "malignant")),
     ],
 )
-def test_builtin(name: str, shape: tuple[int, int], classes: tuple[str, ...]) -> None:
-    data = load(name)
+def test_data_sets_of_scikit_learn(
+    name: str, shape: tuple[int, int], classes: tuple[str, ...], tmp_path: Path
+) -> None:
     assert name in BUILTIN
-    assert data.name == name
-    assert data.features.shape == shape
-    assert data.classes == classes
+    assert tuple(sorted(BUILTIN)) == BUILTIN
+    assert set(FROM_UCI) < set(BUILTIN)
+    for data in (load(name), load(name, data_dir=tmp_path)):  # which they do not need
+        assert (data.name, data.features.shape, data.classes) == (name, shape, classes)
 
 
-def test_unknown() -> None:
+def test_what_is_not_there() -> None:
     with pytest.raises(InvalidInputError, match="unknown data set 'wines'; did you mean 'wine'"):
         load("wines")
-
-
-def test_offline_in_python() -> None:
     with pytest.raises(DownloadError, match=r"data set 'seeds' is not in .* By hand: get"):
         load("seeds")
 
@@ -86,7 +85,7 @@ class TestDataDirectory:
         table = UciTable(**{**vars(small), "urls": PAGE_BLOCKS.urls})
         assert digest(obtain(table, tmp_path)) == table.sha256
 
-    def test_the_argument_comes_before_the_variable(
+    def test_the_argument_comes_first(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
@@ -100,9 +99,7 @@ class TestDataDirectory:
         ):
             load("seeds")
 
-    def test_the_variable_comes_before_the_cache(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_cache_comes_last(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         cache = tmp_path / "cache"
         cache.mkdir()
         (cache / "seeds_dataset.txt").write_text(SEEDS_TEXT)
@@ -117,41 +114,24 @@ class TestDataDirectory:
 
     @pytest.mark.parametrize("name", ["seeds", "page_blocks", "pb300"])
     def test_a_directory_without_the_file(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(InvalidInputError, match=r"data_dir .* has none of .*; put one of them"):
-            load(name, data_dir=tmp_path)
-        with pytest.raises(InvalidInputError, match=r"absent' has none of"):
-            load(name, data_dir=tmp_path / "absent")
         (tmp_path / "file").touch()
-        with pytest.raises(InvalidInputError, match=r"file' has none of"):
-            load(name, data_dir=tmp_path / "file")
-
-    def test_a_directory_of_that_name(self, tmp_path: Path) -> None:
+        for folder in ("", "absent", "file"):
+            with pytest.raises(
+                InvalidInputError, match=rf"data_dir .*{folder}' has none of .*; put one of them"
+            ):
+                load(name, data_dir=tmp_path / folder)
         (tmp_path / "seeds_dataset.txt").mkdir()
         with pytest.raises(InvalidInputError, match=r"cannot read .*seeds_dataset.txt: "):
             load("seeds", data_dir=tmp_path)
 
-    def test_those_of_scikit_learn_do_not_need_it(self, tmp_path: Path) -> None:
-        assert load("iris", data_dir=tmp_path).features.shape == (150, 4)
-
 
 class TestLoad:
-    def test_names(self) -> None:
-        assert tuple(sorted(BUILTIN)) == BUILTIN
-        assert set(FROM_UCI) < set(BUILTIN)
-
     def test_names_of_features_and_classes(self, tmp_path: Path) -> None:
         (tmp_path / "page-blocks.data").write_text(BLOCKS_TEXT)
         data = load("page_blocks", tmp_path)
-        assert data.name == "page_blocks"
-        assert data.feature_names == PAGE_BLOCKS.feature_names
-        assert data.labels.tolist() == [
-            "text",
-            "text",
-            "horizontal line",
-            "graphic",
-            "vertical line",
-            "picture",
-        ]
+        assert (data.name, data.feature_names) == ("page_blocks", PAGE_BLOCKS.feature_names)
+        names = ["text", "text", "horizontal line", "graphic", "vertical line", "picture"]
+        assert data.labels.tolist() == names
 
     def test_pb300(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(builtin, "_rows_of_pb300", lambda: np.array([1, 4, 5]))
@@ -178,20 +158,22 @@ class TestRealFiles:
         monkeypatch.setattr(builtin, "SEEDS", SEEDS)
         monkeypatch.setattr(builtin, "PAGE_BLOCKS", PAGE_BLOCKS)
 
-    def test_seeds(self) -> None:
-        data = load("seeds", REAL)
-        assert data.features.shape == (210, 7)
-        assert data.labels.tolist() == ["Kama"] * 70 + ["Rosa"] * 70 + ["Canadian"] * 70
-        area, perimeter, compactness = data.features[:, :3].T
-        np.testing.assert_allclose(compactness, 4 * np.pi * area / perimeter**2, atol=5e-3)
-
-    def test_page_blocks(self) -> None:
-        data = load("page_blocks", REAL)
-        assert data.features.shape == (5473, 10)
-        counts = [int((data.labels == name).sum()) for name in PAGE_BLOCKS.class_names]
-        assert counts == [4913, 329, 28, 88, 115]
-        height, length, area = data.features[:, :3].T
-        np.testing.assert_array_equal(area, height * length)
+    @pytest.mark.parametrize(
+        ("name", "shape", "counts"),
+        [
+            ("seeds", (210, 7), [70, 70, 70]),
+            ("page_blocks", (5473, 10), [4913, 329, 28, 88, 115]),
+        ],
+    )
+    def test_whole_tables(self, name: str, shape: tuple[int, int], counts: list[int]) -> None:
+        data, table = load(name, REAL), {"seeds": SEEDS}.get(name, PAGE_BLOCKS)
+        assert data.features.shape == shape
+        assert [int((data.labels == one).sum()) for one in table.class_names] == counts
+        first, second, third = data.features[:, :3].T  # the third follows from the others
+        if name == "seeds":
+            np.testing.assert_allclose(third, 4 * np.pi * first / second**2, atol=5e-3)
+        else:
+            np.testing.assert_array_equal(third, first * second)
 
     def test_pb300(self) -> None:
         data, whole = load("pb300", REAL), load("page_blocks", REAL)

@@ -51,12 +51,8 @@ def test_labels_of_numbers_and_truth_values_are_text() -> None:
 
 def test_signal() -> None:
     np.testing.assert_array_equal(dataset().signal("b"), [1.0, -1.0, 1.0])
-
-
-def test_signal_of_an_unknown_class() -> None:
-    data = dataset(labels=["setosa", "virginica", "setosa"])
     with pytest.raises(InvalidInputError, match="did you mean 'virginica'"):
-        data.signal("virginca")
+        dataset(labels=["setosa", "virginica", "setosa"]).signal("virginca")
 
 
 @pytest.mark.parametrize(
@@ -107,25 +103,23 @@ def of_column(column: Any, labels: Any = None) -> Dataset:
     return Dataset("d", features, labels, ("x", "y"))
 
 
-@pytest.mark.parametrize(
-    "column", [np.arange(30), np.arange(1001, 1031), RNG.permutation(40)[:30], np.arange(3)]
-)
-def test_a_column_that_numbers_the_rows(column: Any) -> None:
-    assert remarks(of_column(column)) == ["column 'y' numbers the rows; --drop y leaves it out"]
+NUMBERS_ROWS = "column 'y' numbers the rows; --drop y leaves it out"
+CONSTANT = "column 'y' is constant and says nothing; --drop y leaves it out"
+COLUMNS: dict[str, list[Any]] = {
+    NUMBERS_ROWS: [np.arange(30), np.arange(1001, 1031), RNG.permutation(40)[:30], np.arange(3)],
+    CONSTANT: [np.full(9, 2.5)],
+    "": [RNG.integers(0, 30, 30), np.arange(30) / 2, 10 * np.arange(30), RNG.permutation(9)],
+}
 
 
 @pytest.mark.parametrize(
-    "column",
-    [RNG.integers(0, 30, 30), np.arange(30) / 2, 10 * np.arange(30), RNG.permutation(9)],
+    ("remark", "column"), [(remark, column) for remark in COLUMNS for column in COLUMNS[remark]]
 )
-def test_other_columns_are_features(column: Any) -> None:
-    assert remarks(of_column(column)) == []
+def test_columns_that_look_odd(remark: str, column: Any) -> None:
+    assert remarks(of_column(column)) == ([remark] if remark else [])
 
 
-def test_constant_columns() -> None:
-    assert remarks(of_column(np.full(9, 2.5))) == [
-        "column 'y' is constant and says nothing; --drop y leaves it out"
-    ]
+def test_of_many_odd_columns_some_are_named() -> None:
     data = Dataset("d", np.ones((4, 7)), np.array(["a", "b"] * 2), tuple("abcdefg"))
     (remark,) = remarks(data)
     assert remark.startswith("columns 'a', 'b', 'c', 'd', 'e' and 2 more are constant")

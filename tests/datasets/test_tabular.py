@@ -1,4 +1,4 @@
-"""Data sets from CSV files: what is read, and what is refused."""
+"""Data sets from CSV and svmlight files: what is read, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
-from gdaopt.datasets import read_csv
+import gdaopt as gda
+from gdaopt.datasets import read_csv, read_svmlight
 from gdaopt.datasets.tabular import read_features
 from gdaopt.errors import InvalidInputError
 
@@ -18,7 +20,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_last_column_is_the_label_by_default(tmp_path: Path) -> None:
+def test_a_table(tmp_path: Path) -> None:
     data = read_csv(write(tmp_path / "leaves.csv", "a,b,kind\n1,2,x\n-3e-2,4.5,y\n"))
     assert data.name == "leaves"
     assert data.feature_names == ("a", "b")
@@ -26,10 +28,36 @@ def test_last_column_is_the_label_by_default(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.features, [[1.0, 2.0], [-0.03, 4.5]])
 
 
-def test_label_by_name(tmp_path: Path) -> None:
-    data = read_csv(write(tmp_path / "t.csv", "a,kind,b\n1,x,2\n3,y,4\n"), label="kind")
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("a,kind,b\n1,x,2\n-3e-2,y,4.5\n", {"label": "kind"}),
+        ('\ufeffa, "b" ,kind\n 1 , 2 , x \n-3e-2,4.5,"y"\n\n', {}),
+        ("id,a,b,kind,note\nA7,1,2,x,good\nA8,-3e-2,4.5,y,\n", {"drop": ["note", "id"]}),
+    ],
+    ids=["label by name", "spaces, quotes and a mark", "columns are dropped"],
+)
+def test_other_files_of_the_same_table(tmp_path: Path, text: str, options: dict[str, Any]) -> None:
+    data = read_csv(write(tmp_path / "t.csv", text), **options)
     assert data.feature_names == ("a", "b")
-    np.testing.assert_array_equal(data.features, [[1.0, 2.0], [3.0, 4.0]])
+    assert data.labels.tolist() == ["x", "y"]
+    np.testing.assert_array_equal(data.features, [[1.0, 2.0], [-0.03, 4.5]])
+
+
+@pytest.mark.parametrize(
+    ("header", "label", "names"),
+    [
+        ("0,1,kind", None, ("0", "1")),  # numbers that count
+        ("1,2,kind", None, ("1", "2")),
+        ("2020,b,kind", None, ("2020", "b")),  # or stand beside words
+        ("2020,2021,kind", "kind", ("2020", "2021")),  # or a label that is named says that they are
+        ('a,"b, c",kind', None, ("a", "b, c")),
+    ],
+)
+def test_names(tmp_path: Path, header: str, label: str | None, names: tuple[str, ...]) -> None:
+    data = read_csv(write(tmp_path / "t.csv", f"{header}\n1,2,NA\n3,4,01\n5,6,None\n"), label=label)
+    assert data.feature_names == names
+    assert data.labels.tolist() == ["NA", "01", "None"]  # as written
 
 
 def test_values_are_read_to_the_last_bit(tmp_path: Path) -> None:
@@ -37,19 +65,6 @@ def test_values_are_read_to_the_last_bit(tmp_path: Path) -> None:
     lines = [f"{value!r},{i % 2}" for i, value in enumerate(values.tolist())]
     data = read_csv(write(tmp_path / "t.csv", "\n".join(["a,kind", *lines])))
     np.testing.assert_array_equal(data.features[:, 0], values)
-
-
-def test_labels_are_kept_as_written(tmp_path: Path) -> None:
-    data = read_csv(write(tmp_path / "t.csv", "a,kind\n1,NA\n2,01\n3,None\n"))
-    assert data.labels.tolist() == ["NA", "01", "None"]
-
-
-def test_spaces_quotes_and_byte_order_mark(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", '\ufeffa, "b, c" ,kind\n 1 , 2 , x \n3,4,"y"\n\n')
-    data = read_csv(path)
-    assert data.feature_names[0] == "a"
-    assert data.labels.tolist() == ["x", "y"]
-    np.testing.assert_array_equal(data.features, [[1.0, 2.0], [3.0, 4.0]])
 
 
 @pytest.mark.parametrize(
@@ -76,6 +91,9 @@ def test_spaces_quotes_and_byte_order_mark(tmp_path: Path) -> None:
         ("5.1,3.5,1\n4.9,3.0,2\n", "the first line holds numbers.*write a line of names above"),
         ("a,b, a,kind\n1,2,3,x\n4,5,6,y\n", "two columns of the name 'a'; rename one"),
         ("a,a,a.1,kind\n1,2,3,x\n4,5,6,y\n", "two columns of the name 'a'; rename one"),
+        # 1.234 beside 1,5 may be one thousand or little more than one.
+        ("a;b;kind\n1,5;2;x\n1.234;3;y\n", r"'a' holds '1\.234' in row 2.*decimal commas"),
+        ('a,b,kind\n"1,234",2,x\n5,3,y\n', r"'a' holds '1,234' in row 1.*decimal points"),
     ],
 )
 def test_refuses(tmp_path: Path, text: str, message: str) -> None:
@@ -83,45 +101,27 @@ def test_refuses(tmp_path: Path, text: str, message: str) -> None:
         read_csv(write(tmp_path / "t.csv", text))
 
 
-@pytest.mark.parametrize("header", ["0,1,kind", "1,2,kind", "2020,b,kind"])
-def test_names_may_be_numbers_that_count_or_stand_beside_words(tmp_path: Path, header: str) -> None:
-    data = read_csv(write(tmp_path / "t.csv", f"{header}\n1,2,x\n3,4,y\n"))
-    assert data.feature_names == tuple(header.split(",")[:2])
-
-
-def test_a_named_label_says_that_the_first_line_holds_names(tmp_path: Path) -> None:
-    data = read_csv(write(tmp_path / "t.csv", "2020,2021,kind\n1,2,x\n3,4,y\n"), label="kind")
-    assert data.feature_names == ("2020", "2021")
-
-
-def test_columns_are_dropped(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "id,a,kind,note\nA7,1,x,good\nA8,2,y,\n")
-    data = read_csv(path, drop=["note", "id"])
-    assert data.feature_names == ("a",)
-    assert data.labels.tolist() == ["x", "y"]  # the last column that is left
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"drop": ["nid"]}, "unknown column of .*'nid'; did you mean 'id'"),
+        ({"label": "knd"}, "'knd'; did you mean 'kind'"),
         ({"drop": ["id"], "label": "id"}, "'id' is the label and cannot be dropped"),
-        ({"drop": ["id", "a"]}, "what is not dropped are 1 columns"),
+        ({"drop": ["id", "a", "b"]}, "what is not dropped are 1 columns"),
         ({"drop": "id"}, r"drop must be names of columns, such as \['id'\], got 'id'"),
         ({"impute": "men"}, "unknown impute 'men'; did you mean 'mean'"),
+        ({"impute": "mean"}, "column 'b' holds no number; leave it out by"),
     ],
 )
 def test_refuses_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    path = write(tmp_path / "t.csv", "id,a,kind\n7,1,x\n8,2,y\n")
+    path = write(tmp_path / "t.csv", "id,a,b,kind\n7,1,,x\n8,2,?,y\n")
     with pytest.raises(InvalidInputError, match=message):
         read_csv(path, **options)
 
 
 @pytest.mark.parametrize(("impute", "filled"), [("mean", 4.0), ("median", 2.0)])
 @pytest.mark.parametrize("missing", ["", "?", "NA", "NaN", "null", "#N/A", "-"])
-def test_missing_values_are_filled(
-    tmp_path: Path, impute: str, filled: float, missing: str
-) -> None:
+def test_missing_values_filled(tmp_path: Path, impute: str, filled: float, missing: str) -> None:
     path = write(tmp_path / "t.csv", f"a,b,kind\n1,1,x\n{missing},2,y\n2,3,x\n9,4,y\n")
     np.testing.assert_array_equal(
         read_csv(path, impute=impute).features, [[1, 1], [filled, 2], [2, 3], [9, 4]]
@@ -130,37 +130,22 @@ def test_missing_values_are_filled(
         read_csv(path)
 
 
-def test_an_empty_column_cannot_be_filled(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "a,b,kind\n1,,x\n2,?,y\n")
-    with pytest.raises(InvalidInputError, match="column 'b' holds no number; leave it out by"):
-        read_csv(path, impute="mean")
-
-
 def test_all_bad_columns_are_reported_at_once(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "a,b,c,d,kind\n1,red,1,,x\n2,red,1,2,y\n3,blue,inf,2,x\n")
     with pytest.raises(InvalidInputError) as caught:
         read_csv(path)
-    message = str(caught.value)
-    for part in (
-        "column 'b' holds 'red' in row 1 and 2 more like it",
-        "column 'c' holds 'inf' in row 3;",
-        "column 'd' holds '' in row 1;",
-        "--drop 'b,c,d'",
-        "correct them",
-    ):
-        assert part in message
-    assert "'a'" not in message
+    parts = ("'b' holds 'red' in row 1 and 2 more like it", "'c' holds 'inf' in row 3;")
+    for part in (*parts, "'d' holds '' in row 1;", "--drop 'b,c,d'", "correct them"):
+        assert part in str(caught.value)
+    assert "'a'" not in str(caught.value)
     with pytest.raises(InvalidInputError, match="--drop 'b,c'"):
         read_csv(path, impute="median")  # which mends d
 
 
 def test_of_many_bad_columns_some_are_named(tmp_path: Path) -> None:
-    names = [f"c{k}" for k in range(30)]
-    path = write(
-        tmp_path / "t.csv", "\n".join([",".join([*names, "kind"])] + [",".join("x" * 31)] * 2)
-    )
+    header, row = ",".join([*(f"c{k}" for k in range(30)), "kind"]), ",".join("x" * 31)
     with pytest.raises(InvalidInputError, match="and 25 more columns: 'c5'") as caught:
-        read_csv(path)
+        read_csv(write(tmp_path / "t.csv", f"{header}\n{row}\n{row}\n"))
     assert len(str(caught.value)) < 1000
 
 
@@ -177,20 +162,11 @@ def test_columns_of_new_samples(tmp_path: Path) -> None:
         read_features(path, ["a", "c", "d"])
 
 
-def test_refuses_an_unknown_column(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "a,kind\n1,x\n2,y\n")
-    with pytest.raises(InvalidInputError, match="'knd'; did you mean 'kind'"):
-        read_csv(path, label="knd")
-
-
 def test_refuses_what_is_no_text_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="No such file"):
-        read_csv(tmp_path / "absent.csv")
-    with pytest.raises(InvalidInputError, match="cannot read"):
-        read_csv(tmp_path)
     (tmp_path / "latin.csv").write_bytes("a,kind\n1,é\n2,y\n".encode("latin-1"))
-    with pytest.raises(InvalidInputError, match="utf-8"):
-        read_csv(tmp_path / "latin.csv")
+    for name, message in (("absent", "No such file"), ("", "cannot read"), ("latin.csv", "utf-8")):
+        with pytest.raises(InvalidInputError, match=message):
+            read_csv(tmp_path / name)
 
 
 # --- Separators, encodings and decimal marks ----------------------------------------------------
@@ -199,9 +175,7 @@ def test_refuses_what_is_no_text_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_separators_and_encodings(
-    tmp_path: Path, separator: str, encoding: str, line_end: str
-) -> None:
+def test_separators(tmp_path: Path, separator: str, encoding: str, line_end: str) -> None:
     lines = [["größe", "b", "kind"], ["1.5", "2", "x"], ["-3e-2", "", "y"], [" 4", "7", "x"]]
     text = line_end.join(separator.join(line) for line in lines)
     (tmp_path / "t.csv").write_bytes(text.encode(encoding))
@@ -220,25 +194,6 @@ def test_decimal_commas(tmp_path: Path, separator: str) -> None:
     assert data.labels.tolist() == ["x", "y", "1,5"]  # as written
 
 
-def test_decimal_commas_beside_points_are_refused(tmp_path: Path) -> None:
-    """1.234 beside 1,5 may be one thousand or little more than one."""
-    path = write(tmp_path / "t.csv", "a;b;kind\n1,5;2;x\n1.234;3;y\n")
-    with pytest.raises(InvalidInputError, match=r"'a' holds '1\.234' in row 2.*decimal commas"):
-        read_csv(path)
-
-
-def test_a_quoted_comma_between_commas_is_no_decimal_mark(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", 'a,b,kind\n"1,234",2,x\n5,3,y\n')
-    with pytest.raises(InvalidInputError, match=r"'a' holds '1,234' in row 1.*decimal points"):
-        read_csv(path)
-
-
-def test_names_with_the_other_separators(tmp_path: Path) -> None:
-    data = read_csv(write(tmp_path / "t.csv", "length, cm;width, cm;kind\n1;2;a, b\n3;4;c\n"))
-    assert data.feature_names == ("length, cm", "width, cm")
-    assert data.labels.tolist() == ["a, b", "c"]
-
-
 @pytest.mark.parametrize(
     ("text", "names", "values"),
     [
@@ -246,6 +201,7 @@ def test_names_with_the_other_separators(tmp_path: Path) -> None:
         ("a;b\n1,5;2,5\n", ("a", "b"), (1.5, "2,5")),
         ("a\tb\n1.5\t2\n", ("a", "b"), (1.5, "2")),
         ("a|b\n1|x,y\n", ("a", "b"), (1.0, "x,y")),
+        ("a, cm;b\n1;2\n", ("a, cm", "b"), (1.0, "2")),
         ('"a;b",c\n1,2\n', ("a;b", "c"), (1.0, "2")),
         ("a;b,c\n1;2\n", ("a", "b,c"), (1.0, "2")),
     ],
@@ -257,3 +213,51 @@ def test_what_separates_values(
     features, labels = read_features(path, [names[0]], label=names[1])
     assert labels is not None
     assert (features.item(), *labels) == values
+
+
+# --- Sparse samples from svmlight files -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("labels", [[-1, 1], [0.5, 2.0], [3, 7]])
+def test_samples_can_be_learned_from(labels: list[float], zero_based: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 9, (20, 30)) / 8 * (rng.random((20, 30)) < 0.3)
+    y = np.tile(labels, 10)
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=zero_based)
+    found, classes = read_svmlight(tmp_path / "a.svm", n_features=30)
+    np.testing.assert_array_equal(found.toarray(), X)
+    np.testing.assert_array_equal(classes, y)
+    assert classes.dtype.kind == ("f" if labels[0] == 0.5 else "i")
+    if labels[0] != 0.5:  # scikit-learn takes fractions for no classes
+        learner = gda.DiagonalMetricLearner().fit(found, classes)
+        np.testing.assert_array_equal(learner.classes_, labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "no file in the svmlight format"),
+        ("1 2:x\n", "no file in the svmlight format"),
+        ("1 3:1 2:1\n", "no file in the svmlight format"),
+        ("1 5:1\n", "holds the index 5; of 4 features counted from 1 the last is 4"),
+        ("1,2 1:1\n2 2:1\n", "has lines with several labels, separated by commas"),
+        ("spam 1:1\n", "no file in the svmlight format"),
+        ("", "holds no samples"),
+        ("# a comment\n", "holds no samples"),
+        ("1 2:nan\n", "not finite"),
+        ("inf 2:1\n", "not finite"),
+    ],
+)
+def test_other_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=words):
+        read_svmlight(path, n_features=4)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"b\.svm cannot be read: .*o such file"):
+        read_svmlight(tmp_path / "b.svm")
+    with pytest.raises(InvalidInputError, match="n_features must be at least 1"):
+        read_svmlight(tmp_path / "b.svm", n_features=0)

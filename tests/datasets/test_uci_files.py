@@ -1,11 +1,15 @@
-"""Downloads from a server on this machine, and the cache that makes a second one needless."""
+"""Files of the UCI repository: downloads from a server on this machine, the cache, and forms."""
 
+from __future__ import annotations
+
+import base64
 import re
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +18,27 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import builtin
-from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE, cache_directory, digest, obtain
+from gdaopt.datasets.builtin import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    cache_directory,
+    digest,
+    obtain,
+    read_table,
+    unpack,
+)
 from gdaopt.errors import DownloadError, InvalidInputError
-from tests.datasets.cases import SEEDS_TEXT, SMALL_SEEDS, Reply, Server, compressed, serving, zipped
+from tests.datasets.cases import (
+    BLOCKS_TEXT,
+    SEEDS_TEXT,
+    SMALL_BLOCKS,
+    SMALL_SEEDS,
+    Reply,
+    Server,
+    compressed,
+    serving,
+    zipped,
+)
 
 PLAIN = SEEDS_TEXT.encode()
 ZIPPED = zipped(Index="", seeds_dataset__txt=SEEDS_TEXT)
@@ -73,18 +95,15 @@ class TestSuccess:
         "content", [b"", PLAIN[:-20], PLAIN.replace(b"15.1", b"15.2"), b"\xff\x00"]
     )
     def test_a_damaged_cache_is_replaced(self, server: Server, cache: Path, content: bytes) -> None:
+        """And what a killed process left is removed."""
         cache.mkdir(parents=True)
         (cache / FILE).write_bytes(content)
+        (cache / f".{FILE}.999999999-0a1b2c3d.tmp").write_text("half")
         table = server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
         assert digest(obtain(table)) == table.sha256
         assert len(server.asked) == 1
-        assert (cache / FILE).read_bytes() == PLAIN
-
-    def test_what_a_killed_process_left_is_removed(self, server: Server, cache: Path) -> None:
-        cache.mkdir(parents=True, exist_ok=True)
-        (cache / f".{FILE}.999999999-0a1b2c3d.tmp").write_text("half")
-        obtain(server.offering(SMALL_SEEDS, a__txt=Reply(PLAIN)))
         assert entries(cache) == [FILE]
+        assert (cache / FILE).read_bytes() == PLAIN
 
 
 class TestFailures:
@@ -117,18 +136,15 @@ class TestFailures:
         with pytest.raises(DownloadError, match=r"a.zip: .* 404: .*; .*b.txt: .* 500: "):
             obtain(table)
 
-    def test_a_silent_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_silent_servers(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(builtin, "TIMEOUT", 0.1)
         reply = Reply(PLAIN, before=lambda: server.stopping.wait(5))
-        table = server.offering(SMALL_SEEDS, a__txt=reply)
-        with pytest.raises(DownloadError, match="timed out"):
-            obtain(table)
-
-    def test_no_server(self) -> None:
+        silent = server.offering(SMALL_SEEDS, a__txt=reply)
         with serving() as gone:
-            table = gone.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
-        with pytest.raises(DownloadError, match="refused"):
-            obtain(table)
+            absent = gone.offering(SMALL_SEEDS, a__txt=Reply(PLAIN))
+        for table, says in ((silent, "timed out"), (absent, "refused")):
+            with pytest.raises(DownloadError, match=says):
+                obtain(table)
 
     def test_no_http(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -139,16 +155,17 @@ class TestFailures:
                 obtain(table)
             thread.join()
 
-    def test_a_damaged_cache_offline(self, cache: Path) -> None:
+    def test_a_damaged_cache_and_a_directory_offline(
+        self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+        message = re.escape(f"is not in {tmp_path} and is not in {cache_directory()}")
+        with pytest.raises(DownloadError, match=message):
+            obtain(SMALL_SEEDS)
+        monkeypatch.delenv(DATA_VARIABLE)
         cache.mkdir(parents=True)
         (cache / FILE).write_text("1 2 3\n")
         message = r"'seeds' is damaged in the cache \(.*it holds 3 numbers.*\), and could not be"
-        with pytest.raises(DownloadError, match=message):
-            obtain(SMALL_SEEDS)
-
-    def test_the_variable_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-        message = re.escape(f"is not in {tmp_path} and is not in {cache_directory()}")
         with pytest.raises(DownloadError, match=message):
             obtain(SMALL_SEEDS)
 
@@ -201,9 +218,7 @@ class TestCacheThatCannotBeWritten:
             assert digest(obtain(table)) == table.sha256
         assert entries(cache) == [FILE]
 
-    def test_a_full_disk(
-        self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_full_disk(self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(path: Path, text: str) -> None:
             raise OSError(28, "No space left on device")
 
@@ -220,6 +235,7 @@ class TestCacheDirectory:
         [
             ("linux", {}, "home/.cache/gdaopt"),
             ("linux", {"XDG_CACHE_HOME": "xdg"}, "xdg/gdaopt"),
+            ("linux", {"XDG_CACHE_HOME": "../relative"}, "home/.cache/gdaopt"),
             ("darwin", {"XDG_CACHE_HOME": "xdg"}, "home/Library/Caches/gdaopt"),
             ("win32", {"LOCALAPPDATA": "local"}, "local/gdaopt"),
             ("win32", {}, "home/AppData/Local/gdaopt"),
@@ -237,16 +253,11 @@ class TestCacheDirectory:
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", CACHE_VARIABLE):
             monkeypatch.delenv(name, raising=False)
         for name, folder in variables.items():
-            monkeypatch.setenv(name, str(tmp_path / folder))
+            is_relative = folder.startswith("..")  # such directories do not count
+            monkeypatch.setenv(name, folder if is_relative else str(tmp_path / folder))
         monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
         monkeypatch.setattr(sys, "platform", platform)
         assert cache_directory() == tmp_path / expected
-
-    def test_relative_directories_do_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv(CACHE_VARIABLE)
-        monkeypatch.setattr(sys, "platform", "linux")
-        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-        assert cache_directory() == Path.home() / ".cache" / "gdaopt"
 
     def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def homeless() -> Path:
@@ -258,3 +269,125 @@ class TestCacheDirectory:
         monkeypatch.setattr(Path, "home", homeless)
         with pytest.raises(InvalidInputError, match=r"home directory.*; set GDAOPT_CACHE to a"):
             obtain(SMALL_SEEDS)
+
+
+# --- How files are unpacked and read, and what is refused -----------------------------------------
+
+# Packed by the program compress (ncompress 4.2.4.6), with codes of 9 and of 10 bits.
+SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()
+SQUARES_Z = base64.b64decode(
+    """
+    H52QMBTEUEBDQQ6BNhTIqKFgRkIaB20UxDEwBoyAMWRUpFEwho2DMXIklLFQYY2ROA7OkFHQ4UAaFwnSeImjYA0ZB2vc
+    SGijpI2dCm7gDFpTQc2BOWKKrAiDpUAYKQXGOCmQJMOMIgU6BMmx482KNmJ6pChwZ8eaIHM4VNiUoUaPCmXAOChj
+    BoyCLGEMXBhTRti9N+4qxDFXYQ64dkvOiLF2JcSGDlvSIOsw5gyhA2fUbCnyIMysNKwSnEGVY1QaPQvS2PkyacAa
+    dwfWiFG0xsqcqxOeLKkTaI0cQ8MWTT1QYkwbJ4sLLWgDR9TAVIWWvDEj642TB2/c4BgU+ECKMXHIIFtTolGJB52v
+    TVrSe8Icnw2GLZiDMNOLGJvqfQqzI4ywIEEFVwwWlURgXQkRyBFIHplHoHMVaSRWXRpVVQN3Ge0EEk5ZMSYaYzRQ
+    xVhzIFXnVAwz2bARTBihNpNAkxU1FVYC2QbUVD1dVQMON6o4lEeadWSDRGC5VpZHFW134k5RxXBDDiKKZyBaCfL4
+    kUBJYahWhSGFhVF9ZMnlEV53PSYXdSMV6BZjcGkEoEIhCUaSmHHBFhBJ9im0mJwzxFfXDW3CVBJLM6zFEnoKQWTe
+    QuPtdVJfv1XoF0t4IXelXymNJJ1b11Elww3O0SUlXjgkN5iROLG0F5RFcThUYkDZlWNDc8XqoUpjtSTXi45Z9qmK
+    kGXUUp9RFVpqQn2K1udvyCqqkm3ckYZZQypaJhFlzZl3GUsq7dQYYYodhaxzhZkoWHV/KQA=
+    """
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"1 2\n",
+        b"\xef\xbb\xbf1 2\n",
+        compressed(b"1 2\n"),
+        zipped(Index=b"\xff", t__data="1 2\n"),
+        zipped(t__names="3", t__data__Z=compressed(b"1 2\n")),
+        zipped(**{"folder/t__data": "1 2\n"}),
+    ],
+    ids=["plain", "marked", "packed", "zip", "packed in zip", "in a folder"],
+)
+def test_every_form(content: bytes) -> None:
+    assert unpack(content, "t.data", "here") == "1 2\n"
+
+
+def test_what_the_program_compress_made() -> None:
+    assert unpack(SQUARES_Z, "t.data", "here") == SQUARES.decode()
+    assert unpack(compressed(SQUARES), "t.data", "here") == SQUARES.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe1", "here is not a text, nor one in .* get it again"),
+        (compressed(b"1 2")[:3] + b"\xff\xff", "not a text.* Invalid Data: .* get it again"),
+        (zipped(t__data="1 2\n" * 99)[:-30], "not a text.* not a zip file; get it again"),
+        (zipped(a="1", b="2"), "it holds no t.data, but a, b; get it again"),
+        (zipped(t__data="").replace(b"t.data", b"t.dat\xff"), "get it again"),
+        (
+            zipped(t__data="1 2 3 4\n")[:40] + b"\0" + zipped(t__data="1 2 3 4\n")[41:],
+            "not a text.*get it again",
+        ),
+    ],
+    ids=["binary", "packed", "cut zip", "other zip", "renamed", "other content"],
+)
+def test_refuses_damaged_files(content: bytes, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        unpack(content, "t.data", "here")
+
+
+def test_an_encrypted_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: zipfile.ZipFile, name: str) -> bytes:
+        raise RuntimeError(f"File {name!r} is encrypted")
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
+    with pytest.raises(InvalidInputError, match=r"'t.data' is encrypted"):
+        unpack(zipped(t__data="1"), "t.data", "here")
+
+
+def test_tabs_and_columns_of_fixed_width() -> None:
+    seeds = read_table(SMALL_SEEDS, SEEDS_TEXT, "a file")
+    blocks = read_table(SMALL_BLOCKS, BLOCKS_TEXT, "a file")
+    assert (seeds.shape, blocks.shape) == ((6, 8), (6, 11))
+    np.testing.assert_array_equal(seeds[1], [14.8, 14.5, 0.88, 5.5, 3.3, 1.0, 4.9, 1])
+    np.testing.assert_array_equal(blocks[0, :7], [5, 7, 35, 1.4, 0.4, 0.657, 2.33])
+    np.testing.assert_array_equal(blocks[:, -1], [1, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: re.sub(r"\t+", " ", text),
+        lambda text: text.replace("\t", "\t\t"),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\n" + text.rstrip() + "\n\n \t\n",
+        lambda text: text.replace("5.0", "5.00").replace("\t1\n", "\t1.0\n"),
+    ],
+    ids=["blanks", "more tabs", "carriage returns", "empty lines", "other noughts"],
+)
+def test_white_space_and_noughts_do_not_matter(change: Callable[[str], str]) -> None:
+    assert digest(read_table(SMALL_SEEDS, change(SEEDS_TEXT), "a")) == SMALL_SEEDS.sha256
+
+
+OTHER = r"a.txt is not UCI's seeds, which has 48 numbers with the SHA-256 .*: "
+
+
+WORDS = "could not convert .* {}; get it again from http"
+NUMBERS = "it holds {} numbers with the SHA-256"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (SEEDS_TEXT.replace("0.84\t", "0,84\t"), WORDS.format("'0,84'")),
+        (SEEDS_TEXT.replace("\t\t3\n", "\t\tRosa\n"), WORDS.format("'Rosa'")),
+        ("", NUMBERS.format(0)),
+        (SEEDS_TEXT.rpartition("12.1")[0], NUMBERS.format(40)),
+        (SEEDS_TEXT.replace("0.84\t", "", 1), NUMBERS.format(47)),
+        (SEEDS_TEXT.replace("0.84", "0.841"), NUMBERS.format(48)),
+        (SEEDS_TEXT.replace("0.84", "nan"), NUMBERS.format(48)),
+        ("".join(reversed(SEEDS_TEXT.splitlines(keepends=True))), NUMBERS.format(48)),
+    ],
+    ids=[
+        *("a decimal comma", "a word", "empty", "a line less", "a number less"),
+        *("another number", "not a number", "another order"),
+    ],
+)
+def test_refuses_other_numbers(text: str, says: str) -> None:
+    with pytest.raises(InvalidInputError, match=OTHER + says):
+        read_table(SMALL_SEEDS, text, "a.txt")

@@ -34,23 +34,23 @@ def text(page: str) -> str:
     return (TOP / page).read_text(encoding="utf-8")
 
 
-def program(page: str) -> str:
-    """Return all examples of a page, which are one program."""
-    return "\n".join(re.findall(r"^```python\n(.*?)^```$", text(page), re.DOTALL | re.MULTILINE))
+def blocks(text: str, language: str) -> list[str]:
+    """Return the blocks of code of a text."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if program(page) and page not in ELSEWHERE]
+    "page", [page for page in PAGES if blocks(text(page), "python") and page not in ELSEWHERE]
 )
 def test_the_examples_of_a_page_run(page: str) -> None:
-    exec(compile(program(page), page, "exec"), {})
+    """All of them are one program."""
+    exec(compile("\n".join(blocks(text(page), "python")), page, "exec"), {})
     pyplot.close("all")
 
 
 def shell_commands(page: str) -> list[str]:
     """Return the commands of all blocks of a page for the shell."""
-    blocks = re.findall(r"^```sh\n(.*?)^```$", text(page), re.DOTALL | re.MULTILINE)
-    return [line for block in blocks for line in block.splitlines() if line]
+    return [line for block in blocks(text(page), "sh") for line in block.splitlines() if line]
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
@@ -80,16 +80,13 @@ def test_the_readme_is_one_screen_and_links() -> None:
         assert (TOP / target).exists(), target
 
 
-def test_the_theory_links_its_pages() -> None:
-    for page in (TOP / "docs" / "theory").glob("*.md"):
-        assert f"(theory/{page.name})" in text("docs/theory.md"), page
-
-
 def test_the_index_links_every_page() -> None:
     index = text("docs/index.md")
     for page in PAGES:
         if page not in ("README.md", "docs/index.md"):
             assert f"({Path(page).name})" in index, page
+    for theory in (TOP / "docs" / "theory").glob("*.md"):
+        assert f"(theory/{theory.name})" in text("docs/theory.md"), theory
 
 
 @pytest.mark.parametrize(
@@ -166,37 +163,14 @@ def test_public_methods_are_documented(name: str) -> None:
     assert [method for owner in classes for method in undocumented(owner)] == []
 
 
-def test_a_docstring_is_inherited() -> None:
-    class Base:
-        def said(self) -> None:
-            """Return nothing."""
-
-        def silent(self) -> None: ...
-
-    class Derived(Base):
-        def said(self) -> None: ...
-
-        @cached_property
-        def silent(self) -> None: ...  # type: ignore[override]
-
-    assert list(undocumented(Derived)) == ["test_a_docstring_is_inherited.<locals>.Derived.silent"]
-
-
 # --- The recipes of docs/extending.md run --------------------------------------------------------
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
 def recipes() -> dict[str, str]:
     """Return the program of each section that has code blocks, by the section's heading."""
-    _, *sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    found = {}
-    for section in sections:
-        blocks = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
-        if blocks:
-            found[section.splitlines()[0]] = "\n".join(blocks)
-    return found
+    _, *sections = re.split(r"^## ", text("docs/extending.md"), flags=re.MULTILINE)
+    parts = {section.splitlines()[0]: blocks(section, "python") for section in sections}
+    return {heading: "\n".join(found) for heading, found in parts.items() if found}
 
 
 @pytest.fixture(name="module")
@@ -212,24 +186,100 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         registry.update(entries)
 
 
-def test_there_is_a_recipe_for_each_part() -> None:
-    parts = [
-        "An objective",
-        "A loss of distances",
-        "A feasible set",
-        "A method",
-        "A step rule",
-        "A backend",
-        "An estimator",
-    ]
-    assert list(recipes()) == parts
-
-
 @pytest.mark.parametrize("recipe", recipes())
 def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
-    exec(compile(recipes()[recipe], f"{PAGE.name}: {recipe}", "exec"), module.__dict__)
+    exec(compile(recipes()[recipe], f"extending.md: {recipe}", "exec"), module.__dict__)
 
 
-def test_a_fast_objective_of_pairs_takes_one_short_file() -> None:
+def test_there_is_a_recipe_for_each_part() -> None:
+    kinds = ("objective", "loss of distances", "feasible set", "method", "step rule", "backend")
+    found = [heading.split(maxsplit=1)[1] for heading in recipes()]
+    assert found == [*kinds, "estimator"]
     first = recipes()["A loss of distances"].split("rng = np.random")[0]
-    assert len(first.splitlines()) <= 60
+    assert len(first.splitlines()) <= 60  # a fast objective of pairs takes one short file
+
+
+# --- The results of docs/theory, and those who cite them by their full names in double quotes -----
+
+ROOT = Path(__file__).parents[2]
+THEORY = sorted((ROOT / "docs" / "theory").glob("*.md"))
+MOST_WORDS = 4000  # of the core
+CITING = ("gdaopt", "tests", "experiments", "docs", "README.md", "CONTRIBUTING.md")
+WRITTEN = {".cff", ".css", ".md", ".py", ".rst", ".toml", ".yaml", ".yml"}
+
+KIND = r"(?:Definition|Lemma|Proposition|Theorem|Corollary|Algorithm|Remark|Erratum \d+)"
+HEADING = re.compile(rf"^#+ +({KIND}: .+?) *$", re.MULTILINE)
+CITATION = re.compile(rf'"({KIND}: [^"]+)"')
+WRAP = re.compile(r"[ \t]*\n[ \t]*(?:#(?!#)[ \t]?|>[ \t])?")
+
+
+def written_files() -> Iterator[Path]:
+    """Yield the files that people write and read, but this one."""
+    for name in CITING:
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            built = {"__pycache__", "_build", "generated"}.intersection(path.parts)
+            if path.suffix in WRITTEN and not built and path != Path(__file__):
+                yield path
+
+
+def all_names() -> list[str]:
+    return [name for page in THEORY for name in HEADING.findall(page.read_text("utf-8"))]
+
+
+def citations(text: str) -> set[str]:
+    return {re.sub(r"\s+", " ", name) for name in CITATION.findall(WRAP.sub(" ", text))}
+
+
+def cited() -> dict[str, list[str]]:
+    """Return the files that cite each name."""
+    found: dict[str, list[str]] = {}
+    for path in written_files():
+        for name in citations(path.read_text("utf-8")):
+            found.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'see "Lemma: a name of two lines".',
+        '    see "Lemma: a name\n    of two lines".',
+        '# see "Lemma: a\n# name of two   lines".',
+        'x = 1  # see "Lemma: a name of\n#two lines"',
+    ],
+)
+def test_a_citation_may_be_wrapped(text: str) -> None:
+    assert citations(text) == {"Lemma: a name of two lines"}
+
+
+def test_names_are_unique() -> None:
+    found = all_names()
+    assert found
+    assert sorted(found) == sorted(set(found))
+
+
+def test_the_core_is_read_in_half_an_hour() -> None:
+    core = ROOT / "docs" / "theory" / "core.md"
+    assert len(core.read_text("utf-8").split()) <= MOST_WORDS
+
+
+def test_proofs_are_folded_and_end() -> None:
+    for page in THEORY:
+        text = page.read_text("utf-8")
+        assert "*Proof.*" not in text, page
+        assert text.count(":::{dropdown} Proof") == text.count("∎"), page
+
+
+def test_cited_results_exist() -> None:
+    known, found = set(all_names()), cited()
+    assert found, "nothing cites the theory"
+    unknown = {name: files for name, files in found.items() if name not in known}
+    assert not unknown, f"docs/theory has no such results: {unknown}"
+    assert citations('"Erratum 2: a rule", "Erratum: none"') == {"Erratum 2: a rule"}
+
+
+def test_no_file_names_a_page_that_is_not_here() -> None:
+    word = "DES" + "IGN"
+    naming = [path for path in written_files() if word in path.read_text("utf-8")]
+    assert not naming, f"cite a result of docs/theory instead: {naming}"

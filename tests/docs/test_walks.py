@@ -70,6 +70,7 @@ def certificate() -> Callable[[], object]:
 
 
 OBJECTIVES = ("gdaopt/objectives", "gdaopt/objectives/pairs")
+STEP, BESIDE = r"\d+\.", r"\*"  # the marks of the two lists of a walk
 
 WALKS = {
     "How a sum over pairs is computed": Walk(partial(regulariser, 300), 6, OBJECTIVES),
@@ -93,14 +94,6 @@ def listed(heading: str, mark: str) -> list[Call]:
     (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
     items = re.findall(rf"^{mark} `([\w.]+)` \(`([\w/]+\.py)`\)", section, re.MULTILINE)
     return [(file, name) for name, file in items]
-
-
-def steps(heading: str) -> list[Call]:
-    return listed(heading, r"\d+\.")
-
-
-def beside(heading: str) -> list[Call]:
-    return listed(heading, r"\*")
 
 
 @cache
@@ -153,20 +146,16 @@ def defined(node: ast.AST, prefix: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("heading", WALKS)
 def test_every_function_is_in_its_file(heading: str) -> None:
-    assert steps(heading)
-    for file, name in [*steps(heading), *beside(heading)]:
+    steps = listed(heading, STEP)
+    assert 0 < len({file for file, _ in steps}) <= WALKS[heading].most_files
+    for file, name in [*steps, *listed(heading, BESIDE)]:
         names = defined(ast.parse((TOP / file).read_text(encoding="utf-8")))
         assert name in names, f"{name} is not in {file}"
 
 
 @pytest.mark.parametrize("heading", WALKS)
-def test_a_walk_is_short(heading: str) -> None:
-    assert len({file for file, _ in steps(heading)}) <= WALKS[heading].most_files
-
-
-@pytest.mark.parametrize("heading", WALKS)
 def test_a_run_passes_the_functions_in_their_order(heading: str) -> None:
-    wanted, begins = steps(heading), WALKS[heading].begins
+    wanted, begins = listed(heading, STEP), WALKS[heading].begins
     start = [name for _, name in wanted].index(begins) if begins else len(wanted)
     assert missed(wanted[:start], calls(heading)) == []
     assert min((missed(wanted[start:], part) for part in rounds(heading)), key=len) == []
@@ -174,22 +163,12 @@ def test_a_run_passes_the_functions_in_their_order(heading: str) -> None:
 
 @pytest.mark.parametrize("heading", WALKS)
 def test_a_run_enters_no_other_module(heading: str) -> None:
-    known = {file for file, _ in [*steps(heading), *beside(heading)]}
-    folders = WALKS[heading].folders
-    entered = {
-        file
-        for part in rounds(heading)
-        for file, _ in part
-        if Path(file).parent.as_posix() in folders
-    }
+    """And a function beside the walk that no run passes any more goes from the list."""
+    beside, passed = listed(heading, BESIDE), {call for part in rounds(heading) for call in part}
+    known = {file for file, _ in [*listed(heading, STEP), *beside]}
+    entered = {file for file, _ in passed if str(Path(file).parent) in WALKS[heading].folders}
     assert entered - known == set()
-
-
-@pytest.mark.parametrize("heading", WALKS)
-def test_what_is_left_out_is_passed(heading: str) -> None:
-    """A name that no run passes any more goes from the list."""
-    passed = {call for part in rounds(heading) for call in part}
-    assert [call for call in beside(heading) if call not in passed] == []
+    assert [call for call in beside if call not in passed] == []
 
 
 def test_order_counts() -> None:

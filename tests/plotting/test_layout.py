@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
 from gdaopt.plotting.ticks import name_rows, symmetric_log
-from tests.plotting.cases import METRIC, render, solved, with_rows
+from tests.plotting.cases import METRIC, legend, render, solved, with_rows
 from tests.plotting.layout import outside, overprinted
 
 WIDTHS = (3.3, pytest.param(7.0, marks=pytest.mark.slow))
@@ -134,13 +134,13 @@ def test_small_panels_break_no_word_of_a_legend() -> None:
     for ax, run in zip(panels.ravel(), runs().values(), strict=True):
         plotting.left_ends(run, ax=ax)
     figure.draw_without_rendering()
+    words = {"odd rounds", "diagonal steps", "left-ends", r"$\lambda_{\min}$", r"$\rho$ = 1e-06"}
     for ax in panels.ravel():
-        box = ax.get_legend()
-        assert {text.get_text() for text in box.get_texts()} <= {
-            *("odd rounds", "diagonal steps", "left-ends", r"$\lambda_{\min}$", r"$\rho$ = 1e-06")
-        }
+        assert set(legend(ax)) <= words
         assert ax.bbox.height > 0.45 * figure.bbox.height / 2
     assert outside(figure) == []
+    lines = plotting.convergence([*runs().values()] * 3, Figure().subplots(), legend=False).lines
+    assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 12
 
 
 def test_long_names_in_a_legend_are_broken_between_words_only() -> None:
@@ -150,11 +150,6 @@ def test_long_names_in_a_legend_are_broken_between_words_only() -> None:
     shown = [text.get_text() for text in legend.get_texts()]
     assert shown[0] == names[0]
     assert shown[1].replace("\n", " ") == names[1] != shown[1]
-
-
-def test_as_many_line_styles_as_runs() -> None:
-    lines = plotting.convergence([*runs().values()] * 3, Figure().subplots(), legend=False).lines
-    assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 12
 
 
 def test_nested_subfigures_and_other_layouts() -> None:
@@ -209,9 +204,7 @@ def test_small_axes_have_small_marks_and_the_callers_style_counts() -> None:
         (0.0, 1e5, 1.0, 4.0),
     ],
 )
-def test_symmetric_decades_never_overprint(
-    low: float, high: float, threshold: float, height: float
-) -> None:
+def test_decades_never_overprint(low: float, high: float, threshold: float, height: float) -> None:
     figure = Figure(figsize=(2, height), layout="constrained")
     ax = figure.subplots()
     symmetric_log(ax, "y", threshold)
@@ -238,14 +231,60 @@ def test_rows_are_named_as_far_as_there_is_room(count: int, height: float) -> No
 def test_no_scaling_at_all_is_said() -> None:
     run = runs()["certified"]
     assert set(run.trace.column("scaling")) == {"components"}
-    rows = tuple(replace(row, scaling="") for row in run.trace)
-    raw = replace(run, trace=gda.trace.Trace(rows, run.trace.left_ends))
-    assert plotting.left_ends(run, Figure().subplots()).get_ylabel().startswith("left-ends")
-    assert "scaled" in plotting.left_ends(run, Figure().subplots()).get_ylabel()
-    assert "raw" in plotting.left_ends(raw, Figure().subplots()).get_ylabel()
+    raw = with_rows(run, scaling=np.full(len(run.trace), ""))
+    for shown, word in ((run, "scaled"), (raw, "raw")):
+        label = plotting.left_ends(shown, Figure().subplots()).get_ylabel()
+        assert label.startswith("left-ends")
+        assert word in label
 
 
 # --- What all pictures have in common ------------------------------------------------------------
+
+
+UNKNOWN = gda.trace.Trace((), np.empty((0, 3)))
+AX = Figure().subplots()
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "convergence",
+        {"lower_bounds": True, "y": "gap"},
+        "lower bounds stand beside the objective; p",
+    ),
+    ("convergence", {"lower_bounds": True, "x": "seconds"}, "lower bounds stand beside the obj"),
+    ("convergence", {"x": "time"}, "unknown x 'time'"),
+    ("convergence", {"y": "loss"}, "unknown y 'loss'"),
+    ("convergence", {"colors": "red"}, "colors must be a list of colours, got 'red'"),
+    ("convergence", {"colors": ["rot"]}, "colors holds 'rot', which is no colour"),
+    ("convergence", {"colors": []}, "colors holds 0 colours; 1 are needed"),
+    ("convergence", {"legend": 3}, "legend"),
+    ("convergence", {"results": {}}, "results is empty"),
+    ("convergence", {"results": [METRIC]}, r"pass runs, as gdaopt\.solve returns them; got array"),
+    ("convergence", {"problems": ["a", "b"]}, "problems has 2 labels for 1 runs"),
+    ("convergence", {"ax": [[AX, AX]] * 2, "x": "seconds"}, "ax must be axes of matplotlib"),
+    ("convergence", {"ax": [1, 2]}, r"ax must be an array of 2×2 axes, got shape \(2,\)"),
+    ("eigenvalues", {"x": "time"}, "unknown x 'time'"),
+    ("eigenvalues", {"results": []}, "results is empty"),
+    ("eigenvalues", {"lambda_min": np.nan}, "no eigenvalue of the runs was measured"),
+    ("left_ends", {"result": UNKNOWN}, r"pass runs, as gdaopt\.solve returns them"),
+    ("left_ends", {"result": replace(solved(), trace=UNKNOWN)}, "trace of the run has no rows"),
+    ("discs", {"metric": [[1.0, 2.0], [0.0, 1.0]]}, "metric is not symmetric"),
+    ("discs", {"names": ["a"]}, "names holds 1 names for 3 features"),
+    ("discs", {"names": "abc"}, "^names "),
+    ("discs", {"names": 3}, "^names "),
+    ("discs", {"ax": AX}, r"ax must be an array of 2 axes, got shape \(\)"),
+    ("discs", {"metric": np.eye(8), "circles": True}, "circles of 8 features cannot be told apart"),
+    ("graph", {"threshold": -1}, "threshold must be at least 0, got -1"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), BAD)
+def test_bad_input(name: str, arguments: dict[str, Any], message: str) -> None:
+    run = solved(max_iterations=1)
+    if arguments.keys() == {"lambda_min"}:
+        arguments = {"results": with_rows(run, lambda_min=np.full(len(run.trace), np.nan))}
+    drawn = {"convergence": "results", "eigenvalues": "results", "left_ends": "result"}
+    given: dict[str, Any] = {drawn[name]: run} if name in drawn else {"metric": METRIC}
+    with pytest.raises(InvalidInputError, match=message):
+        getattr(plotting, name)(**{**given, **arguments})
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -290,55 +329,39 @@ def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
 NAMES = ["cost_in $ & 100 % of {x}", "naïve µm² ~ αβΩ − ρ…", r"C:\new #1 ^ 日本 Ωmega|<>"]
 
 
-@pytest.fixture
-def usetex() -> Iterator[None]:
-    with matplotlib.rc_context({"text.usetex": True}):
-        yield
-
-
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.usefixtures("usetex")
 def test_nothing_acts_in_a_name(name: str) -> None:
-    text = written(name)
+    assert written(name) == name  # without LaTeX
+    with matplotlib.rc_context({"text.usetex": True}):
+        text = written(name)
     # Without what is escaped or written as mathematics, no sign of LaTeX is left.
     rest = re.sub(r"\\text\w+\{\}|\\ldots\{\}|\\[_$&%{}#]|\$[^$]*\$", "", text)
     assert not set(rest) & set("\\_$&%#{}^~")
     assert "日" not in text
 
 
-def test_without_latex_names_are_as_they_are() -> None:
-    assert [written(name) for name in NAMES] == NAMES
-
-
 @pytest.mark.skipif(
     any(shutil.which(program) is None for program in ("latex", "dvipng")), reason="no LaTeX"
 )
 @pytest.mark.slow
-@pytest.mark.usefixtures("usetex")
 def test_all_pictures() -> None:
-    metric = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, -2.0], [-1.0, -2.0, 4.0]])
     runs: dict[str, gda.Result] = dict.fromkeys(NAMES, solved(max_iterations=20))
-    figure = Figure(figsize=(8, 12), layout="constrained")
-    above, middle, below = figure.subfigures(3, 1, squeeze=False)[:, 0]
-    plotting.convergence(runs, ax=above.subplots(2, 2))
-    ends, split = middle.subplots(1, 2)
-    plotting.left_ends(runs[NAMES[0]], ax=ends)
-    plotting.time_split(runs, ax=split)
-    *pair, last = below.subplots(1, 3)
-    plotting.discs(metric, names=NAMES, ax=pair)
-    plotting.graph(metric, names=NAMES, ax=last)
-    figure.draw_without_rendering()
-    assert outside(figure) == []
-    assert overprinted(figure) == []
+    with matplotlib.rc_context({"text.usetex": True}):
+        figure = Figure(figsize=(8, 12), layout="constrained")
+        above, middle, below = figure.subfigures(3, 1, squeeze=False)[:, 0]
+        plotting.convergence(runs, ax=above.subplots(2, 2))
+        ends, split = middle.subplots(1, 2)
+        plotting.left_ends(runs[NAMES[0]], ax=ends)
+        plotting.time_split(runs, ax=split)
+        *pair, last = below.subplots(1, 3)
+        plotting.discs(METRIC, names=NAMES, ax=pair)
+        plotting.graph(METRIC, names=NAMES, ax=last)
+        figure.draw_without_rendering()
+        assert outside(figure) == []
+        assert overprinted(figure) == []
 
 
 def test_names_are_printable_and_short() -> None:
     names = feature_names(["a\nb", "\u202ec", "x" * 99], 3)
     assert names[:2] == [r"a\nb", r"\u202ec"]
     assert names[2] == short_label("x" * 99) == "x" * 39 + "…"
-
-
-@pytest.mark.parametrize("names", ["abc", 3, ["a", "b"]])
-def test_other_names_are_refused(names: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"^names "):
-        feature_names(names, 3)

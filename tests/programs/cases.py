@@ -16,6 +16,7 @@ from gdaopt.methods.aligned import tree_floors
 from gdaopt.methods.alternating import column_floor
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, ProgramSolution
 from gdaopt.support.validation import FloatArray
+from tests.helpers import Rng
 
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
 KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five decades")
@@ -60,7 +61,7 @@ class Situation:
         return JointPolytope(*given, floors, entries_of(self.metric, edges))
 
 
-def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:
+def situation(rng: Rng, size: int, kind: str = "") -> Situation:
     """Return a random situation: v aligns the metric, or (as after a step) leaves uneven slack."""
     decades = 5.0 if kind == "five decades" else rng.choice([0.0, 1.0, 2.0])
     v = 10 ** rng.uniform(-decades, 0, size)
@@ -93,7 +94,7 @@ def situation(rng: np.random.Generator, size: int, kind: str = "") -> Situation:
     )
 
 
-def random_diagonal(rng: np.random.Generator, size: int, kind: str = "") -> DiagonalPolytope:
+def random_diagonal(rng: Rng, size: int, kind: str = "") -> DiagonalPolytope:
     """Return bounds that need not belong to a metric."""
     lower = rng.random(size) * 10 ** rng.uniform(-5 if kind == "five decades" else -1, 0, size)
     if kind == "zero bounds":
@@ -102,7 +103,7 @@ def random_diagonal(rng: np.random.Generator, size: int, kind: str = "") -> Diag
     return DiagonalPolytope(lower, needed if kind == "no slack" else needed * rng.uniform(1, 3))
 
 
-def random_column(rng: np.random.Generator, size: int, kind: str = "") -> ColumnPolytope:
+def random_column(rng: Rng, size: int, kind: str = "") -> ColumnPolytope:
     """Return bounds, weights and floors that need not belong to a metric."""
     edges = size - 1
     decades = 2.5 if kind == "five decades" else 1.0
@@ -120,7 +121,7 @@ def random_column(rng: np.random.Generator, size: int, kind: str = "") -> Column
     return ColumnPolytope(upper, weights, floor, budget)
 
 
-def random_cost(rng: np.random.Generator, polytope: AnyPolytope, kind: str = "") -> FloatArray:
+def random_cost(rng: Rng, polytope: AnyPolytope, kind: str = "") -> FloatArray:
     """Return costs of one magnitude from 1e-12 to 1e12."""
     cost = rng.standard_normal(len(polytope.current))
     if kind == "positive costs":

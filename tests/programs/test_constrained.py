@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.backends import Answer
 from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.base import ProgramOptions
+from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
+from gdaopt.programs.joint import WholeSet
+from gdaopt.support.validation import FloatArray
+from tests.backends.cases import three_programs
 from tests.helpers import random_metric, random_symmetric
+from tests.programs.cases import need
 
 SOLVERS = ("HIGHS", "CLARABEL", "SCIPY")
 SIZE = 5
@@ -61,40 +67,34 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
     np.testing.assert_allclose(polytope.made_feasible(found.point), found.point, atol=1e-12)
 
 
+PAIRS = (np.arange(2), np.arange(2))
+DIAGONAL = DiagonalPolytope(np.ones(2), 5.0)
+
+
 def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
     rows = read_constraints(lambda M: [(M[0, 0] <= 2).set_label("cap")], 2)
-    program = Program()
-    metric = np.eye(2)
-    pairs = (np.arange(2), np.arange(2))
-    polytope: Any = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, metric, pairs)
-    solution = program.solve(np.array([-2.0, -1.0]), polytope)
-    np.testing.assert_allclose(solution.point, [2.0, 3.0], atol=1e-9)
-    problem, _ = program.prepared(np.array([-2.0, -1.0]), polytope).problem()
+    program, cost = Program(), np.array([-2.0, -1.0])
+    polytope: Any = keeping_rows(DIAGONAL, rows, np.eye(2), PAIRS)
+    np.testing.assert_allclose(program.solve(cost, polytope).point, [2.0, 3.0], atol=1e-9)
+    problem, _ = program.prepared(cost, polytope).problem()
     cap = next(row for row in problem.constraints if row.label == "cap")
     assert cap.dual_value is not None
     assert np.ravel(cap.dual_value)[0] > 0
     assert "bounds: cap" in problem.param_dict
+    assert keeping_rows(DIAGONAL, None, np.eye(2), PAIRS) is DIAGONAL
+    with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
+        Program("analytic").solve(cost, polytope)
 
 
 def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
     """The rows leave one point only: what is returned is that point, the iterate."""
     rows = read_constraints(lambda M: [M[0, 0] == 1, M[1, 1] == 1], 2)
-    pairs = (np.arange(2), np.arange(2))
-    polytope = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, np.eye(2), pairs)
+    polytope = keeping_rows(DIAGONAL, rows, np.eye(2), PAIRS)
     np.testing.assert_allclose(polytope.made_feasible(np.array([3.0, 0.0])), [1.0, 1.0], atol=1e-10)
     # Rows that the polytope contradicts: the bound of the first is below its lower bound.
     off = replace(polytope, residuals=np.array([0.0, 0.0]), coefficients=-np.eye(2))  # type: ignore[type-var]
     np.testing.assert_allclose(off.made_feasible(np.array([1.0, 1.0])), [1.0, 1.0])
     np.testing.assert_allclose(off.made_feasible(np.array([3.0, 1.0])), [1.0, 1.0], atol=1e-8)
-
-
-def test_there_is_no_closed_form() -> None:
-    rows = read_constraints(lambda M: [M[0, 0] <= 2], 2)
-    pairs = (np.arange(2), np.arange(2))
-    polytope: Any = keeping_rows(DiagonalPolytope(np.ones(2), 5.0), rows, np.eye(2), pairs)
-    program = Program("analytic")
-    with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
-        program.solve(np.array([-1.0, 0.0]), polytope)
 
 
 def test_duals_where_no_entry_of_a_cost_can_move() -> None:
@@ -114,7 +114,121 @@ def test_duals_where_no_entry_of_a_cost_can_move() -> None:
     }
 
 
-def test_without_rows_nothing_changes() -> None:
-    polytope = DiagonalPolytope(np.ones(2), 5.0)
-    pairs = (np.arange(2), np.arange(2))
-    assert keeping_rows(polytope, None, np.eye(2), pairs) is polytope
+# --- Multipliers of constraints by name: closed forms against solvers and differences -------------
+
+KINDS = {
+    "diagonal": {"rows", "budget"},
+    "column": {"floors", "rows", "budget"},
+    "joint": {"budget", "rows", "floors"},
+}
+TOLERANCES = {"highspy": 1e-9, "HIGHS": 1e-9, "CLARABEL": 1e-5, "ECOS": 1e-5}
+
+
+@pytest.mark.parametrize("solver", TOLERANCES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_solvers_give_those_of_the_closed_form(kind: str, solver: str) -> None:
+    """They are ≥ 0 and prove that the point is optimal; random programs have one set of them."""
+    need(solver) if solver != "highspy" else None
+    rng, tolerance = np.random.default_rng(5), TOLERANCES[solver]
+    for _ in range(10):
+        program, polytope = three_programs(rng, 5, solver)[kind]
+        cost = rng.standard_normal(len(polytope.current)) * 10 ** rng.uniform(-6, 6)
+        solution = program.solve(cost, polytope)
+        exact = Program("analytic").solve(cost, polytope)
+        assert solution.solver == solver
+        arrays = polytope.arrays(cost)
+        for duals, most in ((exact.duals, 1e-11), (solution.duals, tolerance)):
+            assert duals is not None
+            assert duals.keys() == KINDS[kind]
+            for part in arrays.parts:
+                shape = () if part.is_single else (len(range(*part.where.indices(10_000))),)
+                assert duals[part.name].shape == shape
+                assert (duals[part.name] >= 0).all()
+            assert arrays.residuals(exact.point, arrays.signed(duals)).total < most
+            for name, expected in (exact.duals or {}).items():
+                atol = 10 * tolerance * np.abs(cost).max()
+                np.testing.assert_allclose(duals[name], expected, atol=atol)
+
+
+def test_they_are_rates_in_the_users_units() -> None:
+    """What the value falls by when the trace bound, or a bound of a row, is loosened."""
+    lower, cost, step = np.array([1.0, 2.0, 0.5]), np.array([-3.0, -1.0, 2.0]), 1e-3
+
+    def value(lower: FloatArray, bound: float) -> float:
+        return Program("highspy").solve(cost, DiagonalPolytope(lower, bound)).value
+
+    solution = Program("highspy").solve(cost, DiagonalPolytope(lower, 8.0))
+    assert solution.duals is not None
+    fall = value(lower, 8.0) - value(lower, 8.0 + step)
+    assert solution.duals["budget"] == pytest.approx(fall / step, rel=1e-6)
+    for i in range(3):
+        fall = value(lower, 8.0) - value(lower - step * np.eye(3)[i], 8.0)
+        assert solution.duals["rows"][i] == pytest.approx(fall / step, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["highspy", "HIGHS", "CLARABEL"])
+def test_constraints_of_ones_own_are_those_that_were_written(solver: str) -> None:
+    """By the size in which the user wrote them; equalities have a sign."""
+
+    def solved(third: float, most: float) -> Any:
+        rows = read_constraints(
+            lambda M: [(5 * M[0, 0] <= 5 * most).set_label("budget"), 2 * M[2, 2] == 2 * third],
+            n_features=3,
+        )
+        program = Program(solver)
+        current = np.array([1.0, 1.0, third])
+        polytope = ConstrainedPolytope(
+            DiagonalPolytope(np.full(3, 0.5), 6.0, current),
+            rows,
+            rows.of_entries((np.arange(3), np.arange(3))),
+            rows.residuals(np.diag(current)),
+        )
+        return program.solve(np.array([-3.0, -1.0, 0.25]), polytope)
+
+    solution = solved(1.0, 2.0)
+    np.testing.assert_allclose(solution.point, [2.0, 3.0, 1.0], atol=1e-6)
+    step = 1e-2
+    assert solution.duals.keys() == {"rows", "budget", "budget (own)", "2.0 * M[2, 2] == 2.0"}
+    most = (solution.value - solved(1.0, 2.0 + step).value) / (5 * step)
+    third = (solution.value - solved(1.0 + step, 2.0).value) / (2 * step)
+    assert most == pytest.approx(0.4, rel=1e-4)
+    assert third == pytest.approx(-0.625, rel=1e-4)
+    assert solution.duals["budget (own)"] == pytest.approx([most], rel=1e-4)
+    assert solution.duals["2.0 * M[2, 2] == 2.0"] == pytest.approx([third], rel=1e-4)
+
+
+def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
+    feasible_set = gda.PositiveDefiniteMetrics(trace_bound=4.0, min_eigenvalue=0.0)
+    rows = read_constraints(lambda M: [3 * M[0, 0] <= 3], n_features=2)
+    program = Program("CLARABEL")
+    metric = np.eye(2) / 2
+    pairs = (np.array([0, 1, 0]), np.array([0, 1, 1]))
+    whole = WholeSet(feasible_set, 2, np.array([0.5, 0.5, 0.0]))
+    solution = program.solve(np.array([-2.0, -1.0, 0.0]), keeping_rows(whole, rows, metric, pairs))
+    assert solution.duals is not None
+    assert solution.duals.keys() == {"3.0 * M[0, 0] <= 3.0"}
+    np.testing.assert_allclose(solution.duals["3.0 * M[0, 0] <= 3.0"], [1 / 3], rtol=1e-4)
+    with pytest.raises(gda.errors.InvalidInputError, match="not linear"):
+        program.prepared(np.ones(3), whole).arrays()
+
+
+def test_zero_costs_have_zero_multipliers() -> None:
+    solution = Program().solve(np.zeros(2), DiagonalPolytope(np.ones(2), 4.0))
+    assert solution.duals is not None
+    assert not np.concatenate([np.ravel(value) for value in solution.duals.values()]).any()
+
+
+def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent:
+        name = "silent"
+
+        def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Answer:
+            answer = Answer(point=np.array([0.5, 1.5]))  # in units of C/K
+            watch.lap("solve")
+            return answer
+
+    program = Program()
+    monkeypatch.setattr(ProgramOptions, "backends", lambda _: (Silent(),))
+    solution = program.solve(np.array([-1.0, -2.0]), DiagonalPolytope(np.ones(2), 4.0))
+    assert solution.duals is None
+    assert (solution.solver, solution.seconds.solve > 0) == ("silent", True)

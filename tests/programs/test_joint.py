@@ -1,6 +1,9 @@
 """The joint program: masks, vertices, floors, and alignment by the gradient."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +13,12 @@ from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import dual_alignment
-from gdaopt.linalg.entries import Edges, all_edges, entries_of, matrix_of
+from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.methods.aligned import tree_floors
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
 from gdaopt.programs.joint import WholeSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
+from tests.helpers import PROPERTY, Rng, generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import HULLS, set_of
 from tests.programs.cases import KINDS, assert_inside, assert_optimal, random_cost, situation
 from tests.sets.cases import GRADIENTS, unit_of
@@ -35,15 +38,9 @@ def literal(polytope: JointPolytope, cost: FloatArray) -> float:
     rows[size, :size] = 1.0
     limits = [*(-polytope.min_eigenvalue * v), polytope.trace_bound]
     bounds = [(None, None)] * size + [(float(polytope.floor[e]), None) for e in range(n_edges)]
-    unit = float(np.abs(cost).max())
-    solved = linprog(
-        cost / unit,
-        rows,
-        limits,
-        bounds=bounds,
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
+    unit, names = float(np.abs(cost).max()), ("primal", "dual")
+    options: Any = {f"{name}_feasibility_tolerance": 1e-10 for name in names}
+    solved = linprog(cost / unit, rows, limits, bounds=bounds, method="highs", options=options)
     assert solved.fun is not None
     return float(solved.fun) * unit
 
@@ -64,9 +61,7 @@ def test_the_closed_form_solves_the_literal_program(size: int, share: float) -> 
 
 @PROPERTY
 @given(generators, sizes, st.sampled_from(["", "five decades"]))
-def test_without_floors_vertices_have_rank_one_beyond_rho(
-    rng: np.random.Generator, size: int, kind: str
-) -> None:
+def test_without_floors_vertices_have_rank_one_beyond_rho(rng: Rng, size: int, kind: str) -> None:
     """``ρI`` or ``ρI + τ uu'/‖u‖²``, ``u = e_i`` or ``v_j e_i - v_i e_j``."""
     polytope = situation(rng, size, kind).joint()
     point = polytope.minimize(rng.standard_normal(len(polytope.current)))
@@ -82,18 +77,39 @@ def test_without_floors_vertices_have_rank_one_beyond_rho(
     np.testing.assert_allclose(excess, vertex, atol=1e-12 * polytope.trace_bound)
 
 
-def test_infeasible_floors_are_refused_with_their_numbers() -> None:
-    with pytest.raises(
-        gda.errors.InfeasibleProblemError, match=r"floors need 2 of a budget of 1\.5"
-    ):
-        JointPolytope(np.ones(2), 0.25, 2.0, all_edges(2), floor=np.ones(1))
+def diagonal(bound: float) -> DiagonalPolytope:
+    return DiagonalPolytope(np.array([1.0, 2.0]), bound)
 
 
-def test_floors_above_the_budget_by_round_off_are_made_feasible() -> None:
-    polytope = JointPolytope(np.ones(2), 0.0, 2.0 - 1e-11, all_edges(2), floor=np.ones(1))
-    assert polytope.spare == 0
-    for cost in (np.array([-1.0, 0.0, 0.0]), np.array([0.0, 0.0, -1.0])):
-        np.testing.assert_array_equal(polytope.minimize(cost), [1.0, 1.0, 1.0])
+def column(upper: float, budget: float) -> ColumnPolytope:
+    return ColumnPolytope(np.array([1.0, upper]), np.ones(2), np.full(2, 0.5), budget)
+
+
+def joint(rho: float, bound: float) -> JointPolytope:
+    return JointPolytope(np.ones(2), rho, bound, all_edges(2), floor=np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (partial(diagonal, 2.5), r"add up to 3, above the trace bound 2\.5"),
+        (partial(column, 0.25, 9.0), r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
+        (partial(column, 1.0, 0.75), r"floors need 1 of a budget of 0\.75"),
+        (partial(joint, 0.25, 2.0), r"floors need 2 of a budget of 1\.5"),
+    ],
+)
+def test_infeasible_ones_say_their_numbers(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(gda.errors.InfeasibleProblemError, match=message):
+        make()
+
+
+def test_round_off_is_removed() -> None:
+    of_diagonal, of_joint = diagonal(3.0 - 1e-10), joint(0.0, 2.0 - 1e-11)
+    assert of_diagonal.spare <= 1e-15
+    assert_inside(of_diagonal.minimize(-np.ones(2)), of_diagonal)
+    assert of_joint.spare == 0
+    for cost in -np.eye(3)[[0, 2]]:
+        np.testing.assert_array_equal(of_joint.minimize(cost), [1.0, 1.0, 1.0])
 
 
 def test_without_a_current_point_the_least_is_taken() -> None:
@@ -113,9 +129,7 @@ def test_one_feature(solver: str, cost: float, value: float) -> None:
 
 @PROPERTY
 @given(generators, st.sampled_from([2, 3, 5, 12]), st.floats(1e-6, 1))
-def test_tree_floors_keep_what_connects(
-    rng: np.random.Generator, size: int, edge_floor: float
-) -> None:
+def test_tree_floors_keep_what_connects(rng: Rng, size: int, edge_floor: float) -> None:
     metric, edges = random_metric(rng, size), all_edges(size)
     floors = tree_floors(metric, edge_floor)[edges]
     weights = entries_of(metric, edges)[size:]
@@ -142,9 +156,7 @@ def value_over(v: FloatArray, gradient: FloatArray, feasible_set: gda.GraphMetri
 class TestDualAlignment:
     @properties(250)
     @given(generators, st.integers(1, 12), st.sampled_from(sorted(GRADIENTS)))
-    def test_the_joint_program_has_the_value_of_the_exact_oracle(
-        self, rng: np.random.Generator, size: int, kind: str
-    ) -> None:
+    def test_the_value_is_that_of_the_exact_oracle(self, rng: Rng, size: int, kind: str) -> None:
         """Under masks as well; of one mask in four all edges are."""
         gradient, rho = GRADIENTS[kind](rng, size), float(rng.choice([0.0, 1e-3]))
         feasible_set = gda.GraphMetrics(float(size), rho, edges=random_mask(rng, size))
@@ -184,36 +196,6 @@ class TestDualAlignment:
         assert found == pytest.approx(expected, abs=1e-13)
 
 
-# --- The diagonal and the column program ---------------------------------------------------------
-
-
-def test_infeasible_diagonals_are_refused_with_their_numbers() -> None:
-    with pytest.raises(
-        gda.errors.InfeasibleProblemError, match=r"add up to 3, above the trace bound 2\.5"
-    ):
-        DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=2.5)
-
-
-def test_round_off_of_a_diagonal_is_removed() -> None:
-    polytope = DiagonalPolytope(np.array([1.0, 2.0]), trace_bound=3.0 - 1e-10)
-    assert polytope.spare <= 1e-15
-    assert_inside(polytope.minimize(-np.ones(2)), polytope)
-
-
-@pytest.mark.parametrize(
-    ("upper", "budget", "message"),
-    [
-        ([1.0, 0.25], 9.0, r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
-        ([1.0, 1.0], 0.75, r"floors need 1 of a budget of 0\.75"),
-    ],
-)
-def test_infeasible_columns_are_refused_with_their_numbers(
-    upper: list[float], budget: float, message: str
-) -> None:
-    with pytest.raises(gda.errors.InfeasibleProblemError, match=message):
-        ColumnPolytope(np.array(upper), np.ones(2), np.full(2, 0.5), budget)
-
-
 def test_a_column_that_cannot_move_is_its_floors() -> None:
     polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
     for solver in ("analytic", "HIGHS"):
@@ -222,11 +204,6 @@ def test_a_column_that_cannot_move_is_its_floors() -> None:
 
 
 # --- The semidefinite program --------------------------------------------------------------------
-
-
-def costs_of(gradient: FloatArray, edges: Edges) -> FloatArray:
-    """An edge stands in the metric twice, and with the other sign."""
-    return np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
 
 
 @pytest.mark.covering(1)
@@ -241,23 +218,16 @@ def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, si
         whole = WholeSet(feasible_set, size, entries_of(feasible_set.start(size), edges))
         for scale in (1e-8, 1.0, 1e8):
             gradient = scale * random_symmetric(rng, size)
-            found = program.solve(costs_of(gradient, edges), whole)
-            exact = feasible_set.minimize_linear(gradient)
+            # An edge stands in the metric twice, and with the other sign.
+            cost = np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
+            found, exact = program.solve(cost, whole), feasible_set.minimize_linear(gradient)
+            metric = matrix_of(found.point, size, edges)
             allowed = 1e-6 * feasible_set.budget(size) * float(np.abs(gradient).max())
             assert found.value == pytest.approx(exact.value, abs=allowed)
-            assert found.value == pytest.approx(
-                np.vdot(gradient, matrix_of(found.point, size, edges))
-            )
-            assert not feasible_set.violations(matrix_of(found.point, size, edges))
+            assert found.value == pytest.approx(np.vdot(gradient, metric))
+            assert not feasible_set.violations(metric)
             assert found.repair_distance <= 1e-5 * feasible_set.trace_bound
-            closed = whole.minimize(costs_of(gradient, edges))
-            np.testing.assert_allclose(
-                matrix_of(closed, size, edges), exact.vertex, atol=1e-12 * unit
-            )
-
-
-def test_nothing_to_gain_leaves_the_point() -> None:
-    feasible_set = gda.GraphMetrics(3.0, 0.1)
-    there = WholeSet(feasible_set, 3, entries_of(feasible_set.start(3), feasible_set.edges_of(3)))
-    found = Program("CLARABEL").solve(np.zeros(6), there)
-    np.testing.assert_array_equal(found.point, there.current)
+            closed = matrix_of(whole.minimize(cost), size, edges)
+            np.testing.assert_allclose(closed, exact.vertex, atol=1e-12 * unit)
+        nothing = program.solve(np.zeros(len(whole.current)), whole)
+        np.testing.assert_array_equal(nothing.point, whole.current)

@@ -9,10 +9,10 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import matrix_of
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, ProgramSolution
+from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
-from tests.helpers import random_symmetric
+from tests.helpers import Rng, random_symmetric
 from tests.programs.cases import AnyPolytope, need
 
 K = 4
@@ -20,7 +20,7 @@ SOLVERS = ("CLARABEL", "HIGHS", "SCIPY")
 ACCURACY = 1e-6  # of the largest entry of the gradient
 
 
-def random_problem(rng: np.random.Generator) -> tuple[gda.MetricProblem, FloatArray]:
+def random_problem(rng: Rng) -> tuple[gda.MetricProblem, FloatArray]:
     """Return a linear objective over graph metrics, and a metric in their interior."""
     feasible_set = gda.GraphMetrics(4.0, float(rng.choice([0.0, 0.05])))
     problem = gda.MetricProblem(gda.Linear(10 * random_symmetric(rng, K)), feasible_set)
@@ -35,10 +35,6 @@ def solved(step: cp.Problem, solver: str) -> tuple[float, FloatArray, dict[str, 
     return value, metric_of(step), duals
 
 
-def closed_form(cost: FloatArray, polytope: AnyPolytope) -> ProgramSolution:
-    return gda.programs.Program("analytic").solve(cost, polytope)
-
-
 def metric_of(step: cp.Problem) -> FloatArray:
     found = step.variables()[0].value
     assert found is not None
@@ -50,6 +46,7 @@ def metric_of(step: cp.Problem) -> FloatArray:
 def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -> None:
     need(solver)
     rng = np.random.default_rng(["joint", "diagonal", "column"].index(kind))
+    closed = gda.programs.Program("analytic")
     for _ in range(50):
         problem, metric = random_problem(rng)
         column = int(rng.integers(K)) if kind == "column" else 0
@@ -64,15 +61,15 @@ def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -
         expected = metric.copy()
         if kind == "joint":
             polytope = JointPolytope(v, rho, 4.0, edges, floor=np.zeros(6))
-            exact = closed_form(np.concatenate([G.diagonal(), -2 * G[edges]]), polytope)
+            exact = closed.solve(np.concatenate([G.diagonal(), -2 * G[edges]]), polytope)
             expected = matrix_of(exact.point, K)
         elif kind == "diagonal":
             polytope = DiagonalPolytope.at(metric, slack, 4.0)
-            exact = closed_form(G.diagonal(), polytope)
+            exact = closed.solve(G.diagonal(), polytope)
             np.fill_diagonal(expected, exact.point)
         else:
             polytope = ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
-            exact = closed_form(-2 * G[others, column], polytope)
+            exact = closed.solve(-2 * G[others, column], polytope)
             expected[others, column] = expected[column, others] = -exact.point
         assert exact.duals is not None
         near = {"atol": ACCURACY * np.abs(G).max()}
@@ -96,12 +93,8 @@ def test_other_sets(set_name: str, kind: Any) -> None:
     rng = np.random.default_rng(3)
     for _ in range(5):
         G = random_symmetric(rng, K)
-        if set_name == "mask":
-            feasible_set: Any = gda.GraphMetrics(4.0, 0.01, edges=[(0, 1), (1, 2)])
-        elif set_name == "diagonal":
-            feasible_set = gda.DiagonalMetrics(4.0, 0.01)
-        else:
-            feasible_set = named_set(set_name, K, 4.0)
+        mask = gda.GraphMetrics(4.0, 0.01, edges=[(0, 1), (1, 2)])
+        feasible_set: Any = mask if set_name == "mask" else named_set(set_name, K, 4.0)
         problem = gda.MetricProblem(gda.Linear(G), feasible_set)
         step = gda.programs.at(problem, problem.central_metric(), kind)
         value, found, _ = solved(step, "CLARABEL")

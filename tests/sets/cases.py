@@ -16,7 +16,7 @@ from gdaopt.sets import (
     SignedGraphMetrics,
 )
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric, random_symmetric
+from tests.helpers import Rng, random_metric, random_symmetric
 
 RHO = 0.1
 
@@ -87,7 +87,7 @@ class Family:
     def budget(self, size: int) -> float:
         return self.bound(size) - RHO * size - 2 * self.path_weight * (size - 1)
 
-    def beyond_base(self, rng: np.random.Generator, size: int) -> FloatArray:
+    def beyond_base(self, rng: Rng, size: int) -> FloatArray:
         """Return a random member of the cone over the atoms, of trace 1, singular or not."""
         if self.kind == "definite":
             root = random_symmetric(rng, size)[:, : rng.integers(1, size + 1)]
@@ -103,7 +103,7 @@ class Family:
         beyond_base: FloatArray = signs * self.flipped(matrix / np.trace(matrix))
         return beyond_base
 
-    def member(self, rng: np.random.Generator, size: int) -> FloatArray:
+    def member(self, rng: Rng, size: int) -> FloatArray:
         """Return a random member of the hull, at the trace bound or not."""
         share = rng.choice([1.0, rng.random()])
         beyond_base: FloatArray = share * self.budget(size) * self.beyond_base(rng, size)
@@ -149,25 +149,25 @@ FAMILIES = [
 ]
 
 
-def sparse(rng: np.random.Generator, size: int) -> FloatArray:
+def sparse(rng: Rng, size: int) -> FloatArray:
     matrix = random_symmetric(rng, size) * (rng.random((size, size)) < 0.4)
     return np.triu(matrix) + np.triu(matrix, 1).T
 
 
-def definite(rng: np.random.Generator, size: int) -> FloatArray:
+def definite(rng: Rng, size: int) -> FloatArray:
     root = random_symmetric(rng, size)
     matrix: FloatArray = root @ root.T
     return matrix
 
 
-def graded(rng: np.random.Generator, size: int) -> FloatArray:
+def graded(rng: Rng, size: int) -> FloatArray:
     """Return a gradient of GLR on features of scales over decades."""
     features = rng.standard_normal((2 * size, size)) * 10 ** rng.uniform(-4, 0, size)
     gradient: FloatArray = -features.T @ features
     return gradient
 
 
-Draw = Callable[[np.random.Generator, int], FloatArray]
+Draw = Callable[[Rng, int], FloatArray]
 
 GRADIENTS: dict[str, Draw] = {
     "indefinite": random_symmetric,

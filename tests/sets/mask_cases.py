@@ -8,20 +8,21 @@ import gdaopt as gda
 from gdaopt.linalg.entries import all_edges
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray
+from tests.helpers import Rng
 
 SHARES = (0.0, 0.3, 0.6, 1.0)  # of the pairs that a mask has
 
 MaskedSet = gda.GraphMetrics | gda.SignedGraphMetrics
 
 
-def random_mask(rng: np.random.Generator, size: int, share: float | None = None) -> EdgeMask:
+def random_mask(rng: Rng, size: int, share: float | None = None) -> EdgeMask:
     """Return a mask of a share of all pairs; the graph of few pairs is not connected."""
     rows, columns = all_edges(size)
     kept = rng.random(len(rows)) < (rng.choice(SHARES) if share is None else share)
     return EdgeMask.of(np.column_stack([rows[kept], columns[kept]]))
 
 
-def random_set(rng: np.random.Generator, size: int, kind: str) -> MaskedSet:
+def random_set(rng: Rng, size: int, kind: str) -> MaskedSet:
     """Return graph metrics or signed ones under a random mask."""
     bounds = float(size * rng.choice([0.5, 3.0])), float(rng.choice([1e-6, 1e-2]))
     mask = random_mask(rng, size)
@@ -35,7 +36,7 @@ def without_mask(feasible_set: MaskedSet) -> MaskedSet:
     return replace(feasible_set, edges=None)
 
 
-def objective_of(rng: np.random.Generator, size: int, kind: str) -> gda.GLR | gda.LogDet:
+def objective_of(rng: Rng, size: int, kind: str) -> gda.GLR | gda.LogDet:
     """Return a small objective."""
     X = rng.standard_normal((24, size)) @ rng.standard_normal((size, size)) / size
     if kind == "log-det":

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics
-from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
+from tests.helpers import PROPERTY, Rng, generators, random_metric, random_symmetric
 
 
 class TestSigned:
@@ -19,9 +19,7 @@ class TestSigned:
     @pytest.mark.parametrize("path_weight", [0.0, 0.1])
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 1e-13, 1.0]))
-    def test_everything_flips(
-        self, path_weight: float, rng: np.random.Generator, size: int, share: float
-    ) -> None:
+    def test_all_flips(self, path_weight: float, rng: Rng, size: int, share: float) -> None:
         graph = GraphMetrics(1.5 * size, 0.1, path_weight)
         colors = rng.choice([-1.0, 1.0], size)
         signed = SignedGraphMetrics(tuple(colors), 1.5 * size, 0.1, path_weight)
@@ -57,9 +55,7 @@ class TestSigned:
 class TestScaledDiagonallyDominant:
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 8))
-    def test_members_have_a_positive_v_by_a_linear_program(
-        self, rng: np.random.Generator, size: int
-    ) -> None:
+    def test_members_have_a_positive_v_by_a_linear_program(self, rng: Rng, size: int) -> None:
         """N is a member if and only if some v > 0 has ``N_ii v_i ≥ Σ |N_ij| v_j``."""
         metric = random_symmetric(rng, size) / size + rng.uniform(0, 2) * np.eye(size)
         margin = np.linalg.eigvalsh(comparison_matrix(metric))[0] - 0.1
@@ -75,7 +71,7 @@ class TestScaledDiagonallyDominant:
 
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 6))
-    def test_the_hull_of_all_colourings(self, rng: np.random.Generator, size: int) -> None:
+    def test_the_hull_of_all_colourings(self, rng: Rng, size: int) -> None:
         """The least linear cost is that of the best colouring, of those that are allowed."""
         known = rng.choice([-1, 0, 0, 1], size)
         gradient = random_symmetric(rng, size)
@@ -97,7 +93,7 @@ class TestScaledDiagonallyDominant:
 
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 6))
-    def test_atoms_that_the_colours_allow(self, rng: np.random.Generator, size: int) -> None:
+    def test_atoms_that_the_colours_allow(self, rng: Rng, size: int) -> None:
         known = rng.choice([-1, 0, 1], size)
         hull = SDDMetrics(2.0, colors=known.tolist())
         atoms = SDDMetrics(2.0).best_atoms(random_symmetric(rng, size), 99).atoms

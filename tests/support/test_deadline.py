@@ -1,7 +1,7 @@
 """Deadlines: nested, suspended, of each thread its own."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -40,12 +40,9 @@ def is_up() -> bool:
     return False
 
 
-def test_without_a_deadline_there_is_always_time() -> None:
+def test_the_limit_is_reached_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Deadline.after(None) is None
     assert not is_up()
-
-
-def test_the_limit_is_reached_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=5.0)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     with until(Deadline.after(2.0)):
@@ -55,6 +52,9 @@ def test_the_limit_is_reached_at_its_end(monkeypatch: pytest.MonkeyPatch) -> Non
         with pytest.raises(gda.errors.TimeLimitError, match=r"^time_limit = 2 s reached$"):
             check_time()
     assert not is_up()
+    with pytest.raises(gda.errors.TimeLimitError), until(PASSED):
+        check_time()
+    assert not is_up()  # an error leaves no deadline behind
 
 
 def test_the_earlier_of_two_deadlines_holds() -> None:
@@ -102,19 +102,9 @@ def test_evaluations_are_completed_and_long_work_is_not_begun() -> None:
         check_time_for(0.0)
 
 
-def test_an_error_leaves_no_deadline_behind() -> None:
-    with pytest.raises(gda.errors.TimeLimitError), until(PASSED):
-        check_time()
-    assert not is_up()
-
-
 def test_threads_have_deadlines_of_their_own() -> None:
-    found: list[bool] = []
-    with until(PASSED):
-        thread = threading.Thread(target=lambda: found.append(is_up()))
-        thread.start()
-        thread.join()
-    assert found == [False]
+    with until(PASSED), ThreadPoolExecutor(1) as thread:
+        assert thread.submit(is_up).result() is False
 
 
 # --- Who asks -------------------------------------------------------------------------------------
@@ -170,24 +160,18 @@ def test_loops_of_linear_algebra_ask() -> None:
 
 
 @pytest.mark.parametrize("context", [until, completing])
-def test_eigenvalues_of_many_features_are_long_work(
-    context: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_eigenvalues_are_long_work(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not begun either where they would take longer than what is left."""
     monkeypatch.setattr(spectrum, "_LARGE", 299)
     monkeypatch.setattr(spectrum, "_seconds", lambda: 1.0)
     matrix, guess = np.eye(300) - 1 / 300, np.ones((1, 300))
     took = spectrum._UNCACHED * (300 / spectrum._TIMED) ** 3
+    calls = (lambda: smallest_eigenvalue(matrix), lambda: smallest_eigenpairs(matrix, 1))
     for left, is_begun in ((took + 60, True), (took - 0.1, False), (-1.0, False)):
         limit = Deadline(at=time.perf_counter() + left, time_limit=2.0)
-        for call in (
-            lambda: smallest_eigenvalue(matrix),
-            lambda: smallest_eigenpairs(matrix, 1),
-        ):
-            with (
-                context(limit),
-                nullcontext() if is_begun else pytest.raises(gda.errors.TimeLimitError),
-            ):
+        expected: Any = nullcontext() if is_begun else pytest.raises(gda.errors.TimeLimitError)
+        for call in calls:
+            with context(limit), expected:
                 call()
     with context(PASSED), pytest.raises(gda.errors.TimeLimitError):
         smallest_eigenpairs(matrix, 1, guess)

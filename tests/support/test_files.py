@@ -26,27 +26,28 @@ from tests.process_cases import posix_only
 
 
 def test_writes_and_replaces(tmp_path: Path) -> None:
-    path = tmp_path / "result.bin"
+    path = tmp_path / "ρ.txt"
     assert write_atomically(path, lambda file: file.write(b"old")) == path
-    write_atomically(path, lambda file: file.write(b"new"))
-    assert path.read_bytes() == b"new"
+    assert write_text(str(path), "λ_min ≥ ρ\n") == path
+    assert path.read_bytes() == "λ_min ≥ ρ\n".encode()
     assert list(tmp_path.iterdir()) == [path]
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    with pytest.raises(OSError, match="absent"):
+        write_text(tmp_path / "absent" / "file", "")
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("old", ["old", None])
-def test_a_failed_write_leaves_the_old_file_and_no_other(
-    old: str | None, error: type[BaseException], tmp_path: Path
-) -> None:
+def test_failed_writes(old: str | None, error: type[BaseException], tmp_path: Path) -> None:
     def fail_half_way(file: IO[bytes]) -> None:
         file.write(b"half of the n")
         raise error
 
-    path = tmp_path / "result.txt"
     if old is not None:
-        write_text(path, old)
+        write_text(tmp_path / "result.txt", old)
     with pytest.raises(error):
-        write_atomically(path, fail_half_way)
+        write_atomically(tmp_path / "result.txt", fail_half_way)
     assert [found.read_text() for found in tmp_path.iterdir()] == ([] if old is None else [old])
 
 
@@ -56,31 +57,14 @@ def test_the_longest_names(name: str, tmp_path: Path) -> None:
     assert write_text(tmp_path / name, "text").read_text() == "text"
 
 
-def test_text_is_utf8(tmp_path: Path) -> None:
-    path = write_text(str(tmp_path / "ρ.txt"), "λ_min ≥ ρ\n")
-    assert path.read_bytes() == "λ_min ≥ ρ\n".encode()
-
-
-def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
-    (tmp_path / "plain").touch()
-    path = write_text(tmp_path / "atomic", "")
-    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
 @posix_only
-def test_the_umask_of_the_process_is_not_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_umask_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread may create a file at any moment, which is to be as private as asked."""
-
-    def refuse(mask: int) -> int:
-        raise AssertionError(f"umask {mask:o}")
-
     before = os.umask(0o077)
     try:
-        monkeypatch.setattr(os, "umask", refuse)
-        path = write_text(tmp_path / "private", "")
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", None)
+            path = write_text(tmp_path / "private", "")
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -101,12 +85,6 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_directory_that_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="absent"):
-        write_text(tmp_path / "absent" / "file", "")
-    assert os.listdir(tmp_path) == []
 
 
 def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
@@ -148,10 +126,22 @@ def npy(header: str, content: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + content
 
 
-def write(path: Path, member: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", member)
-    return path
+def array(kind: str, shape: str, content: bytes = b"") -> bytes:
+    return npy(f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}", content)
+
+
+MEMBERS = {
+    "huge": array("<f8", "(1000000000000,)"),
+    "too short": array("<f8", "(2,)", bytes(8)),
+    "negative": array("<f8", "(-1, -1)", bytes(8)),
+    "empty texts": array("<U0", "(1000000000000,)"),
+    "objects": array("|O", "(1,)", b"cos\nsystem\n."),
+    "nested": npy("{'descr': '<f8', 'shape': (" + "(" * 80),
+    "huge header": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f",
+    "cut": b"\x93NUMPY\x01\x00",
+    "text": b"text",
+    "nothing": b"",
+}
 
 
 @pytest.mark.parametrize("write_npz", [np.savez, np.savez_compressed])
@@ -167,47 +157,33 @@ def test_arrays_are_those_that_numpy_reads(write_npz: object, tmp_path: Path) ->
             assert array.flags.writeable
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"),
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", bytes(8)),
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
-        npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,)}"),
-        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"cos\nsystem\n."),
-        npy("{'descr': '<f8', 'shape': (" + "(" * 80),
-        b"\x93NUMPY\x02\x00\xff\xff\xff\x7f",
-        b"\x93NUMPY\x01\x00",
-        b"text",
-        b"",
-    ],
-    ids=[
-        *("huge", "too short", "negative", "empty texts", "objects", "nested", "huge header"),
-        *("cut", "text", "nothing"),
-    ],
-)
-def test_members_that_are_no_arrays(member: bytes, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.npz", member)
+@pytest.mark.parametrize("name", MEMBERS)
+def test_members_that_are_no_arrays(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", MEMBERS[name])
 
     def refused() -> None:
         with pytest.raises(DamagedError):
-            read_arrays(path)
+            read_arrays(tmp_path / "a.npz")
 
     assert traced_peak(refused) < 2**22
 
 
 def test_files_that_are_no_archives(tmp_path: Path) -> None:
-    for content in (b"", b"PK\x03\x04", b"text" * 100):
-        (tmp_path / "a.npz").write_bytes(content)
+    path, buffer = tmp_path / "a.npz", io.BytesIO()
+    np.savez_compressed(buffer, x=np.zeros(100_000))
+    true, false = ((size + 128).to_bytes(4, "little") for size in (800_000, 80_000_000))
+    assert buffer.getvalue().count(true) >= 1
+    smaller_than_announced = buffer.getvalue().replace(true, false)
+    for content in (b"", b"PK\x03\x04", b"text" * 100, smaller_than_announced):
+        path.write_bytes(content)
         with pytest.raises(DamagedError):
-            read_arrays(tmp_path / "a.npz")
+            read_arrays(path)
     with pytest.raises(FileNotFoundError):
         read_arrays(tmp_path / "absent.npz")
 
 
-def test_all_members_together_stay_below_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_members_stay_below_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros pack a thousand times; numbers that were measured do not."""
     monkeypatch.setattr(files, "_ALWAYS", 10_000)
     np.savez_compressed(tmp_path / "zeros.npz", a=np.zeros(10_000), b=np.zeros(10_000))
@@ -216,13 +192,3 @@ def test_all_members_together_stay_below_the_limit(
     numbers = np.random.default_rng(0).standard_normal(20_000)
     np.savez_compressed(tmp_path / "numbers.npz", a=numbers)
     np.testing.assert_array_equal(read_arrays(tmp_path / "numbers.npz")["a"], numbers)
-
-
-def test_a_member_that_is_smaller_than_announced(tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, x=np.zeros(100_000))
-    true, false = ((size + 128).to_bytes(4, "little") for size in (800_000, 80_000_000))
-    assert buffer.getvalue().count(true) >= 1
-    (tmp_path / "a.npz").write_bytes(buffer.getvalue().replace(true, false))
-    with pytest.raises(DamagedError):
-        read_arrays(tmp_path / "a.npz")

@@ -9,7 +9,6 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     as_path,
     as_symmetric,
@@ -49,35 +48,24 @@ def test_a_set_of_other_floats_computes_in_float64(kind: Any) -> None:
         (np.True_, "C must be a number, got np.True_"),
         (1j, "C must be a number, got 1j"),
         (None, "C must be a number, got None"),
+        (np.timedelta64(3, "s"), "C must be a number, got np.timedelta64"),
         (np.float32("nan"), "C must be finite"),
     ],
-    ids=["10^400", "a fraction", "10^5000", "text", "bool", "NumPy's bool", "1j", "None", "NaN"],
+    ids=[
+        *("10^400", "a fraction", "10^5000", "text", "bool", "NumPy's bool", "1j", "None"),
+        *("a time", "NaN"),
+    ],
 )
 def test_what_is_no_number_is_refused_in_one_sentence(value: object, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message) as info:
         number("C", value)
     assert len(str(info.value)) < 120
-
-
-@pytest.mark.parametrize(
-    "value", [-(10**5000), 2.0, "2", True, None], ids=["long", "float", "text", "bool", "None"]
-)
-def test_what_is_no_whole_number_is_refused_in_one_sentence(value: object) -> None:
-    with pytest.raises(
-        InvalidInputError, match=r"^n must be (a whole number|at least 0), got "
-    ) as e:
-        integer("n", value, at_least=0)
-    assert len(str(e.value)) < 120
-
-
-def test_long_values_are_cut() -> None:
-    class Broken:
-        def __repr__(self) -> str:
-            raise RuntimeError
-
-    assert shortened(Broken()) == "a value of type Broken"
-    assert shortened(list(range(1000))).startswith("[0, 1, 2")
-    assert len(shortened(list(range(1000)))) == 60
+    assert number("C", Decimal("0.5")) == finite_array("X", [Decimal("0.5")], ndim=1) == 0.5
+    for wrong in (-(10**5000), 2.0, "2", True, None):
+        with pytest.raises(
+            InvalidInputError, match=r"^n must be (a whole number|at least 0), got .{,100}$"
+        ):
+            integer("n", wrong, at_least=0)
 
 
 def test_matrices_that_are_symmetric_are_not_copied() -> None:
@@ -108,10 +96,6 @@ def test_matrices_that_are_symmetric_are_not_copied() -> None:
         (lambda: options_mapping("opts", {1: 2}), "opts must be a dict of options by their names"),
         (lambda: check_instance("text", 1, str), "text must be a str, got 1"),
         (lambda: as_path("path", 1), "path must be a path, got 1"),
-        (
-            lambda: number("C", np.timedelta64(3, "s")),
-            "C must be a number, got np.timedelta64",
-        ),
         (lambda: number("t", 1.5, at_most=1), r"t must be at most 1, got 1\.5"),
         (lambda: integer("n", 2**63, at_least=0), "n must fit into 64 bits"),
     ],
@@ -119,8 +103,3 @@ def test_matrices_that_are_symmetric_are_not_copied() -> None:
 def test_what_is_refused(check: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         check()
-
-
-def test_decimals_are_numbers() -> None:
-    assert number("C", Decimal("0.5")) == 0.5
-    assert finite_array("X", [Decimal("0.5")], ndim=1) == 0.5

@@ -19,7 +19,20 @@ from learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner
 from learners.scores import NEIGHBORS, Score, best_of, excess, no_learning, ranks, score
 from learners.tables import preface, rank_table, table
 from tests.estimators.cases import samples
-from tests.experiments.learners.cases import found, scored
+
+
+def scored(*wrong: float, **numbers: float) -> Score:
+    """Return a row by the shares of wrong answers of each sample."""
+    return Score(seconds=numbers.get("seconds", 1.0), memory=2**20, wrong=np.array(wrong))
+
+
+def found(**changed: Score) -> dict[str, Score]:
+    """Return rows of one data set; those named by `names` below may be others."""
+    names = {"plain": NO_LEARNING["z-scores"], "default": DEFAULTS[0], "late": LEARNERS[3].name}
+    names |= {"lda": "scikit-learn LDA", "lmnn": "metric-learn LMNN", "raw": NO_LEARNING["raw"]}
+    half = scored(0, 100, 0, 100)
+    rows = dict.fromkeys([*NO_LEARNING.values(), *(learner.name for learner in LEARNERS)], half)
+    return rows | {names[key]: value for key, value in changed.items()}
 
 
 def test_errors_are_those_of_neighbours_on_both_halves() -> None:
@@ -83,12 +96,8 @@ def test_the_matrix_is_that_of_transform(learner: Any) -> None:
     X, y = samples()
     seconds, _ = child.fit(learner, X, y, 60.0)
     assert seconds > 0
-    matrix = child.matrix_of(learner, X.shape[1])
-    mapped = learner.transform(X)
+    matrix, mapped = child.matrix_of(learner, X.shape[1]), learner.transform(X)
     np.testing.assert_allclose((X - X[0]) @ matrix.T, mapped - mapped[0], atol=1e-9)
-
-
-def test_a_row_makes_its_learner() -> None:
     made = {row.name: row.make() for row in LEARNERS if row.name in (SEARCH, "scikit-learn NCA")}
     assert isinstance(made[SEARCH], MetricLearnerCV)
     assert named("diagonal", "glr", cv=True) == "GDA diagonal CV, GLR"
@@ -143,19 +152,25 @@ def test_a_fit_comes_back_with_its_figures(learner: Learner, by_hand: Any, tmp_p
 # --- What the comparison of learners says --------------------------------------------------------
 
 
-WORSE = scored(100, 100, 100, 100)
-BETTER = scored(0, 0, 0, 0)
+WORSE, BETTER = scored(100, 100, 100, 100), scored(0, 0, 0, 0)
 
 
 def test_a_default_that_is_worse_than_no_learning_is_named() -> None:
     plain = NO_LEARNING["z-scores"]
-    assert below_no_learning(found(), plain) == {}
+    # One sample of four is no more than the standard error, and other rows are no defaults.
+    for rows in (
+        found(),
+        found(default=scored(0, 100, 100, 100)),
+        found(default=Score("stopped")),
+        found(late=WORSE),
+    ):
+        assert below_no_learning(rows, plain) == {}
     assert below_no_learning(found(default=WORSE), plain) == {DEFAULTS[0]: 50.0}
-    # One sample of four is no more than the standard error of the difference.
-    assert below_no_learning(found(default=scored(0, 100, 100, 100)), plain) == {}
-    assert below_no_learning(found(default=Score("stopped")), plain) == {}
-    # Rows with another objective are not defaults.
-    assert below_no_learning(found(late=WORSE), plain) == {}
+    text = "\n".join(comparison({"one": found(default=WORSE), "two": found()}))
+    assert f"| one | {DEFAULTS[0]} +50.00 |" in text
+    assert "| two | none | none |" in text
+    assert "are worse than no learning, z-scores on: one." in text
+    assert "are worse than no learning, z-scores on: no data set." in places()
 
 
 def places(**changed: Score) -> str:
@@ -172,14 +187,6 @@ def test_ours_beside_the_best() -> None:
     assert "within one standard error of it, on 0 of 1 data sets." in far
     nothing = {name: Score("stopped") for name in found()}
     assert "| without a number |" in "\n".join(comparison({"one": nothing}))
-
-
-def test_ours_beside_no_learning() -> None:
-    text = "\n".join(comparison({"one": found(default=WORSE), "two": found()}))
-    assert f"| one | {DEFAULTS[0]} +50.00 |" in text
-    assert "| two | none | none |" in text
-    assert "are worse than no learning, z-scores on: one." in text
-    assert "are worse than no learning, z-scores on: no data set." in places()
 
 
 def test_times_beside_others() -> None:

@@ -27,6 +27,7 @@ from tests.studies.cases import InProcess
 
 SMALL = ("--datasets", "iris", "--rows", "gmml,euclidean,certified-diagonal", "--seeds", 1)
 N_SMALL = 6  # tasks
+Measured = tuple[Path, str]
 PACKAGE = Path(table1.__file__).parent
 
 
@@ -58,14 +59,14 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """A study by one job, and what it says."""
     out = tmp_path_factory.mktemp("table1") / "new" / "out"
     return out, command(*SMALL, "--out", out)
 
 
 class TestOutput:
-    def test_files(self, measured: tuple[Path, str]) -> None:
+    def test_files(self, measured: Measured) -> None:
         out, _ = measured
         assert names(out) == FILES
         assert len(names(out / "tasks")) == N_SMALL
@@ -77,7 +78,7 @@ class TestOutput:
         assert record["scaling"] == "train"
         assert {"gdaopt", "scikit-learn", "numpy", "tolerance"} <= set(record)
 
-    def test_what_it_says(self, measured: tuple[Path, str]) -> None:
+    def test_what_it_says(self, measured: Measured) -> None:
         out, output = measured
         assert "2-fold cross-validation, stratified" in output
         assert re.search(r"kNN iris ─+ gmml \d+\.\d\d \([+−]\d\.\d\d\) euclidean \d+\.\d\d", output)
@@ -85,7 +86,7 @@ class TestOutput:
         assert f"written to {out}" in output
 
     @pytest.mark.slow
-    def test_the_folder_is_the_command(self, measured: tuple[Path, str], tmp_path: Path) -> None:
+    def test_the_folder_is_the_command(self, measured: Measured, tmp_path: Path) -> None:
         """Worker processes find the functions of the tasks by the name of the package."""
         command = [sys.executable, PACKAGE, *SMALL, "--out", "out", "--figures", "new/figures"]
         said = subprocess.run(
@@ -125,7 +126,7 @@ class TestOutput:
 
 class TestGoingOn:
     def test_ctrl_c(
-        self, measured: tuple[Path, str], tmp_path: Path, in_process: Callable[[int | None], None]
+        self, measured: Measured, tmp_path: Path, in_process: Callable[[int | None], None]
     ) -> None:
         in_process(2)
         output = command(*SMALL, "--out", tmp_path, code=130)
@@ -137,42 +138,35 @@ class TestGoingOn:
         assert f"2 of {N_SMALL} tasks are there already" in output
         assert parquet(tmp_path) == parquet(measured[0])
 
-    def test_another_protocol_in_the_directory(self, measured: tuple[Path, str]) -> None:
+    @pytest.mark.usefixtures("in_process")
+    def test_another_protocol_in_the_directory(self, measured: Measured) -> None:
         before = parquet(measured[0])
         error = command(*SMALL, "--scaling", "halves", "--out", measured[0], code=2)
         assert 'scaling is "train" there and "halves" now; choose another --out' in error
         assert parquet(measured[0]) == before
-
-    @pytest.mark.usefixtures("in_process")
-    def test_another_headline_needs_no_work(self, measured: tuple[Path, str]) -> None:
         output = command(*SMALL, "--aggregation", "score", "--out", measured[0])
-        assert f"{N_SMALL} of {N_SMALL} tasks are there already" in output
+        assert f"{N_SMALL} of {N_SMALL} tasks are there already" in output  # another headline
         command(*SMALL, "--out", measured[0])
 
 
 @pytest.mark.usefixtures("in_process", "offline")
 class TestOffline:
     def test_the_others_are_run(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        output = command("--datasets", "seeds", "--out", out, code=3)
+        assert "--data-dir DIR" in output
+        assert not out.exists()
         arguments = ("--datasets", "iris,seeds,pb300", "--rows", "euclidean", "--seeds", 1)
-        output = command(*arguments, "--out", tmp_path / "out", code=3)
+        output = command(*arguments, "--out", out, code=3)
         assert "left out: seeds: data set 'seeds' is not in" in output
         assert "By hand: get seeds_dataset.txt" in output
         assert "left out: pb300: data set 'page_blocks'" in output
         assert "euclidean" in output
-        frame = pd.read_parquet(tmp_path / "out" / "table1.parquet")
-        assert set(frame["dataset"]) == {"iris"}
-        text = (tmp_path / "out" / "table1.md").read_text()
+        assert set(pd.read_parquet(out / "table1.parquet")["dataset"]) == {"iris"}
+        text = (out / "table1.md").read_text()
         assert "## Not run" in text
         assert "https://archive.ics.uci.edu/dataset/236/seeds" in text
-
-    def test_nothing_to_be_had(self, tmp_path: Path) -> None:
-        output = command("--datasets", "seeds", "--out", tmp_path / "out", code=3)
-        assert "--data-dir DIR" in output
-        assert not (tmp_path / "out").exists()
-
-    def test_a_directory_without_the_file(self, tmp_path: Path) -> None:
-        arguments = ("--datasets", "iris,seeds", "--rows", "euclidean", "--seeds", 1)
-        output = command(*arguments, "--data-dir", tmp_path, "--out", tmp_path / "out", code=3)
+        output = command(*arguments, "--data-dir", tmp_path, "--out", out, code=3)
         assert f"data_dir '{tmp_path}' has none of seeds_dataset.txt" in output
 
 
@@ -180,43 +174,33 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--rows", "euclidaen"), "unknown row 'euclidaen'; did you mean 'euclidean'?"),
-            (("--rows", ""), "unknown row ''; Known: alternating,"),
-            (("--datasets", "irsi"), "unknown data set 'irsi'; did you mean 'iris'?"),
-            (("--datasets", "iris,pb30"), "unknown data set 'pb30'; did you mean 'pb300'?"),
-            (("--classifiers", "kn"), "unknown classifier 'kn'; did you mean 'knn'?"),
-            (("--seeds", 0), "seeds must be at least 1, got 0"),
-            (("--seeds", -3), "seeds must be at least 1, got -3"),
-            (("--scaling", "trian"), "unknown scaling 'trian'; did you mean 'train'?"),
-            (("--aggregation", "votes"), "unknown aggregation 'votes'; did you mean 'vote'?"),
-            (("--jobs", 0), "jobs must be at least 1, got 0"),
-            (("--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
-            (("--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got backend'),
-            (("--out", "file/x", "--datasets", "iris"), "cannot write to file/x"),
-            (("--out", ".", "--datasets", "iris"), "holds files but no study.json"),
+            ("--rows euclidaen", "unknown row 'euclidaen'; did you mean 'euclidean'?"),
+            ("--rows=", "unknown row ''; Known: alternating,"),
+            ("--datasets irsi", "unknown data set 'irsi'; did you mean 'iris'?"),
+            ("--datasets iris,pb30", "unknown data set 'pb30'; did you mean 'pb300'?"),
+            ("--classifiers kn", "unknown classifier 'kn'; did you mean 'knn'?"),
+            ("--seeds 0", "seeds must be at least 1, got 0"),
+            ("--seeds -3", "seeds must be at least 1, got -3"),
+            ("--scaling trian", "unknown scaling 'trian'; did you mean 'train'?"),
+            ("--aggregation votes", "unknown aggregation 'votes'; did you mean 'vote'?"),
+            ("--jobs 0", "jobs must be at least 1, got 0"),
+            ("--backend poool", "unknown backend 'poool'; did you mean 'pool'?"),
+            ("--scheduler tcp://a:1", 'a scheduler goes with backend "dask", got backend'),
+            ("--out file/x --datasets iris", "cannot write to file/x"),
+            ("--out . --datasets iris", "holds files but no study.json"),
+            ("--datasets iris --rows lmnn", "nothing to run: lmnn: metric-learn is not installed"),
         ],
     )
     def test_is_refused_before_any_work(
-        self,
-        arguments: tuple[object, ...],
-        message: str,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        self, arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("table1.rows.find_spec", lambda _: None)
         Path("file").write_text("mine")
-        error = command(*arguments, code=2)
+        error = command(*arguments.split(), code=2)
         assert error.startswith("error: ")
         assert message in error
         assert os.listdir() == ["file"]
-
-    def test_rows_of_packages_that_are_absent(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("table1.rows.find_spec", lambda _: None)
-        arguments = ("--datasets", "iris", "--rows", "lmnn", "--out", tmp_path / "out")
-        error = command(*arguments, code=2)
-        assert "nothing to run: lmnn: metric-learn is not installed" in error
 
     @pytest.mark.usefixtures("in_process")
     def test_a_task_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,32 +241,23 @@ def test_it_grows(tmp_path: Path) -> None:
     first.run(InProcess())
     kept = {path.name: path.stat().st_mtime_ns for path in (first.path / "tasks").iterdir()}
     headline = Protocol(aggregation="score")
-    grown = Table1(tmp_path / "a", parts("gmml", "euclidean", n_seeds=3), headline)
-    assert (grown.n_done, len(grown.tasks)) == (2, 12)
-    grown.run(InProcess())
+    grown, fresh = (
+        Table1(tmp_path / name, parts("gmml", "euclidean", n_seeds=3), headline) for name in "ab"
+    )
+    assert (grown.n_done, fresh.n_done, len(grown.tasks)) == (2, 0, 12)
+    assert [task.about["seed"] for task in fresh.tasks.values()] == [0] * 4 + [1] * 4 + [2] * 4
+    assert fresh.label(next(iter(fresh.tasks))) == "gmml on clouds, seed 0, fold 0"
+    for study in (grown, fresh):
+        study.run(InProcess())
     tasks = {path.name: path.stat().st_mtime_ns for path in (first.path / "tasks").iterdir()}
     assert {name: tasks[name] for name in kept} == kept
-    fresh = Table1(tmp_path / "b", parts("gmml", "euclidean", n_seeds=3), headline)
-    fresh.run(InProcess())
-    same = [(study.path / "table1.parquet").read_bytes() for study in (grown, fresh)]
-    assert same[0] == same[1]
+    assert parquet(grown.path) == parquet(fresh.path)
 
 
-def test_seeds_come_one_after_the_other(tmp_path: Path) -> None:
-    study = Table1(tmp_path, parts("euclidean", "gmml", n_seeds=2), Protocol())
-    assert [task.about["seed"] for task in study.tasks.values()] == [0] * 4 + [1] * 4
-    assert study.label(next(iter(study.tasks))) == "euclidean on clouds, seed 0, fold 0"
-
-
-def test_classes_that_are_too_small(tmp_path: Path) -> None:
+def test_what_cannot_be_run(tmp_path: Path) -> None:
     data = Dataset("bad", np.eye(3), np.array(["a", "a", "b"]), ("x", "y", "z"))
     with pytest.raises(gda.errors.InvalidInputError, match="has 1 sample of class 'b'"):
         Table1(tmp_path / "new", [Part(data, "euclidean", 1)], Protocol())
     assert names(tmp_path) == set()
-
-
-def test_nothing_to_run(tmp_path: Path) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="nothing to run: lmnn: why"):
         Table1(tmp_path, [], Protocol(), left_out=["lmnn: why"])
-    with pytest.raises(gda.errors.InvalidInputError, match="seeds must be at least 1, got 0"):
-        Part(clouds(), "euclidean", 0)
