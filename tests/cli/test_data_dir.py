@@ -1,15 +1,11 @@
 """Data sets of UCI on the command line: offline, and from a directory of the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from gdaopt.datasets import FROM_UCI, builtin
 from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE
-from gdaopt.errors import InvalidInputError
-from gdaopt.studies.learning import load_source
 from tests.cli.cases import ANALYTIC, run
 from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 
@@ -48,14 +44,3 @@ def test_learn_from_a_directory(tmp_path: Path) -> None:
     assert "seeds: 6 samples, 7 features; " in said
     assert "class Kama against the rest" in said
     assert (out / "Kama.npz").exists()
-
-
-@pytest.mark.parametrize("source", ["iris", "leaves.csv"])
-def test_a_directory_for_nothing(source: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=rf"--data-dir .* not with {source}; leave it"):
-        load_source(source, data_dir=tmp_path)
-
-
-def test_a_label_for_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="--label area goes with a CSV file, which seeds"):
-        load_source("seeds", label="area")
