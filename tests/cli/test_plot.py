@@ -116,7 +116,7 @@ def test_only_some_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return []
 
     monkeypatch.setattr("gdaopt.cli.runs.write_pictures", draw)
-    plot(folder, "--only", "c", "--only", "a")
+    plot(folder, "--only", "c", "--only", "a", "--only", "c")
     plot(folder)
     assert shown == [["c", "a"], ["a", "b", "c"]]
     assert "unknown run 'd'" in plot(folder, "--only", "d", code=2)

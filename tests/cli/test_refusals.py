@@ -9,8 +9,11 @@ from typer.main import get_command
 import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.cli.output import IN_USE
+from gdaopt.datasets import FROM_UCI, builtin
+from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
+from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
@@ -164,3 +167,44 @@ def test_help_names_every_option(command: str) -> None:
     if command in ("learn", "compare"):
         for name in (*gda.datasets.BUILTIN, "UCI"):
             assert name in output
+
+
+# --- Data sets of UCI: offline, and from a directory of the user ---------------------------------
+
+
+@pytest.fixture
+def no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(builtin, "SEEDS", SMALL_SEEDS)
+    monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
+
+
+@pytest.mark.usefixtures("no_other_data")
+@pytest.mark.parametrize("command", ["learn", "compare"])
+@pytest.mark.parametrize("name", FROM_UCI)
+def test_offline(command: str, name: str, tmp_path: Path) -> None:
+    said = run(command, name, "--out", tmp_path / "out", code=2)
+    file = "seeds_dataset.txt" if name == "seeds" else "page-blocks.data"
+    for part in (
+        f"is not in {tmp_path / 'cache'}, and could not be downloaded",
+        "http://localhost:1/no.zip: ",
+        f"By hand: get {file} or ",
+        "https://archive.ics.uci.edu/dataset/",
+        "--data-dir DIR, or set GDAOPT_DATA=DIR",
+    ):
+        assert part in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("no_other_data", "no_pictures")
+def test_learn_from_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
+    out = tmp_path / "out"
+    options = ("--data-dir", tmp_path, "--positive", "Kama", *ANALYTIC)
+    said = run("learn", "seeds", *options, "--out", out)
+    assert "seeds: 6 samples, 7 features; " in said
+    assert "class Kama against the rest" in said
+    assert (out / "Kama.npz").exists()

@@ -15,12 +15,12 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import baselines
 from gdaopt.support.validation import FloatArray
 
-SETS = {
+SETS: dict[Any, Any] = {
     gda.GraphMetricLearner: gda.GraphMetrics,
     gda.DiagonalMetricLearner: gda.DiagonalMetrics,
     gda.PositiveDefiniteMetricLearner: gda.PositiveDefiniteMetrics,
 }
-LEARNERS = [*SETS]
+LEARNERS: list[Any] = [*SETS]
 TRANSDUCTIVE = [
     baselines.HarmonicEntropyWeights,
     baselines.JointClassifierWeights,
