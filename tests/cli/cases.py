@@ -1,12 +1,12 @@
 """What the tests of the command line share: commands run in this process, files, interrupts."""
 
-from __future__ import annotations
-
+import errno
 import gzip
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,21 +103,53 @@ def write_svmlight(path: Path, features: FloatArray, labels: npt.NDArray[np.str_
     return path
 
 
-@contextmanager
-def interrupt(calls: int, target: type, method: str) -> Iterator[None]:
-    """Press Ctrl-C in that call of a method."""
-    count = 0
-    original: Callable[..., Any] = getattr(target, method)
+def sparse_words(n_features: int) -> tuple[FloatArray, npt.NDArray[np.str_]]:
+    """Return 14 samples with many zeros, of the classes -1 and 1."""
+    rng = np.random.default_rng(3)
+    labels = np.tile(["-1", "1"], 7)
+    X = rng.integers(1, 9, (14, n_features)) / 8 * (rng.random((14, n_features)) < 0.5)
+    X[:, :5] += (labels == "1")[:, None]
+    return X, labels
 
-    def interrupted(*args: Any, **options: Any) -> Any:
+
+@contextmanager
+def _at_call(calls: int, target: object, name: str, act: Callable[[], object]) -> Iterator[None]:
+    """Let something happen in that call of a function of a class or module."""
+    count = 0
+    original: Callable[..., Any] = getattr(target, name)
+
+    def called(*args: Any, **options: Any) -> Any:
         nonlocal count
         count += 1
         if count == calls:
-            raise KeyboardInterrupt
+            act()
         return original(*args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target, method, interrupted)
+        patch.setattr(target, name, called)
+        yield
+
+
+def _press_ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
+def interrupt(calls: int, target: object, name: str) -> AbstractContextManager[None]:
+    """Press Ctrl-C in that call of a function."""
+    return _at_call(calls, target, name, _press_ctrl_c)
+
+
+@contextmanager
+def full_disk(calls: int, target: object, name: str) -> Iterator[None]:
+    """Leave no room on the disk from that call of a function on."""
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        _at_call(calls, target, name, lambda: patch.setattr(os, "fsync", full)),
+    ):
         yield
 
 

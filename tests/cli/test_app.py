@@ -1,7 +1,5 @@
 """The application: its version, its help, and the commands export and solvers."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """``gdaopt bench``: what it prints, and the errors of its options."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

@@ -1,16 +1,19 @@
 """What commands refuse before any work: in one sentence, with the value, and nothing is written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import gdaopt as gda
+from gdaopt.cli import app
 from gdaopt.cli.output import IN_USE
+from gdaopt.datasets import FROM_UCI, builtin
+from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
+from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
@@ -20,10 +23,13 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
     (("file.libsvm",), "file.libsvm cannot be read: "),
     *(
         ((source, f"--{option}", "mean"), f"--{option} mean goes with a CSV file, which {source}")
-        for source in ("iris", "absent.svmlight")
+        for source in ("iris", "seeds", "absent.svmlight")
         for option in ("label", "drop", "impute")
     ),
-    (("absent.svm", "--data-dir", "x"), "--data-dir x goes with page_blocks, pb300, seeds, not"),
+    *(
+        ((name, "--data-dir", "x"), f" goes with page_blocks, pb300, seeds, not with {name}; leave")
+        for name in ("iris", "leaves.csv", "absent.svm")
+    ),
     (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
     (("iris", "--metrics", "grpah"), "unknown kind of metrics 'grpah'; did you mean 'graph'?"),
     (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
@@ -33,8 +39,19 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
     (("iris", "--min-eigenvalue", -1), "min_eigenvalue must be at least 0, got -1.0"),
     (("iris", "--tolerance", -1), "tolerance must be at least 0, got -1.0"),
     (("iris", "--time-limit", 0), "time_limit must be above 0, got 0.0"),
-    (("iris", "--out", "file/x"), "cannot write to file/x"),
+    *((("iris", "--out", out), f"cannot write to {out}: ") for out in ("file", "file/deep/er")),
+    (("iris", "--edges", "absent.csv"), "cannot read the edges of"),
+    (("iris", "--edges", "unknown.csv"), "did you mean 'petal length (cm)'"),
+    (("iris", "--edges", "three.csv"), "line 1 of three.csv has 3 names, not 2"),
+    (("iris", "--edges", "loop.csv"), "with itself"),
+    (("iris", "--edges", "file", "--metrics", "diagonal"), "edges go with the sets graph, signed"),
 ]
+FILES = {
+    "file": "",
+    "unknown.csv": "petal length,petal width (cm)\n",
+    "three.csv": "a,b,c\n",
+    "loop.csv": "petal width (cm),petal width (cm)\n",
+}
 LEARN = [
     (("iris", "--method", "joint", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean"),
     (("iris", "--method", "sdp", "--solver", "glpkk"), "with that cone: CLARABEL"),
@@ -114,7 +131,8 @@ def test_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("file").write_text("mine")
+    for name, text in FILES.items():
+        Path(name).write_text(text)
     if command == "bench":
         arguments = ("--data", "iris", "--solvers", "highspy", *arguments)
     elif command == "export":
@@ -122,7 +140,7 @@ def test_nothing_is_written(
     error = run(command, *arguments, code=2)
     assert error.startswith("error: ")
     assert message in error
-    assert content(tmp_path) == {"file": b"mine"}
+    assert content(tmp_path) == {name: text.encode() for name, text in FILES.items()}
 
 
 @pytest.mark.parametrize("more", [("learn",), ("learn", "--force"), ("compare",), ("plot",)])
@@ -140,25 +158,53 @@ def test_another_command_that_is_running(more: tuple[str, ...], tmp_path: Path) 
     assert content(out) == {}
 
 
-PROBLEM_OPTIONS = (
-    *("label", "positive", "scale", "metrics", "trace-bound", "min-eigenvalue", "tolerance"),
-    *("time-limit", "out", "data-dir", "edges", "max-samples", "objective"),
-)
-HELP = {
-    "learn": (*PROBLEM_OPTIONS, "method", "solver", "edge-floor", "force", "accuracy", "verbose"),
-    "compare": (*PROBLEM_OPTIONS, "methods", "solvers", "jobs", "trace-every", "backend"),
-    "plot": ("only", "out", "format"),
-    "bench": ("data", "solvers", "programs", "starts", "tolerances", "repeats", "cap", "budget"),
-    "export": ("program", "format", "out"),
-    "apply": ("transform", "neighbors", "class", "label", "out", "force"),
-}
-
-
-@pytest.mark.parametrize("command", HELP)
+@pytest.mark.parametrize("command", ["learn", "apply", "compare", "plot", "bench", "export"])
 def test_help_names_every_option(command: str) -> None:
     output = run(command, "--help")
-    for option in HELP[command]:
-        assert f"--{option}" in output
+    declared = get_command(app).commands[command].params  # type: ignore[attr-defined]
+    options = {name for parameter in declared for name in parameter.opts if name[0] == "-"}
+    assert {"--out"} < options <= set(output.replace(",", " ").split())
     if command in ("learn", "compare"):
         for name in (*gda.datasets.BUILTIN, "UCI"):
             assert name in output
+
+
+# --- Data sets of UCI: offline, and from a directory of the user ---------------------------------
+
+
+@pytest.fixture
+def no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(builtin, "SEEDS", SMALL_SEEDS)
+    monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
+
+
+@pytest.mark.usefixtures("no_other_data")
+@pytest.mark.parametrize("command", ["learn", "compare"])
+@pytest.mark.parametrize("name", FROM_UCI)
+def test_offline(command: str, name: str, tmp_path: Path) -> None:
+    said = run(command, name, "--out", tmp_path / "out", code=2)
+    file = "seeds_dataset.txt" if name == "seeds" else "page-blocks.data"
+    for part in (
+        f"is not in {tmp_path / 'cache'}, and could not be downloaded",
+        "http://localhost:1/no.zip: ",
+        f"By hand: get {file} or ",
+        "https://archive.ics.uci.edu/dataset/",
+        "--data-dir DIR, or set GDAOPT_DATA=DIR",
+    ):
+        assert part in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("no_other_data", "no_pictures")
+def test_learn_from_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
+    out = tmp_path / "out"
+    options = ("--data-dir", tmp_path, "--positive", "Kama", *ANALYTIC)
+    said = run("learn", "seeds", *options, "--out", out)
+    assert "seeds: 6 samples, 7 features; " in said
+    assert "class Kama against the rest" in said
+    assert (out / "Kama.npz").exists()

@@ -1,6 +1,7 @@
 """Samples with and without labels, the learners, and what a fitted learner has to fulfil."""
 
 import warnings
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,16 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
+from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import baselines
 from gdaopt.support.validation import FloatArray
 
-LEARNERS = [
-    gda.GraphMetricLearner,
-    gda.DiagonalMetricLearner,
-    gda.PositiveDefiniteMetricLearner,
-]
-SETS = {
+SETS: dict[Any, Any] = {
     gda.GraphMetricLearner: gda.GraphMetrics,
     gda.DiagonalMetricLearner: gda.DiagonalMetrics,
     gda.PositiveDefiniteMetricLearner: gda.PositiveDefiniteMetrics,
 }
+LEARNERS: list[Any] = [*SETS]
 TRANSDUCTIVE = [
     baselines.HarmonicEntropyWeights,
     baselines.JointClassifierWeights,
@@ -48,19 +46,25 @@ def samples(n: int = 60, k: int = 4, classes: int = 3) -> tuple[FloatArray, Any]
     return X, codes
 
 
+def clouds(n: int) -> tuple[FloatArray, Any]:
+    """Return classes of two clouds each, across from each other, in two of six features."""
+    X = np.random.default_rng(0).standard_normal((n, 6))
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    X[:, :2] += np.sign(X[:, :2])
+    return X, y
+
+
+def refused(message: str) -> AbstractContextManager[pytest.ExceptionInfo[InvalidInputError]]:
+    """Expect that bad input is refused in these words."""
+    return pytest.raises(InvalidInputError, match=message)
+
+
 def halves(n: int = 40, size: int = 3, classes: int = 3) -> tuple[FloatArray, np.ndarray]:
     """Return overlapping blobs in which half of the samples have no label, which is -1."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % classes
     X = 0.6 * rng.standard_normal((n, size)) + 0.8 * y[:, None]
     return X, np.where(rng.permutation(n) < n // 2, y, -1)
-
-
-def weights_of(X: FloatArray, metric: FloatArray) -> FloatArray:
-    """Return the edge weights of the full graph, by their definition."""
-    weights = np.array([[np.exp(-(a - b) @ metric @ (a - b)) for b in X] for a in X])
-    np.fill_diagonal(weights, 0.0)
-    return weights
 
 
 def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:

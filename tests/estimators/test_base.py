@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.linalg
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from sklearn.exceptions import NotFittedError
@@ -17,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators import MetricGraph
+from gdaopt.estimators import MetricGraph, PairMetricLearner, TripletMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
@@ -37,12 +36,11 @@ def fitted(request: pytest.FixtureRequest, wine: tuple[FloatArray, Any]) -> Any:
 
 
 def test_all_distances_are_the_metrics(fitted: Any, wine: tuple[FloatArray, Any]) -> None:
-    X = wine[0][:20]
-    pairs = np.stack([X[:10], X[10:]], axis=1)
-    differences = X[:10] - X[10:]
+    pairs = wine[0][:20].reshape(10, 2, -1)
+    differences = pairs[:, 0] - pairs[:, 1]
     expected = np.sqrt(np.einsum("pk,kl,pl->p", differences, fitted.metric_, differences))
-    transformed = fitted.transform(X)
-    between = np.linalg.norm(transformed[:10] - transformed[10:], axis=1)
+    transformed = fitted.transform(wine[0][:20])
+    between = np.linalg.norm(transformed[::2] - transformed[1::2], axis=1)
     np.testing.assert_allclose(between, expected, rtol=1e-10)
     np.testing.assert_allclose(fitted.pair_distance(pairs), expected, rtol=1e-10)
     np.testing.assert_array_equal(fitted.pair_score(pairs), -fitted.pair_distance(pairs))
@@ -64,10 +62,14 @@ def test_components_and_matrix(fitted: Any) -> None:
     assert fitted.metric_.any()
 
 
-def test_components_of_a_singular_metric() -> None:
-    metric = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    components = components_of(metric)
-    np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
+def test_components_of_singular_metrics_and_of_few_edges() -> None:
+    singular = [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    sparse = np.diag([4.0, 9.0, 2.0, 0.0, 5.0])
+    sparse[0, 4] = sparse[4, 0] = -1.0
+    for metric in (np.array(singular), sparse):
+        components = components_of(metric)
+        np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
+    np.testing.assert_array_equal(components, np.triu(components))
 
 
 @pytest.mark.parametrize("shape", [(4, 13), (4, 3, 13), (4, 2, 12)])
@@ -80,13 +82,19 @@ def test_pairs_of_another_shape(shape: tuple[int, ...], wine: tuple[FloatArray, 
 
 
 def test_nothing_before_fit() -> None:
-    learner = gda.GraphMetricLearner()
+    learner, of_pairs = gda.GraphMetricLearner(), PairMetricLearner()
+    tuples = np.zeros((1, 2, 3))
     for call in (
         learner.get_metric,
         learner.get_mahalanobis_matrix,
         learner.plot_graph,
-        lambda: learner.pair_distance(np.zeros((1, 2, 3))),
+        lambda: learner.pair_distance(tuples),
         lambda: learner.graph_,
+        lambda: of_pairs.predict(tuples),
+        lambda: of_pairs.score(tuples, [1]),
+        lambda: of_pairs.set_threshold(1),
+        lambda: of_pairs.calibrate_threshold(tuples, [1]),
+        lambda: TripletMetricLearner().predict(np.zeros((1, 3, 3))),
     ):
         with pytest.raises(NotFittedError):
             call()
@@ -122,26 +130,6 @@ def test_data_frames_in_and_out() -> None:
     i, j = (data.feature_names.index(name) for name in (a, b))
     metric = learner.result_.metric
     assert weight == -metric[i, j] == -np.triu(metric, 1).min()
-
-
-def test_components_of_a_graph_without_edges_take_no_factor(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A Cholesky factor of thousands of features takes as long as a step of the fit."""
-    sizes: list[int] = []
-    original = scipy.linalg.cholesky
-
-    def noted(matrix: FloatArray) -> FloatArray:
-        sizes.append(len(matrix))
-        return original(matrix)
-
-    monkeypatch.setattr(scipy.linalg, "cholesky", noted)
-    metric = np.diag([4.0, 9.0, 2.0, 0.0, 5.0])
-    metric[0, 4] = metric[4, 0] = -1.0
-    components = components_of(metric)
-    assert sizes == [2]
-    np.testing.assert_allclose(components.T @ components, metric, atol=1e-15)
-    np.testing.assert_array_equal(components, np.triu(components))
 
 
 # --- The graph of a learned metric, in numbers and as a picture ----------------------------------

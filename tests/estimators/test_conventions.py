@@ -24,6 +24,8 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import gdaopt as gda
 from gdaopt.estimators import (
+    LaplacianGraphicalModel,
+    LaplacianGraphicalModelCV,
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
     PairMetricLearner,
@@ -54,6 +56,11 @@ ESTIMATORS = [
     OneVsRestMetricClassifier(missing_label=None),
 ]
 TUPLES = [PairMetricLearner, TripletMetricLearner]
+MODELS = [
+    LaplacianGraphicalModel(),
+    LaplacianGraphicalModelCV(alphas=3, cv=2),
+    LaplacianGraphicalModelCV(alphas=3, criterion="ebic"),
+]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The least populated class:UserWarning"),
@@ -62,8 +69,18 @@ pytestmark = [
 ]
 
 
+def given(kind: Any) -> tuple[Any, ...]:
+    """Return what a learner of that kind is fitted to."""
+    X, codes = samples()
+    tuples: dict[Any, tuple[Any, ...]] = {
+        PairMetricLearner: (X[[[0, 3], [0, 1]]], [1, -1]),
+        TripletMetricLearner: (X[[[0, 3, 1]]],),
+    }
+    return tuples.get(kind, (X, codes))
+
+
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    ESTIMATORS, expected_failed_checks=expected_failed_checks
+    [*ESTIMATORS, *MODELS], expected_failed_checks=expected_failed_checks
 )
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -86,7 +103,7 @@ def test_scikit_learns_checks_of_learners_of_tuples(learner: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", dict.fromkeys([*map(type, ESTIMATORS), *TUPLES]))
-def test_docstrings_list_inherited_parameters_and_attributes_once(kind: Any) -> None:
+def test_docstrings_explain_each_parameter_and_attribute_once(kind: Any) -> None:
     doc = str(inspect.getdoc(kind))
     titles = [title for title in ("Parameters", "Attributes", "See Also", "Notes") if title in doc]
     places = [doc.index(f"\n\n{title}\n---") for title in titles if f"\n\n{title}\n---" in doc]
@@ -97,10 +114,6 @@ def test_docstrings_list_inherited_parameters_and_attributes_once(kind: Any) -> 
     fitted = ["n_features_in_"] + ["metric_"] * (kind is not OneVsRestMetricClassifier)
     for name in (*inspect.signature(kind).parameters, *fitted):
         assert listed.count(name) == 1, name
-
-
-@pytest.mark.parametrize("kind", dict.fromkeys([*map(type, ESTIMATORS), *TUPLES]))
-def test_methods_explain_each_of_their_arguments_once(kind: Any) -> None:
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         doc = str(inspect.getdoc(method))
         if name.startswith("_") or not method.__module__.startswith("gdaopt") or "---" not in doc:
@@ -135,40 +148,38 @@ ZHU, MAO, YANG = TRANSDUCTIVE
 GMML, FGL = baselines.GeometricMeanMetric, baselines.FeatureGraphLearning
 
 
+BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
+    (GRAPH, {"objective": ("lda",), "method": ("magic",), "trace_bound": (0, "large")}),
+    (GRAPH, dict.fromkeys(("min_eigenvalue", "edge_floor", "tolerance", "random_state"), (-1,))),
+    (GRAPH, {"scale": ("unit", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
+    (GRAPH, dict.fromkeys(("n_neighbors", "max_pairs", "time_limit"), (0,))),
+    (GRAPH, dict.fromkeys(("metrics", "class_weight", "verbose"), ("x",))),
+    (CV, {"learner": (GRAPH,), "objectives": ("glr",), "trace_bounds": (0,)}),
+    (CV, {"path_tolerance": (-1,), "rule": ("x",), "scoring": ("x",)}),
+    *((kind, dict.fromkeys(("objective", "metrics", "scale"), (3,))) for kind in TUPLES),
+    (gda.GraphClassifier, {"n_neighbors": (0,), "metric": (0,)}),
+    (OVR, dict.fromkeys(("learner", "classifier", "aggregation"), (3,))),
+    (ZHU, dict.fromkeys(("eta", "max_log_scale", "max_iterations"), (0,))),
+    (MAO, {"n_steps": (0,)}),
+    (YANG, dict.fromkeys(("labels", "trace_bound", "max_rounds"), (0,))),
+    (GMML, {"t": (1.5, "best"), "n_pairs": (0,), "cv": (1,), "random_state": ("x",)}),
+    (FGL, {"trace_bound": (0, "k"), "tolerance": (-1,), "inner_tolerance": (-1,)}),
+    (FGL, {"max_iterations": (-1,)}),
+]
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [
-        *((GRAPH, name, value) for name, value in [("objective", "lda"), ("method", "magic")]),
-        *((GRAPH, "trace_bound", value) for value in (0, "large")),
-        *((GRAPH, name, -1.0) for name in ("min_eigenvalue", "edge_floor", "tolerance")),
-        *((GRAPH, "scale", value) for value in ("unit", 1)),
-        *((GRAPH, "max_samples", value) for value in (1, "all")),
-        *((GRAPH, name, 0) for name in ("n_neighbors", "max_pairs", "time_limit")),
-        *((GRAPH, name, "x") for name in ("metrics", "class_weight", "verbose")),
-        *((GRAPH, name, value) for name, value in [("max_iterations", 1.5), ("random_state", -1)]),
-        *((CV, name, value) for name, value in [("learner", GRAPH), ("objectives", "glr")]),
-        *((CV, name, value) for name, value in [("trace_bounds", 0), ("path_tolerance", -1)]),
-        *((CV, name, "x") for name in ("rule", "scoring")),
-        *((kind, name, 3) for kind in TUPLES for name in ("objective", "metrics", "scale")),
-        *((gda.GraphClassifier, name, 0) for name in ("n_neighbors", "metric")),
-        *((OVR, name, 3) for name in ("learner", "classifier", "aggregation")),
-        *((ZHU, name, 0) for name in ("eta", "max_log_scale", "max_iterations")),
-        (MAO, "n_steps", 0),
-        *((YANG, name, 0) for name in ("labels", "trace_bound", "max_rounds")),
-        *((GMML, "t", value) for value in (1.5, "best")),
-        *(
-            (GMML, name, value)
-            for name, value in [("n_pairs", 0), ("cv", 1), ("random_state", "x")]
-        ),
-        *((FGL, "trace_bound", value) for value in (0, "k")),
-        *((FGL, name, -1) for name in ("tolerance", "inner_tolerance", "max_iterations")),
+        (kind, name, value)
+        for kind, wrong in BAD
+        for name, values in wrong.items()
+        for value in values
     ],
 )
 def test_bad_parameters(kind: Any, name: str, value: Any) -> None:
-    X, codes = samples()
-    given = (X[[[0, 1], [0, 3]]], [-1, 1]) if kind in TUPLES else (X, codes)
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of {kind.__name__}"):
-        kind(**{name: value}).fit(*given)
+        kind(**{name: value}).fit(*given(kind))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
@@ -270,13 +281,8 @@ def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_a_limit_that_ends_the_fit_warns_its_caller(learner: Any, words: str) -> None:
-    X, codes = samples()
-    given: dict[type, tuple[Any, ...]] = {
-        PairMetricLearner: (X[[[0, 3], [0, 1]]], [1, -1]),
-        TripletMetricLearner: (X[[[0, 3, 1]]],),
-    }
     with pytest.warns(ConvergenceWarning, match=words) as caught:
-        learner.fit(*given.get(type(learner), (X, codes)))
+        learner.fit(*given(type(learner)))
     assert caught[0].filename == __file__
     assert np.isfinite(learner.metric_).all()
     assert learner.n_iter_ <= 3
@@ -310,75 +316,63 @@ def test_the_scale_of_all_features_drops_out(
     )
 
 
-def _hidden(make: Any, y: Any) -> Any:
-    """Return labels of which a learner that takes samples without labels is given a half."""
-    if make not in TRANSDUCTIVE:
-        return y
+X, CODES = samples()
+SIX, TWENTY, FORTY = samples(n=6), samples(n=20, k=40), samples(n=40)
+ROWS = ([*range(6)], [0, 1, 3, 4], [0, 3, 4])  # at last, one of class 1
+HARD: dict[str, list[tuple[FloatArray, Any]]] = {
+    **{
+        f"scales of 10^{exponents}": [
+            (Z := X * 10.0 ** np.array(exponents), CODES),
+            (Z + 5.0 * Z.std(axis=0), CODES),
+        ]
+        for exponents in [(-6, 6, 0, 0), (6, 0, 0, -6), (0, -6, 0, 0), (6, 6, -6, -6)]
+    },
+    "constant features": [(np.column_stack([X, np.full(60, 1e3), np.zeros(60)]), CODES)],
+    "copies of features": [(Z, CODES) for Z in (np.column_stack([X, X[:, 0]]), np.tile(X, 5))],
+    "copies of samples": [(np.vstack([X, X]), np.tile(CODES, 2))],
+    "one feature": [(X[:, :1], CODES)],
+    "few samples": [(SIX[0][rows], SIX[1][rows]) for rows in ROWS],
+    "many classes": [(FORTY[0], np.arange(40) // 2)],
+    "more features than samples": [TWENTY, (TWENTY[0][:4], TWENTY[1][:4])],
+}
+
+
+def hidden(y: Any) -> Any:
+    """Return the labels without a half of them."""
     return np.where(np.random.default_rng(0).permutation(len(y)) < len(y) // 2, y, -1)
 
 
-@pytest.mark.parametrize("exponents", [(-6, 6, 0, 0), (6, 0, 0, -6), (0, -6, 0, 0), (6, 6, -6, -6)])
+@pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize(
-    "make", [*LABELLED, partial(GRAPH, scale="none"), partial(GMML, "cv", random_state=0)]
+    "make",
+    [
+        *LABELLED,
+        partial(GRAPH, "glr", scale="none"),
+        *(partial(GMML, t, random_state=0) for t in (0, 1, "cv")),
+    ],
 )
-def test_scales_of_single_features(make: Any, exponents: tuple[int, ...]) -> None:
-    X, codes = samples()
-    X = X * 10.0 ** np.array(exponents)
-    soundly_fitted(make(), X, codes)
-    soundly_fitted(make(), X + 5.0 * X.std(axis=0), _hidden(make, codes))
+def test_hard_samples(make: Any, name: str) -> None:
+    for features, codes in HARD[name]:
+        soundly_fitted(make(), features, codes)
+        if make in TRANSDUCTIVE and len(codes) >= 40:
+            soundly_fitted(make(), features, hidden(codes))
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e60])
 @pytest.mark.parametrize("make", TRANSDUCTIVE)
-def test_scales_of_all_features(make: Any, scale: float) -> None:
-    X, codes = samples()
-    for y in (codes, _hidden(make, codes)):
+def test_hard_samples_with_and_without_labels(make: Any) -> None:
+    y = hidden(CODES)
+    for scale in (1e-6, 1e6, 1e60):
+        soundly_fitted(make(), scale * X, CODES)
         soundly_fitted(make(), scale * X, y)
-
-
-@pytest.mark.parametrize("make", [*LABELLED, *(partial(GMML, t, random_state=0) for t in (0, 1))])
-def test_constant_features_copies_and_a_single_feature(make: Any) -> None:
-    X, codes = samples()
-    for more in (
-        np.column_stack([X, np.full(60, 1e3), np.zeros(60)]),
-        np.column_stack([X, X[:, 0]]),
-        np.tile(X, 5),
-        X[:, :1],
-    ):
-        soundly_fitted(make(), more, codes)
-    y = _hidden(make, codes)
-    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([y, y]))
-    if make in TRANSDUCTIVE:
-        wide = np.column_stack([X, np.full(60, -1e7), X[:, 0]])
-        metric = soundly_fitted(make(), wide, y).metric_
-        if make is YANG:  # whose trace bound holds for both copies together
-            alone = make().fit(X, y).metric_
-            assert metric[0, 0] + metric[5, 5] == pytest.approx(alone[0, 0], rel=1e-2)
-        else:
-            assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)
-        soundly_fitted(make(), np.vstack([X, X]), np.concatenate([codes, np.full(60, -1)]))
-
-
-@pytest.mark.parametrize("make", [*LABELLED, partial(GMML, "cv", random_state=0)])
-def test_few_samples_and_many_classes(make: Any) -> None:
-    X, codes = samples(n=6)
-    for rows in (slice(6), [0, 1, 3, 4], [0, 3, 4]):  # at last, one of class 1
-        soundly_fitted(make(), X[rows], codes[rows])
-    X, codes = samples(n=40)
-    soundly_fitted(make(), X, np.arange(40) // 2)
-    if make in TRANSDUCTIVE:
-        for n in (3, 6):
-            soundly_fitted(make(), X[: n + 4], np.append(codes[:n], [-1] * 4))
-
-
-@pytest.mark.parametrize(
-    "make", [*(partial(learner, "glr") for learner in LEARNERS), *OTHERS, *TRANSDUCTIVE]
-)
-def test_more_features_than_samples(make: Any) -> None:
-    X, codes = samples(n=20, k=40)
-    soundly_fitted(make(), X, codes)
-    soundly_fitted(make(), X[:2], codes[:2])
-    if make in TRANSDUCTIVE:
-        wide, codes = samples(n=60, k=1000, classes=2)
-        wide[:, 0] += 5.0 * codes
-        soundly_fitted(make(), wide, _hidden(make, codes))
+    for n in (3, 6):
+        soundly_fitted(make(), X[: n + 4], np.append(CODES[:n], [-1] * 4))
+    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([CODES, np.full(60, -1)]))
+    wide, codes = samples(n=60, k=1000, classes=2)
+    wide[:, 0] += 5.0 * codes
+    soundly_fitted(make(), wide, hidden(codes))
+    metric = soundly_fitted(make(), np.column_stack([X, np.full(60, -1e7), X[:, 0]]), y).metric_
+    if make is YANG:  # whose trace bound holds for both copies together
+        alone = make().fit(X, y).metric_
+        assert metric[0, 0] + metric[5, 5] == pytest.approx(alone[0, 0], rel=1e-2)
+    else:
+        assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)

@@ -1,6 +1,7 @@
 """Learners that choose their trace bound by cross-validation."""
 
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,7 @@ import gdaopt as gda
 from gdaopt.estimators import cross_validated
 from gdaopt.estimators.cross_validated import _choice, path_results
 from gdaopt.estimators.metric_learner import stratified_sample
-from gdaopt.support.validation import FloatArray
-from tests.estimators.cases import LEARNERS, samples
+from tests.estimators.cases import LEARNERS, clouds, samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
@@ -28,14 +28,8 @@ def test_scores_are_those_of_a_grid_search_without_a_path(kind: Any) -> None:
     X, y = samples()
     X = X * [1e-3, 1.0, 10.0, 1e3]
     bounds = [4.0, 0.25, 1.0]
-    found = gda.MetricLearnerCV(
-        kind("glr"),
-        objectives=["glr"],
-        trace_bounds=bounds,
-        cv=3,
-        scoring="accuracy",
-        path_tolerance=1e-7,
-    ).fit(X, y)
+    options: Any = {"objectives": ["glr"], "trace_bounds": bounds, "scoring": "accuracy"}
+    found = gda.MetricLearnerCV(kind("glr"), cv=3, path_tolerance=1e-7, **options).fit(X, y)
     pipeline = make_pipeline(kind("glr", tolerance=1e-7), KNeighborsClassifier())
     name = kind.__name__.lower()
     search = GridSearchCV(pipeline, {f"{name}__trace_bound": sorted(bounds)}, cv=3).fit(X, y)
@@ -44,9 +38,8 @@ def test_scores_are_those_of_a_grid_search_without_a_path(kind: Any) -> None:
     assert found.trace_bound_ == search.best_params_[f"{name}__trace_bound"]
     assert found.best_score_ == pytest.approx(search.best_score_)
     assert found.best_index_ == search.best_index_
-    np.testing.assert_allclose(
-        found.metric_, kind("glr", trace_bound=found.trace_bound_).fit(X, y).metric_
-    )
+    alone = kind("glr", trace_bound=found.trace_bound_).fit(X, y)
+    np.testing.assert_allclose(found.metric_, alone.metric_)
     assert found.cv_results_["params"][found.best_index_]["trace_bound"] == found.trace_bound_
     assert (found.cv_results_["mean_fit_time"] > 0).all()
 
@@ -107,37 +100,25 @@ def test_the_score_is_the_probability_of_the_right_class() -> None:
     X, y = samples()
     plain: dict[str, Any] = {"objectives": ["none"], "cv": 3}
     found = gda.MetricLearnerCV(**plain).fit(X, y)
-    Z = X / X.std(axis=0)
     for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
         spreads = X[train].std(axis=0)
         model = KNeighborsClassifier().fit(X[train] / spreads, y[train])
         right = model.predict_proba(X[test] / spreads)[np.arange(len(test)), y[test]]
         assert found.cv_results_[f"split{fold}_test_score"] == pytest.approx(right.mean())
     centroids = gda.MetricLearnerCV(classifier=NearestCentroid(), **plain).fit(X, y)
-    assert centroids.best_score_ == pytest.approx(
-        cross_val_score(NearestCentroid(), Z, y, cv=3).mean(), abs=0.05
-    )
+    scores = cross_val_score(NearestCentroid(), X / X.std(axis=0), y, cv=3)
+    assert centroids.best_score_ == pytest.approx(scores.mean(), abs=0.05)
 
 
 def test_no_learning_is_chosen_within_one_standard_error_of_the_best() -> None:
     folds = np.array([0.5, 0.6, 0.7, 0.8])  # a standard error of 0.065
-    near, far = (
-        np.stack([folds, folds + gain, folds, folds + gain], axis=1) for gain in (0.06, 0.07)
-    )
+    near, far = (np.stack([folds, folds + gain] * 2, axis=1) for gain in (0.06, 0.07))
     objectives: list[Any] = ["glr", "mcml", "none", gda.GLR]
-    assert _choice(near, objectives, "one-standard-error") == 2
-    assert _choice(far, objectives, "one-standard-error") == 1
+    cautious = partial(_choice, rule="one-standard-error")
+    assert (cautious(near, objectives), cautious(far, objectives)) == (2, 1)
     assert _choice(near, objectives, "best") == 1
-    assert _choice(near, ["glr", "mcml", "nca", "nca"], "one-standard-error") == 1
-    assert _choice(near[:1], objectives, "one-standard-error") == 1  # one fold has no error
-
-
-def clouds(n: int) -> tuple[FloatArray, Any]:
-    """Return classes of two clouds each, across from each other, in two of six features."""
-    X = np.random.default_rng(0).standard_normal((n, 6))
-    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
-    X[:, :2] += np.sign(X[:, :2])
-    return X, y
+    assert cautious(near, ["glr", "mcml", "nca", "nca"]) == 1
+    assert cautious(near[:1], objectives) == 1  # one fold has no error
 
 
 def test_the_objective_is_chosen_without_a_learner() -> None:
@@ -225,13 +206,9 @@ def test_other_sets_and_objectives() -> None:
 def test_other_scores_classifiers_and_folds() -> None:
     X, y = samples()
     folds = list(StratifiedKFold(2, shuffle=True, random_state=1).split(X, y))
-    found = gda.MetricLearnerCV(
-        gda.DiagonalMetricLearner(),
-        scoring="neg_log_loss",
-        classifier=KNeighborsClassifier(9),
-        cv=folds,
-        trace_bounds=2,
-    ).fit(X, y)
+    options: Any = {"scoring": "neg_log_loss", "classifier": KNeighborsClassifier(9)}
+    learner = gda.DiagonalMetricLearner()
+    found = gda.MetricLearnerCV(learner, cv=folds, trace_bounds=2, **options).fit(X, y)
     assert "split1_test_score" in found.cv_results_
     assert (found.cv_results_["mean_test_score"] < 0).all()
     single = gda.MetricLearnerCV(cv=folds[:1], trace_bounds=2).fit(X, y)
@@ -245,7 +222,6 @@ def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPat
     by_hand = gda.MetricLearnerCV(cv=[(kept, ~train)], trace_bounds=2).fit(X, y)
     monkeypatch.setattr(cross_validated, "_MOST_TRAINED", 15)
     found = gda.MetricLearnerCV(cv=[(train, ~train)], trace_bounds=2).fit(X, y)
-    np.testing.assert_array_equal(
-        found.cv_results_["split0_test_score"], by_hand.cv_results_["split0_test_score"]
-    )
+    scores = (each.cv_results_["split0_test_score"] for each in (found, by_hand))
+    np.testing.assert_array_equal(*scores)
     assert found.sample_indices_ is None  # the last fit is of all

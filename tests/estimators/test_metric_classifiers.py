@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
@@ -21,95 +20,93 @@ from gdaopt.estimators import (
 from gdaopt.estimators.baselines import HarmonicEntropyWeights
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.support.validation import FloatArray
-from tests.estimators.cases import SEARCHES, halves
-from tests.helpers import random_metric, scaled
+from tests.estimators.cases import SEARCHES, halves, wine_z_scores
+from tests.helpers import random_metric
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
 
-class TestMetric:
-    def test_may_be_singular_or_a_hair_below_it(self) -> None:
-        X, y = halves()
-        flat = GraphClassifier(np.diag([2.0, 0.0, -1e-13])).fit(X, y)
-        one = GraphClassifier([[2.0]]).fit(X[:, :1], y)
-        np.testing.assert_allclose(flat.label_distributions_, one.label_distributions_, atol=1e-10)
-
-    def test_of_zero_weighs_all_samples_alike(self) -> None:
-        scores = GraphClassifier([[0.0]]).fit([[0.0], [1.0], [5.0]], [0, 1, -1])
-        np.testing.assert_allclose(scores.label_distributions_[2], [0.5, 0.5])
-
-    @SEARCHES
-    def test_of_a_learner_is_learned_from_labelled_samples(self) -> None:
-        X, y = halves()
-        learner = NeighborhoodComponentsAnalysis(max_iter=5, random_state=0)
-        classifier = GraphClassifier(learner).fit(X, y)
-        reference = clone(learner).fit(X[y != -1], y[y != -1])
-        expected = reference.components_.T @ reference.components_
-        np.testing.assert_allclose(classifier.metric_, expected, rtol=1e-10)
-        assert isinstance(classifier.metric_learner_, NeighborhoodComponentsAnalysis)
-        assert not hasattr(learner, "components_")
-        same = GraphClassifier(expected).fit(X, y)
-        assert same.metric_learner_ is None
-        np.testing.assert_allclose(
-            same.label_distributions_, classifier.label_distributions_, atol=1e-10
-        )
-
-    def test_of_a_learner_with_metric_learns_names(self) -> None:
-        X, y = halves()
-
-        class Named(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-            def fit(self, X: Any, y: Any) -> Named:
-                self.metric_ = 2 * np.eye(X.shape[1])
-                return self
-
-        class Asked(Named):
-            def get_mahalanobis_matrix(self) -> FloatArray:
-                matrix: FloatArray = 2 * self.metric_
-                return matrix
-
-        np.testing.assert_array_equal(GraphClassifier(Named()).fit(X, y).metric_, 2 * np.eye(3))
-        np.testing.assert_array_equal(GraphClassifier(Asked()).fit(X, y).metric_, 4 * np.eye(3))
+def test_a_metric_may_be_singular_or_a_hair_below_it() -> None:
+    X, y = halves()
+    flat = GraphClassifier(np.diag([2.0, 0.0, -1e-13])).fit(X, y)
+    one = GraphClassifier([[2.0]]).fit(X[:, :1], y)
+    np.testing.assert_allclose(flat.label_distributions_, one.label_distributions_, atol=1e-10)
 
 
-class TestPipeline:
-    @pytest.mark.parametrize(
-        "classifier", [GraphClassifier, MetricKNeighborsClassifier, OneVsRestMetricClassifier]
+def test_a_metric_of_zero_weighs_all_samples_alike() -> None:
+    scores = GraphClassifier([[0.0]]).fit([[0.0], [1.0], [5.0]], [0, 1, -1])
+    np.testing.assert_allclose(scores.label_distributions_[2], [0.5, 0.5])
+
+
+@SEARCHES
+def test_the_metric_of_a_learner_is_learned_from_labelled_samples() -> None:
+    X, y = halves()
+    learner = NeighborhoodComponentsAnalysis(max_iter=5, random_state=0)
+    classifier = GraphClassifier(learner).fit(X, y)
+    reference = clone(learner).fit(X[y != -1], y[y != -1])
+    expected = reference.components_.T @ reference.components_
+    np.testing.assert_allclose(classifier.metric_, expected, rtol=1e-10)
+    assert isinstance(classifier.metric_learner_, NeighborhoodComponentsAnalysis)
+    assert not hasattr(learner, "components_")
+    same = GraphClassifier(expected).fit(X, y)
+    assert same.metric_learner_ is None
+    np.testing.assert_allclose(
+        same.label_distributions_, classifier.label_distributions_, atol=1e-10
     )
-    def test_that_ends_with_a_learner(self, classifier: Any) -> None:
-        X, y = halves()
-        if classifier is MetricKNeighborsClassifier:
-            X, y = X[y != -1], y[y != -1]
-        shifted = X * [1e3, 1.0, 1e-3] + 7.0
-        parameter = "learner" if classifier is OneVsRestMetricClassifier else "metric"
-        steps = make_pipeline(StandardScaler(), PCA(2), GraphMetricLearner())
-        fitted = classifier(**{parameter: steps}).fit(shifted, y)
-        known = y != -1
-        before = make_pipeline(StandardScaler(), PCA(2)).fit(shifted[known])
-        expected = classifier(**{parameter: GraphMetricLearner()}).fit(before.transform(shifted), y)
-        np.testing.assert_array_equal(
-            fitted.predict(shifted), expected.predict(before.transform(shifted))
-        )
-        if parameter == "metric":
-            assert fitted.metric_.shape == (2, 2)
-            assert isinstance(fitted.metric_learner_[-1], GraphMetricLearner)
-
-    def test_with_a_transductive_learner_sees_all_samples(self) -> None:
-        X, y = halves()
-        steps = make_pipeline(StandardScaler(), HarmonicEntropyWeights())
-        fitted = GraphClassifier(steps).fit(X, y)
-        scaler = StandardScaler().fit(X)
-        expected = GraphClassifier(HarmonicEntropyWeights()).fit(scaler.transform(X), y)
-        np.testing.assert_allclose(fitted.metric_, expected.metric_)
-        np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
 
 
-def wine() -> tuple[FloatArray, np.ndarray]:
-    return scaled("wine", "class_0")[0], load_wine().target
+def test_learners_with_metric_learns_names() -> None:
+    X, y = halves()
+
+    class Named(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+        def fit(self, X: Any, y: Any) -> Named:
+            self.metric_ = 2 * np.eye(X.shape[1])
+            return self
+
+    class Asked(Named):
+        def get_mahalanobis_matrix(self) -> FloatArray:
+            matrix: FloatArray = 2 * self.metric_
+            return matrix
+
+    np.testing.assert_array_equal(GraphClassifier(Named()).fit(X, y).metric_, 2 * np.eye(3))
+    np.testing.assert_array_equal(GraphClassifier(Asked()).fit(X, y).metric_, 4 * np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "classifier", [GraphClassifier, MetricKNeighborsClassifier, OneVsRestMetricClassifier]
+)
+def test_a_pipeline_that_ends_with_a_learner(classifier: Any) -> None:
+    X, y = halves()
+    if classifier is MetricKNeighborsClassifier:
+        X, y = X[y != -1], y[y != -1]
+    shifted = X * [1e3, 1.0, 1e-3] + 7.0
+    parameter = "learner" if classifier is OneVsRestMetricClassifier else "metric"
+    steps = make_pipeline(StandardScaler(), PCA(2), GraphMetricLearner())
+    fitted = classifier(**{parameter: steps}).fit(shifted, y)
+    known = y != -1
+    before = make_pipeline(StandardScaler(), PCA(2)).fit(shifted[known])
+    expected = classifier(**{parameter: GraphMetricLearner()}).fit(before.transform(shifted), y)
+    np.testing.assert_array_equal(
+        fitted.predict(shifted), expected.predict(before.transform(shifted))
+    )
+    if parameter == "metric":
+        assert fitted.metric_.shape == (2, 2)
+        assert isinstance(fitted.metric_learner_[-1], GraphMetricLearner)
+
+
+def test_a_pipeline_with_a_transductive_learner_sees_all_samples() -> None:
+    X, y = halves()
+    steps = make_pipeline(StandardScaler(), HarmonicEntropyWeights())
+    fitted = GraphClassifier(steps).fit(X, y)
+    scaler = StandardScaler().fit(X)
+    expected = GraphClassifier(HarmonicEntropyWeights()).fit(scaler.transform(X), y)
+    np.testing.assert_allclose(fitted.metric_, expected.metric_)
+    np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance", lambda distances: 1 / (1 + distances)])
 def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> None:
-    X, y = wine()
+    X, y = wine_z_scores()
     metric = random_metric(np.random.default_rng(0), X.shape[1])
     reference = KNeighborsClassifier(
         7, metric="mahalanobis", metric_params={"VI": metric}, weights=weights, algorithm="brute"
@@ -125,7 +122,7 @@ def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> 
 
 
 def test_units_of_features_and_the_origin_do_not_matter() -> None:
-    X, y = wine()
+    X, y = wine_z_scores()
     metric = random_metric(np.random.default_rng(1), X.shape[1])
     units = np.logspace(-6, 6, X.shape[1])
     plain = MetricKNeighborsClassifier(metric=metric).fit(X, y)

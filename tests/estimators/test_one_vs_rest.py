@@ -25,6 +25,7 @@ from tests.estimators.cases import samples
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
 AGGREGATIONS = ("vote", "score")
+DIAGONAL = gda.DiagonalMetricLearner()
 
 
 class Weights(TransductiveMetricLearner):
@@ -40,51 +41,33 @@ class Weights(TransductiveMetricLearner):
         return np.diag(1 / X.var(axis=0))
 
 
-def literal_labels(
-    learner: Any, classifier: Any, train: Any, test: FloatArray, aggregation: str
-) -> list[int]:
-    """Return the labels by the published rule, written out for the classes 0, 1, 2."""
-    X, y = train
-    votes, scores = np.zeros((len(test), 3)), np.zeros((len(test), 3))
-    for c in range(3):
-        sign = np.where(y == c, 1, -1)
-        metric = clone(learner).fit(X, sign).metric_
-        fitted = clone(classifier).set_params(metric=metric).fit(X, sign)
-        votes[:, c] = fitted.predict(test) == 1
-        scores[:, c] = fitted.predict_proba(test)[:, 1]
-    chosen = []
-    for row in votes if aggregation == "vote" else scores:
-        best = 0
-        for c in (1, 2):
-            if row[c] > row[best]:
-                best = c
-        chosen.append(best)
-    return chosen
-
-
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 @pytest.mark.parametrize(
     "classifier",
-    [gda.estimators.MetricKNeighborsClassifier(4), gda.GraphClassifier(missing_label=None)],
+    [MetricKNeighborsClassifier(4), gda.GraphClassifier(missing_label=None)],
     ids=["neighbours", "graph"],
 )
 def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
+    """The first of the classes with the most votes, or the highest score."""
     X, y = samples(n=90)
-    train, test = (X[:50], y[:50]), X[50:]
-    learner = gda.DiagonalMetricLearner()
-    one_vs_rest = gda.estimators.OneVsRestMetricClassifier(
-        learner, classifier, aggregation=aggregation
-    )
-    one_vs_rest.fit(*train)
-    expected = literal_labels(learner, classifier, train, test, aggregation)
-    assert one_vs_rest.predict(test).tolist() == expected
-    assert len(set(expected)) == 3
-    assert expected != clone(classifier).fit(*train).predict(test).tolist()
+    (X, test), y = (X[:50], X[50:]), y[:50]
+    votes, scores = np.zeros((2, 40, 3))
+    for c in range(3):
+        sign = np.where(y == c, 1, -1)
+        metric = clone(DIAGONAL).fit(X, sign).metric_
+        fitted = clone(classifier).set_params(metric=metric).fit(X, sign)
+        votes[:, c] = fitted.predict(test) == 1
+        scores[:, c] = fitted.predict_proba(test)[:, 1]
+    expected = (votes if aggregation == "vote" else scores).argmax(axis=1)
+    found = OneVsRestMetricClassifier(DIAGONAL, classifier, aggregation=aggregation).fit(X, y)
+    np.testing.assert_array_equal(found.predict(test), expected)
+    assert set(expected) == {0, 1, 2}
+    assert (expected != clone(classifier).fit(X, y).predict(test)).any()
 
 
 def test_a_metric_for_each_class() -> None:
     X, y = samples()
-    fitted = gda.estimators.OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
+    fitted = OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
     assert len(fitted.learners_) == len(fitted.estimators_) == len(fitted.metrics_) == 3
     for c, (metric, learner) in enumerate(zip(fitted.metrics_, fitted.learners_, strict=True)):
         alone = gda.GraphMetricLearner("glr").fit(X, y == c)
@@ -97,12 +80,9 @@ def test_a_metric_for_each_class() -> None:
 def test_two_classes_are_one_problem(aggregation: str) -> None:
     X, codes = samples(classes=2)
     y = np.where(codes, "yes", "no")
-    classifier = gda.estimators.MetricKNeighborsClassifier(4, metric=gda.DiagonalMetricLearner())
-    alone = classifier.fit(X[:40], y[:40])
-    fitted = gda.estimators.OneVsRestMetricClassifier(
-        gda.DiagonalMetricLearner(),
-        gda.estimators.MetricKNeighborsClassifier(4),
-        aggregation=aggregation,
+    alone = MetricKNeighborsClassifier(4, metric=DIAGONAL).fit(X[:40], y[:40])
+    fitted = OneVsRestMetricClassifier(
+        DIAGONAL, MetricKNeighborsClassifier(4), aggregation=aggregation
     ).fit(X[:40], y[:40])
     assert len(fitted.metrics_) == 1
     np.testing.assert_array_equal(fitted.predict(X[40:]), alone.predict(X[40:]))
@@ -121,6 +101,16 @@ def test_votes_and_scores() -> None:
         assert scores.argmax(axis=1).tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize(
+    "classifier", [KNeighborsClassifier(3), LinearDiscriminantAnalysis(), SVC()], ids=str
+)
+def test_any_classifier(classifier: Any, aggregation: str) -> None:
+    X, y = make_blobs(90, centers=3, n_features=3, cluster_std=1.5, random_state=0)
+    fitted = OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
+    assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
+
+
 # --- Samples without labels ----------------------------------------------------------------------
 
 
@@ -128,14 +118,14 @@ def test_unlabelled_samples_are_classified_together() -> None:
     X, y = samples(n=80)
     names = np.array(["a", "b", "c"])[y]
     half = np.where(np.arange(80) < 12, names, "?")
-    learner, labelled = gda.DiagonalMetricLearner(), half != "?"
-    fitted = gda.estimators.OneVsRestMetricClassifier(
-        learner, gda.GraphClassifier(), aggregation="score", missing_label="?"
+    labelled = half != "?"
+    fitted = OneVsRestMetricClassifier(
+        DIAGONAL, gda.GraphClassifier(), aggregation="score", missing_label="?"
     ).fit(X, half)
     assert fitted.classes_.tolist() == ["a", "b", "c"]
     scores = np.zeros((80, 3))
     for c, name in enumerate(fitted.classes_):
-        metric = clone(learner).fit(X[labelled], half[labelled] == name).metric_
+        metric = clone(DIAGONAL).fit(X[labelled], half[labelled] == name).metric_
         one = np.where(labelled, (half == name).astype(int), -1)
         scores[:, c] = gda.GraphClassifier(metric).fit(X, one).label_distributions_[:, 1]
     np.testing.assert_array_equal(fitted.transduction_, fitted.classes_[scores.argmax(axis=1)])
@@ -145,51 +135,38 @@ def test_unlabelled_samples_are_classified_together() -> None:
     assert (alone.predict(X[~labelled]) != fitted.transduction_[~labelled]).any()
 
 
-def test_others_see_labelled_samples_only() -> None:
+def half_labelled() -> tuple[FloatArray, Any]:
     X, y = samples(n=80)
-    half = np.where(np.arange(80) % 2, y, -1)
-    fitted = gda.estimators.OneVsRestMetricClassifier().fit(X, half)
-    alone = gda.estimators.OneVsRestMetricClassifier().fit(X[half >= 0], half[half >= 0])
+    return X, np.where(np.arange(80) % 2, y, -1)
+
+
+def test_others_see_labelled_samples_only() -> None:
+    X, half = half_labelled()
+    fitted = OneVsRestMetricClassifier().fit(X, half)
+    alone = OneVsRestMetricClassifier().fit(X[half >= 0], half[half >= 0])
     np.testing.assert_allclose(fitted.metrics_, alone.metrics_)
     expected = alone.predict(X[half < 0])
     np.testing.assert_array_equal(fitted.transduction_[half < 0], expected)
 
 
-@pytest.mark.parametrize(
-    "classifier", [gda.GraphClassifier(), gda.estimators.MetricKNeighborsClassifier()]
-)
+@pytest.mark.parametrize("classifier", [gda.GraphClassifier(), MetricKNeighborsClassifier()])
 def test_learners_that_take_unlabelled_samples_get_them(classifier: Any) -> None:
-    X, y = samples(n=80)
-    half = np.where(np.arange(80) % 2, y, -1)
+    X, half = half_labelled()
     Weights.seen.clear()
-    fitted = gda.estimators.OneVsRestMetricClassifier(Weights(), classifier).fit(X, half)
-    assert Weights.seen == [(80, 40)] * 3
-    np.testing.assert_allclose(fitted.metrics_[0], np.diag(1 / X.var(axis=0)))
-    Weights.seen.clear()
+    fitted = OneVsRestMetricClassifier(Weights(), classifier).fit(X, half)
     gda.GraphClassifier(Weights()).fit(X, half)
-    assert Weights.seen == [(80, 40)]
+    assert Weights.seen == [(80, 40)] * 4
+    np.testing.assert_allclose(fitted.metrics_[0], np.diag(1 / X.var(axis=0)))
 
 
 def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
     X, y = samples(classes=2)
     signs = np.where(y, 1, -1)
     learner = Weights(missing_label=-1)
-    fitted = gda.estimators.OneVsRestMetricClassifier(learner, missing_label=None).fit(X, signs)
+    fitted = OneVsRestMetricClassifier(learner, missing_label=None).fit(X, signs)
     assert fitted.classes_.tolist() == [-1, 1]
     assert set(fitted.predict(X)) == {-1, 1}
     assert gda.GraphClassifier(learner, missing_label=None).fit(X, signs).score(X, signs) > 0.5
-
-
-@pytest.mark.parametrize(
-    "classifier",
-    [KNeighborsClassifier(3), LinearDiscriminantAnalysis(), SVC()],
-    ids=str,
-)
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_any_classifier(classifier: Any, aggregation: str) -> None:
-    X, y = make_blobs(90, centers=3, n_features=3, cluster_std=1.5, random_state=0)
-    fitted = gda.estimators.OneVsRestMetricClassifier(None, classifier, aggregation=aggregation)
-    assert fitted.fit(X[:60], y[:60]).score(X[60:], y[60:]) > 0.8
 
 
 # --- Probabilities -------------------------------------------------------------------------------
@@ -209,16 +186,10 @@ def test_probabilities_are_the_shares_of_the_binary_classifiers(classes: int) ->
 
 
 def test_no_probability_at_all_is_the_same_for_all_classes() -> None:
-    X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]])
-    fitted = OneVsRestMetricClassifier(EuclideanMetric(), MetricKNeighborsClassifier(3)).fit(
-        X, [0, 0, 1, 1, 2, 2]
-    )
+    X, y = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]]), [0, 0, 1, 1, 2, 2]
+    fitted = OneVsRestMetricClassifier(EuclideanMetric(), MetricKNeighborsClassifier(3)).fit(X, y)
     for estimator in fitted.estimators_:
         estimator.predict_proba = lambda X: np.column_stack([np.ones(len(X)), np.zeros(len(X))])
     np.testing.assert_allclose(fitted.predict_proba(X), 1 / 3)
-
-
-def test_probabilities_need_those_of_the_classifier() -> None:
-    X, codes = samples()
-    fitted = OneVsRestMetricClassifier(EuclideanMetric(), RidgeClassifier()).fit(X, codes)
+    fitted = OneVsRestMetricClassifier(EuclideanMetric(), RidgeClassifier()).fit(X, y)
     assert not hasattr(fitted, "predict_proba")

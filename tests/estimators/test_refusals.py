@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import gdaopt as gda
 from gdaopt.estimators import LaplacianGraphicalModel, OneVsRestMetricClassifier, PairMetricLearner
-from gdaopt.estimators.baselines import FeatureGraphLearning, GeometricMeanMetric
+from gdaopt.estimators.baselines import EuclideanMetric, FeatureGraphLearning, GeometricMeanMetric
 from tests.estimators.cases import TRANSDUCTIVE, halves, samples
 
 GRAPH: Any = gda.GraphMetricLearner
@@ -115,6 +115,30 @@ SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
         ]
     ),
 ]
+LABELS: list[tuple[Any, Any, str]] = [  # of three samples, and what stands for a missing one
+    ([-1, 1, 1], -1, "missing_label=-1 says that the 1 sample(s) with -1 have no label"),
+    ([-1.0, 1.0, 1.0], -1, "pass missing_label=None"),
+    ([-1, -1, -1], -1, "all of its 3 samples are unlabelled under missing_label=-1"),
+    (["a", None, "b"], -1, "holds None at index 1; pass missing_label=None"),
+    ([0, 1, float("nan")], -1, "holds nan at index 2"),
+    (["a", 1, "b"], None, "mixed types, such as 'a' and 1"),
+    ([0.5, 1.0, 2.0], None, "Unknown label type: continuous. y holds 0.5"),
+    ([0, 1, float("inf")], None, "infinity"),
+    ([1j, 1j, 2j], None, "Unknown label type"),
+    ([[0, 1], [1, 0], [1, 1]], None, "1d array"),
+    ([0, 1], None, "inconsistent numbers of samples: [3, 2]"),
+]
+MASKED = np.ma.masked_equal([0, 1, 0, 2], 2)
+FRAME = pd.DataFrame({"width": [1.0, 2, 3, 4], "colour": ["red", "blue", "red", "red"]})
+TEXTS: list[tuple[Any, Any, str]] = [
+    *(
+        (make(), table, "column 'colour' of X holds text, such as 'red'; turn it into numbers")
+        for make in (GRAPH, gda.GraphClassifier)
+        for table in (FRAME, FRAME.astype({"colour": "category"}))
+    ),
+    (EuclideanMetric(), FRAME.assign(shape=[*"abca"]), "'colour', 'shape' of X hold text, such as"),
+    (EuclideanMetric(), [[1, "2"], [2, "x"], [4, "9"], [0, "1"]], "column 1 of X holds text, such"),
+]
 METRICS: list[tuple[Any, str]] = [
     ([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]], "not symmetric: [0,1] is 0.5, [1,0] is 0"),
     (np.diag([1.0, -0.5, 1.0]), "smallest eigenvalue is -0.5, with trace 1.5"),
@@ -162,6 +186,15 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [
     *((learner, (X, CODES), message) for learner, message in OPTIONS),
     *((GRAPH(edges=edges), (NAMED, CODES), message) for edges, message in EDGES),
     *SAMPLES,
+    *(
+        (gda.GraphClassifier(missing_label=missing), ([[0.0], [1.0], [2.0]], y), re.escape(message))
+        for y, missing, message in LABELS
+    ),
+    *((learner, (table, [*"abab"]), message) for learner, table, message in TEXTS),
+    *(
+        (learner, (X[:4], np.ma.masked_equal([0, 1, 0, 2], 2)), "y has 1 masked")
+        for learner in (EuclideanMetric(), gda.GraphClassifier())
+    ),
     *((gda.GraphClassifier(each), halves(), re.escape(message)) for each, message in METRICS),
     *((PairMetricLearner(**options), tuple(given), message) for options, *given, message in PAIRS),
     *((LaplacianGraphicalModel(**options), (given,), says) for options, given, says in MODELS),

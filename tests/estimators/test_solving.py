@@ -1,4 +1,4 @@
-"""Learners on features of any scale, constant ones, copies, few samples of many features."""
+"""Learners on features of any scale; metrics of low rank, and of some of many samples or pairs."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.estimators import metric_learner
+from gdaopt.errors import NothingLearnedWarning
+from gdaopt.estimators import MetricKNeighborsClassifier, TripletMetricLearner, metric_learner
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.estimators.metric_learner import (
     nearest_of_other_classes,
@@ -23,6 +24,8 @@ from gdaopt.estimators.metric_learner import (
 )
 from gdaopt.scaling import auto_trace_bound
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
+
+UNITS = [1e-3, 1.0, 20.0, 1e6]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -35,22 +38,18 @@ def test_by_powers_of_two_it_drops_out_to_the_last_bit(learner: Any) -> None:
 
 @pytest.mark.parametrize("weights", [None, {0: 5.0, 2: 0.5}])
 @pytest.mark.parametrize("neighbors", [None, 3])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_four_is_the_largest_mean_squared_distance_of_a_feature(
-    weights: dict[int, float] | None, neighbors: int | None
+    learner: Any, weights: dict[int, float] | None, neighbors: int | None
 ) -> None:
     X, codes = samples(n=20)
     pairs = nearest_of_other_classes(X, codes, neighbors or 20)
     of_class = np.array([1.0, 1.0, 1.0] if weights is None else [5.0, 1.0, 0.5])
     shares = of_class[codes[pairs]].prod(axis=1)
-    shares /= shares.sum()
-    differences = X[pairs[:, 0]] - X[pairs[:, 1]]
-    mean = shares @ differences**2
-    for learner in LEARNERS:
-        found = learner("glr", class_weight=weights, n_neighbors=neighbors, scale="none").fit(
-            X, codes
-        )
-        assert found.trace_bound_ == pytest.approx(4 / mean.max(), rel=1e-12)
-        assert found.min_eigenvalue_ == pytest.approx(0.1 * found.trace_bound_ / 4)
+    mean = shares @ (X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2 / shares.sum()
+    found = learner("glr", class_weight=weights, n_neighbors=neighbors, scale="none").fit(X, codes)
+    assert found.trace_bound_ == pytest.approx(4 / mean.max(), rel=1e-12)
+    assert found.min_eigenvalue_ == pytest.approx(0.1 * found.trace_bound_ / 4)
 
 
 @pytest.mark.parametrize("copies", [10, 200])
@@ -59,9 +58,8 @@ def test_two_hundred_is_the_largest_mean_squared_distance_of_the_set(copies: int
     differences = (X[:, None] - X)[codes[:, None] != codes]
     mean = differences.T @ differences / len(differences)
     of_features, of_set = mean.diagonal().max(), copies * np.linalg.eigvalsh(mean)[-1]
-    found = auto_trace_bound(
-        gda.GLR(np.tile(X, copies), class_signal(codes)), gda.PositiveDefiniteMetrics(1.0)
-    )
+    glr = gda.GLR(np.tile(X, copies), class_signal(codes))
+    found = auto_trace_bound(glr, gda.PositiveDefiniteMetrics(1.0))
     assert found == pytest.approx(min(4 / of_features, 200 / of_set))
     assert (found * of_set > 199) == (copies == 200)
 
@@ -69,43 +67,40 @@ def test_two_hundred_is_the_largest_mean_squared_distance_of_the_set(copies: int
 # --- Standardised features -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", ["glr", "mcml"])
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("learner", "objective"),
+    [*((learner, "glr") for learner in LEARNERS), (gda.GraphMetricLearner, "mcml")],
+)
 def test_raw_and_standardised_features_give_the_same_predictions(
     learner: Any, objective: str
 ) -> None:
-    if objective == "mcml" and learner is not gda.GraphMetricLearner:
-        pytest.skip("one set is enough")
     data = load("wine")
     raw, standardised = data.features, StandardScaler().fit_transform(data.features)
-    predictions = [
-        gda.estimators.MetricKNeighborsClassifier(metric=learner(objective))
+    first, *others = [
+        MetricKNeighborsClassifier(metric=learner(objective))
         .fit(X[::2], data.labels[::2])
         .predict(X[1::2])
         for X in (raw, raw * 10.0 ** np.arange(-6, 7), raw[:, ::-1] + 1e3, standardised)
     ]
-    for other in predictions[1:]:
-        np.testing.assert_array_equal(predictions[0], other)
+    for other in others:
+        np.testing.assert_array_equal(first, other)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_metric_is_in_the_units_of_the_features(learner: Any) -> None:
     X, codes = samples()
-    X = X * [1e-3, 1.0, 20.0, 1e6] + [0.0, 5.0, -5.0, 1e3]
-    auto, by_hand = learner(), learner(scale="none")
-    auto.fit(X, codes)
-    by_hand.fit(X / X.std(axis=0), codes)
+    X = X * UNITS + [0.0, 5.0, -5.0, 1e3]
+    auto = learner().fit(X, codes)
+    by_hand = learner(scale="none").fit(X / X.std(axis=0), codes)
     np.testing.assert_allclose(auto.scale_, X.std(axis=0), rtol=1e-12)
-    units = np.outer(auto.scale_, auto.scale_)
-    trace = by_hand.trace_bound_
-    np.testing.assert_allclose(auto.metric_ * units, by_hand.metric_, atol=1e-9 * trace)
+    units, atol = np.outer(auto.scale_, auto.scale_), 1e-9 * by_hand.trace_bound_
+    np.testing.assert_allclose(auto.metric_ * units, by_hand.metric_, atol=atol)
     np.testing.assert_array_equal(auto.graph_.edges, by_hand.graph_.edges)
     pairs = np.stack([X[:10], X[10:20]], axis=1)
     expected = by_hand.pair_distance(pairs / auto.scale_)
     np.testing.assert_allclose(auto.pair_distance(pairs), expected, rtol=1e-6)
     # A congruence keeps the signs of entries and eigenvalues: it is a graph metric, too.
-    member = SETS[learner](np.trace(auto.metric_) * (1 + 1e-9), 0.0)
-    assert member.contains(auto.metric_)
+    assert SETS[learner](np.trace(auto.metric_) * (1 + 1e-9), 0.0).contains(auto.metric_)
 
 
 def test_constant_features_are_left_as_they_are() -> None:
@@ -113,10 +108,8 @@ def test_constant_features_are_left_as_they_are() -> None:
     noise = 0.1 + 1e-17 * np.arange(len(X))  # of round-off, and not of anything measured
     noise[::3] = np.nextafter(0.1, 1)
     wide = np.column_stack([X, np.full(len(X), 1e6), noise])
-    learner = gda.GraphMetricLearner().fit(wide, codes)
-    assert learner.scale_[4:].tolist() == [1.0, 1.0]
-    plain = gda.GraphMetricLearner().fit(X, codes)
-    np.testing.assert_allclose(learner.scale_[:4], plain.scale_)
+    learner, plain = (gda.GraphMetricLearner().fit(given, codes) for given in (wide, X))
+    assert learner.scale_.tolist() == [*plain.scale_, 1.0, 1.0]
     assert certified_by_the_learner(learner, wide)
     assert learner.result_.objective == pytest.approx(plain.result_.objective, rel=1e-2)
 
@@ -142,35 +135,33 @@ def test_a_function_sees_the_standardised_samples() -> None:
 def test_importances_are_shares_of_squared_distances(scale: str) -> None:
     X, codes = samples()
     wide = np.column_stack([X, np.full(len(X), 0.1)])
-    learner = gda.DiagonalMetricLearner("glr", scale=scale).fit(wide, codes)
+    found = gda.DiagonalMetricLearner("glr", scale=scale).fit(wide, codes)
     shares = np.array([cdist(wide[:, [k]], wide[:, [k]], "sqeuclidean").mean() for k in range(5)])
-    shares *= learner.metric_.diagonal()
-    np.testing.assert_allclose(learner.feature_importances_, shares / shares.sum(), rtol=1e-9)
-    assert learner.feature_importances_[4] == 0.0
+    shares *= found.metric_.diagonal()
+    np.testing.assert_allclose(found.feature_importances_, shares / shares.sum(), rtol=1e-9)
+    assert found.feature_importances_[4] == 0.0
     if scale == "auto":
-        units = np.array([1e-6, 1.0, 1e6, 1e3, 1e-9])
-        others = gda.DiagonalMetricLearner("glr").fit(wide * units, codes).feature_importances_
-        np.testing.assert_allclose(others, learner.feature_importances_, rtol=1e-6)
-        chosen = SelectFromModel(gda.DiagonalMetricLearner("glr"), threshold=0.3).fit(wide, codes)
-        np.testing.assert_array_equal(chosen.get_support(), learner.feature_importances_ >= 0.3)
+        learner = gda.DiagonalMetricLearner("glr")
+        chosen = SelectFromModel(learner, threshold=0.3).fit(wide, codes)
+        np.testing.assert_array_equal(chosen.get_support(), found.feature_importances_ >= 0.3)
+        others = learner.fit(wide * [1e-6, 1.0, 1e6, 1e3, 1e-9], codes).feature_importances_
+        np.testing.assert_allclose(others, found.feature_importances_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_metric_of_low_rank_keeps_the_largest_eigenvalues(learner: Any) -> None:
     X, codes = samples()
-    X = X * [1e-3, 1.0, 20.0, 1e6]
-    whole = learner("glr").fit(X, codes)
-    found = learner("glr", n_components=2).fit(X, codes)
+    X = X * UNITS
+    whole, found, every = (learner("glr", n_components=k).fit(X, codes) for k in (None, 2, 4))
     np.testing.assert_array_equal(found.result_.metric, whole.result_.metric)
     assert found.components_.shape == (2, 4)
     assert found.transform(X).shape == (60, 2)
     assert len(found.get_feature_names_out()) == 2
     np.testing.assert_allclose(found.metric_, found.components_.T @ found.components_, rtol=1e-12)
-    units = np.outer(found.scale_, found.scale_)
     values, vectors = np.linalg.eigh(whole.result_.metric)
     expected = (vectors[:, 2:] * values[2:]) @ vectors[:, 2:].T
+    units = np.outer(found.scale_, found.scale_)
     np.testing.assert_allclose(found.metric_ * units, expected, atol=1e-12 * values[-1])
-    every = learner("glr", n_components=4).fit(X, codes)
     pairs = np.stack([X[:10], X[10:20]], axis=1)
     np.testing.assert_allclose(every.pair_distance(pairs), whole.pair_distance(pairs), rtol=1e-9)
     with pytest.raises(gda.errors.InvalidInputError, match=r"n_components = 5 exceeds .* 4"):
@@ -186,14 +177,14 @@ def test_searches_and_tuples_have_weights_components_and_importances_too() -> No
     alone = learner.set_params(trace_bound=search.trace_bound_).fit(X, codes, weights)
     for name in ("metric_", "components_", "feature_importances_"):
         np.testing.assert_array_equal(getattr(search, name), getattr(alone, name))
-    found = [search.cv_results_[f"split{n}_test_score"][search.best_index_] for n in (0, 1)]
     learner.set_params(tolerance=1e-2)
-    for (train, test), score in zip(StratifiedKFold(2).split(X, codes), found, strict=True):
+    for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, codes)):
         learner.fit(X[train], codes[train], weights[train])
         classifier = GaussianNB().fit(learner.transform(X[train]), codes[train])
-        shares = classifier.predict_proba(learner.transform(X[test]))
-        assert -score == pytest.approx(log_loss(codes[test], shares), rel=1e-3)
-    tuples = gda.estimators.TripletMetricLearner("logistic-triplets", n_components=2)
+        loss = log_loss(codes[test], classifier.predict_proba(learner.transform(X[test])))
+        scores = search.cv_results_[f"split{fold}_test_score"]
+        assert scores[search.best_index_] == pytest.approx(-loss, rel=1e-3)
+    tuples = TripletMetricLearner("logistic-triplets", n_components=2)
     tuples.fit(X[[[0, 3, 1], [4, 1, 2], [2, 5, 0]]])
     assert tuples.components_.shape == (2, 4)
     assert tuples.feature_importances_.sum() == pytest.approx(1.0)
@@ -201,21 +192,17 @@ def test_searches_and_tuples_have_weights_components_and_importances_too() -> No
 
 def test_a_learner_that_finds_nothing_says_so() -> None:
     """Both classes are clouds around one centre."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 4))
+    X = np.random.default_rng(0).standard_normal((100, 4))
     y = (X**2).sum(axis=1) > 3.4
-    for learner in (
-        gda.MetricLearner(),
-        gda.PositiveDefiniteMetricLearner(),
-        gda.MetricLearnerCV(objectives=["mcml"], trace_bounds=2, cv=2),
-    ):
+    search = gda.MetricLearnerCV(objectives=["mcml"], trace_bounds=2, cv=2)
+    for learner in (gda.MetricLearner(), gda.PositiveDefiniteMetricLearner(), search):
         words = f"{type(learner).__name__} learned nothing: .* such as 'lmnn' or 'nca'"
-        with pytest.warns(gda.errors.NothingLearnedWarning, match=words) as caught:
+        with pytest.warns(NothingLearnedWarning, match=words) as caught:
             learner.fit(X, y)
         assert caught[0].filename == __file__
         np.testing.assert_allclose(learner.feature_importances_, 0.25, rtol=1e-3)
-    with pytest.warns(gda.errors.NothingLearnedWarning, match="such as 'logistic-triplets'$"):
-        gda.estimators.TripletMetricLearner().fit(X[[[0, 1, 2], [0, 2, 1]]])
+    with pytest.warns(NothingLearnedWarning, match="such as 'logistic-triplets'$"):
+        TripletMetricLearner().fit(X[[[0, 1, 2], [0, 2, 1]]])
     gda.MetricLearner().fit(X[:, :1], y)  # of one feature all metrics are
     assert not np.allclose(gda.MetricLearner("lmnn").fit(X, y).feature_importances_, 0.25)
 
@@ -225,11 +212,11 @@ def test_a_learner_that_finds_nothing_says_so() -> None:
 
 def test_samples_in_the_proportions_of_the_classes() -> None:
     codes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], [600, 300, 97, 3]))
-    found = stratified_sample(codes, 100, seed=1)
+    found, again, other = (stratified_sample(codes, 100, seed=seed) for seed in (1, 1, 2))
     assert np.bincount(codes[found]).tolist() == [60, 30, 10, 3]
     assert (np.diff(found) > 0).all()
-    np.testing.assert_array_equal(found, stratified_sample(codes, 100, seed=1))
-    assert not np.array_equal(found, stratified_sample(codes, 100, seed=2))
+    np.testing.assert_array_equal(found, again)
+    assert not np.array_equal(found, other)
 
 
 @pytest.mark.parametrize("differ", [True, False])
@@ -237,30 +224,27 @@ def test_pairs_are_drawn_evenly_and_once(differ: bool) -> None:
     codes = np.array([0] * 6 + [1] * 3 + [2])
     left, right = np.triu_indices(10, 1)
     allowed = codes[left] != codes[right] if differ else left < right
-    expected = {*zip(left[allowed].tolist(), right[allowed].tolist(), strict=True)}
-    counts = dict.fromkeys(expected, 0)
+    counts = dict.fromkeys(zip(left[allowed].tolist(), right[allowed].tolist(), strict=True), 0)
     for seed in range(300):
         drawn = random_pairs(codes, 10, seed, differ=differ)
         assert drawn is not None
-        pairs = [tuple(pair) for pair in drawn.tolist()]
-        assert len(set(pairs)) == 10
+        pairs = {tuple(pair) for pair in drawn.tolist()}
+        assert len(pairs) == 10
         for pair in pairs:
             counts[pair] += 1
-    share = 300 * 10 / len(expected)
+    share = 300 * 10 / len(counts)
     assert all(abs(count - share) < 5 * np.sqrt(share) for count in counts.values())
-    assert random_pairs(codes, len(expected), 0, differ=differ) is None
-    most = random_pairs(codes, len(expected) - 1, 0, differ=differ)
+    assert random_pairs(codes, len(counts), 0, differ=differ) is None
+    most = random_pairs(codes, len(counts) - 1, 0, differ=differ)
     assert most is not None
-    assert len(most) == len(expected) - 1
+    assert len(most) == len(counts) - 1
 
 
 def test_nearest_of_other_classes() -> None:
     X, codes = samples(n=30)
-    expected = set()
-    for i, row in enumerate(cdist(X, X)):
-        others = np.flatnonzero(codes != codes[i])
-        for j in others[np.argsort(row[others])[:3]]:
-            expected.add((min(i, j), max(i, j)))
+    distances = np.where(codes[:, None] == codes, np.inf, cdist(X, X))
+    nearest = distances.argsort(axis=1)[:, :3]
+    expected = {(min(i, j), max(i, j)) for i, row in enumerate(nearest.tolist()) for j in row}
     found = nearest_of_other_classes(X, codes, 3)
     assert [tuple(pair) for pair in found] == sorted(expected)
     assert len(nearest_of_other_classes(X, codes, 100)) == 30 * 20 / 2
@@ -279,32 +263,37 @@ def test_the_problem_of_the_samples_is_the_one_that_is_certified(
     assert found.result_.status == "converged"
     assert found.result_.objective == pytest.approx(alone.result_.objective, rel=1e-9)
     assert found.trace_bound_ == pytest.approx(alone.trace_bound_)
-    make: Any = gda.MCML if objective == "mcml" else gda.GLR
-    of_all = make(X / X.std(axis=0), y if objective == "mcml" else class_signal(y))
+    Z: Any = X / X.std(axis=0)
+    of_all = gda.MCML(Z, y) if objective == "mcml" else gda.GLR(Z, class_signal(y))
     assert found.full_objective_ == pytest.approx(of_all.value(found.result_.metric))
 
 
-@pytest.mark.parametrize("objective", ["glr", "logistic-pairs", "pair-hinge", "deml"])
-def test_the_problem_of_the_pairs_is_the_one_that_is_certified(objective: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("glr", gda.GLR),
+        ("logistic-pairs", gda.LogisticPairs),
+        ("pair-hinge", gda.PairHinge),
+        ("deml", gda.DEML),
+    ],
+)
+def test_the_problem_of_the_pairs_is_the_one_that_is_certified(name: str, make: Any) -> None:
     X, y = samples()
-    found = gda.GraphMetricLearner(objective, max_pairs=200).fit(X, y)
+    found = gda.GraphMetricLearner(name, max_pairs=200).fit(X, y)
     assert found.sample_indices_ is None
-    drawn = random_pairs(y, 200, 0, differ=objective == "glr")
-    Z = X / found.scale_
-    kinds: Any = {"logistic-pairs": gda.LogisticPairs, "pair-hinge": gda.PairHinge}
-    make = {"glr": gda.GLR, "deml": gda.DEML, **kinds}[objective]
-    labels = class_signal(y) if objective == "glr" else y
-    of_pairs, of_all = make(Z, labels, pairs=drawn), make(Z, labels)
+    drawn = random_pairs(y, 200, 0, differ=name == "glr")
+    given = X / found.scale_, class_signal(y) if name == "glr" else y
     metric = found.result_.metric
-    assert found.result_.objective == pytest.approx(of_pairs.value(metric))
-    assert found.full_objective_ == pytest.approx(of_all.value(metric))
+    assert found.result_.objective == pytest.approx(make(*given, pairs=drawn).value(metric))
+    assert found.full_objective_ == pytest.approx(make(*given).value(metric))
 
 
 def test_as_many_as_there_are_is_all() -> None:
     X, y = samples()
     expected = gda.GraphMetricLearner("glr", max_samples=None).fit(X, y)
-    for options in ({}, {"max_samples": 60}, {"max_pairs": 10**6}):
-        found = gda.GraphMetricLearner("glr", **options).fit(X, y)  # type: ignore[arg-type]
+    several: list[dict[str, Any]] = [{}, {"max_samples": 60}, {"max_pairs": 10**6}]
+    for options in several:
+        found = gda.GraphMetricLearner("glr", **options).fit(X, y)
         np.testing.assert_array_equal(found.metric_, expected.metric_)
         assert found.sample_indices_ is None
     assert expected.full_objective_ is None
@@ -321,9 +310,8 @@ def test_auto_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limit_leaves_the_full_objective_out() -> None:
-    X, y = samples()
     learner = gda.GraphMetricLearner(max_samples=30, time_limit=1e-9)
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        learner.fit(X, y)
+        learner.fit(*samples())
     assert learner.result_.status == "time_limit"
     assert learner.full_objective_ is None

@@ -1,14 +1,15 @@
 """Studies of squares, and what their directories hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gdaopt.errors import InvalidInputError
 from gdaopt.studies.runner import Task
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
@@ -20,6 +21,11 @@ OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
 
 def study(path: Path, **changes: Any) -> StudyDirectory:
     return StudyDirectory(path, {**OPTIONS, **changes})
+
+
+def refused(message: str) -> AbstractContextManager[pytest.ExceptionInfo[InvalidInputError]]:
+    """Expect that bad input is refused in these words."""
+    return pytest.raises(InvalidInputError, match=message)
 
 
 def squares(*numbers: int) -> dict[str, Task]:

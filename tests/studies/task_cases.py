@@ -1,7 +1,5 @@
 """Tasks for the runner's tests, computed in processes that import this module alone."""
 
-from __future__ import annotations
-
 import ctypes
 import multiprocessing
 import os

@@ -1,15 +1,16 @@
-"""A learned run as an object: its samples, filled values, coordinates and shares."""
-
-from __future__ import annotations
+"""A learned run as an object: the file of its samples, filled values, coordinates and shares."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist
 
 import gdaopt as gda
-from gdaopt.datasets import load
+from gdaopt.datasets import Dataset, load
 from gdaopt.studies.applying import LearnedRun
+from gdaopt.studies.saved_runs import read_samples, samples_file, write_samples
 from tests.cli.cases import ANALYTIC, learn, undrawn
 
 
@@ -31,16 +32,11 @@ def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", ["unit", "zscore", "none"])
 def test_the_distances_are_those_of_the_metric(scale: str) -> None:
     data = load("iris")
-    rng = np.random.default_rng(2)
-    root = rng.standard_normal((4, 4))
+    root = np.random.default_rng(2).standard_normal((4, 4))
     run = LearnedRun(data, scale, None, None, {"setosa": root.T @ root})
     X = data.features[:7]
-    coordinates = run.transform(X)
-    differences = gda.datasets.scale_features(X, scale, data.features)[:, None]
-    differences = differences - gda.datasets.scale_features(X, scale, data.features)
-    expected = np.einsum("ijk,kl,ijl->ij", differences, root.T @ root, differences)
-    found = ((coordinates[:, None] - coordinates) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+    mapped = gda.datasets.scale_features(X, scale, data.features) @ root.T
+    np.testing.assert_allclose(pdist(run.transform(X)), pdist(mapped), rtol=1e-8)
     np.testing.assert_allclose(run.shares(X, 10).sum(axis=1), 1.0)
 
 
@@ -50,3 +46,19 @@ def test_a_run_that_is_not_finished_says_so() -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="no metric of class 'versicolor' yet"):
         run.predict(data.features[:3])
     assert run.predict(data.features[:3], 3, "setosa").tolist() == ["setosa"] * 3
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_samples_come_back_to_the_last_bit(is_sparse: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    features = rng.standard_normal((6, 3)) * 10.0 ** rng.integers(-300, 300, (6, 3))
+    labels = np.array(["a", "", "a,b", 'q"q', "line\nend\r", " ä "])
+    data = Dataset("d", features, labels, ("label", "x, y", '"'))
+    if is_sparse:
+        features[rng.random((6, 3)) < 0.5] = 0.0
+        numbers = np.array(["1", "-1", "0.5", "1", "100000000000000000000", "-2"])
+        data = Dataset("d", csr_array(features), numbers, ("1", "2", "3"))
+    write_samples(tmp_path, data)
+    again = read_samples(tmp_path / samples_file(data), "d", data.feature_names)
+    assert again.sha256 == data.sha256
+    assert again.labels.tolist() == data.labels.tolist()

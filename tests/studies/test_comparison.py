@@ -1,6 +1,4 @@
-"""Comparisons of methods: their directory, their options, and the rows of their tasks."""
-
-from __future__ import annotations
+"""Comparisons of methods: their directory, their problems, their options, and their rows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,49 +8,103 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.datasets import Dataset, load
+from gdaopt.scaling import SCALES, auto_trace_bound
 from gdaopt.sets import SETS
 from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations, solve_task
 from gdaopt.studies.comparison_table import completed
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.result_cases import solved
+from tests.studies.cases import refused
+
+IRIS = load("iris")
 
 
-class TestComparison:
-    def test_other_data_are_refused(self, tmp_path: Path) -> None:
-        def begin(shift: float, label: str) -> None:
-            X, labels = np.array([[0.0], [1.0], [shift]]), np.array(["a", "b", label])
-            data = gda.datasets.Dataset("own", X, labels, ("x",))
-            Comparison(tmp_path, data, ComparisonOptions(methods=["certified"]))
+def problem(**options: Any) -> gda.MetricProblem:
+    return LearningOptions(**options).problem(IRIS, "setosa")
 
-        begin(3.0, "a")
-        begin(3.0, "a")
-        for shift, label in ((3.1, "a"), (3.0, "b")):
-            with pytest.raises(gda.errors.InvalidInputError, match="data_sha256 is"):
-                begin(shift, label)
 
-    def test_problems_with_linear_constraints(self, tmp_path: Path) -> None:
-        """A lambda is sent to the processes as rows; another one is another comparison."""
-        data = gda.datasets.load("iris")
+# --- Problems: sets, scales and trace bounds by name ---------------------------------------------
 
-        def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
-            problem = LearningOptions(
-                positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
-            )
-            options = ComparisonOptions(problem=problem, methods=methods)
-            return Comparison(tmp_path / "out", data, options).run()
 
-        (row,) = compare(["joint:max_iterations=4"], 0.5)
-        assert row["status"] == "iteration_limit"
-        (path,) = (tmp_path / "out").rglob("*.npz")
-        metric = gda.Result.load(path).metric
-        assert abs(metric[0, 1]) < 1e-9
-        assert metric[0, 0] <= 0.5 + 1e-9
-        assert "linear constraints" in (tmp_path / "out" / "comparison.md").read_text()
-        with pytest.raises(gda.errors.InvalidInputError, match="constraints is"):
-            compare(["joint:max_iterations=4"], 0.4)
-        with pytest.raises(gda.errors.InvalidInputError, match="cannot keep linear constraints"):
-            compare(["frank-wolfe"], 0.5)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("graph", gda.GraphMetrics),
+        ("diagonal", gda.DiagonalMetrics),
+        ("definite", gda.PositiveDefiniteMetrics),
+        ("signed", gda.SignedGraphMetrics),
+    ],
+)
+def test_sets_by_name(name: str, kind: type[Any]) -> None:
+    feasible_set = problem(set=name, trace_bound=3.0, min_eigenvalue=0.1).feasible_set
+    assert type(feasible_set) is kind
+    assert (feasible_set.trace_bound, feasible_set.min_eigenvalue) == (3.0, 0.1)
+
+
+def test_colours_are_signs_of_correlations() -> None:
+    data = load("wine")
+    for name in data.classes:
+        feasible_set = LearningOptions(set="signed").problem(data, name).feasible_set
+        assert isinstance(feasible_set, gda.SignedGraphMetrics)
+        signal = data.signal(name)
+        correlations = [np.corrcoef(x, signal)[0, 1] for x in data.features.T]
+        assert feasible_set.colors == tuple(-1 if c < 0 else 1 for c in correlations)
+        assert len(set(feasible_set.colors)) == 2
+
+
+def test_scales_by_name() -> None:
+    points = {name: problem(scale=name).objective.at(np.zeros((4, 4))) for name in SCALES}
+    assert len({point.value for point in points.values()}) == 1
+    slopes = {name: point.gradient() for name, point in points.items()}
+    np.testing.assert_allclose(slopes["zscore"], slopes["unit"] * 8)  # 2K
+    assert LearningOptions().scale == "unit"
+
+
+def test_trace_bounds_by_name() -> None:
+    auto = auto_trace_bound(problem().objective, gda.GraphMetrics(1.0))
+    for given, expected in {"K": 4.0, "auto": auto, 2.5: 2.5}.items():
+        assert problem(trace_bound=given).feasible_set.trace_bound == expected
+
+
+# --- Comparisons ---------------------------------------------------------------------------------
+
+
+def test_other_data_are_refused(tmp_path: Path) -> None:
+    def begin(shift: float, label: str) -> None:
+        X, labels = np.array([[0.0], [1.0], [shift]]), np.array(["a", "b", label])
+        data = Dataset("own", X, labels, ("x",))
+        Comparison(tmp_path, data, ComparisonOptions(methods=["certified"]))
+
+    begin(3.0, "a")
+    begin(3.0, "a")
+    for shift, label in ((3.1, "a"), (3.0, "b")):
+        with refused("data_sha256 is"):
+            begin(shift, label)
+
+
+def test_problems_with_linear_constraints(tmp_path: Path) -> None:
+    """A lambda is sent to the processes as rows; another one is another comparison."""
+
+    def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
+        options = LearningOptions(
+            positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
+        )
+        chosen = ComparisonOptions(problem=options, methods=methods)
+        return Comparison(tmp_path / "out", IRIS, chosen).run()
+
+    (row,) = compare(["joint:max_iterations=4"], 0.5)
+    assert row["status"] == "iteration_limit"
+    (path,) = (tmp_path / "out").rglob("*.npz")
+    metric = gda.Result.load(path).metric
+    assert abs(metric[0, 1]) < 1e-9
+    assert metric[0, 0] <= 0.5 + 1e-9
+    assert "linear constraints" in (tmp_path / "out" / "comparison.md").read_text()
+    with refused("constraints is"):
+        compare(["joint:max_iterations=4"], 0.4)
+    with refused("cannot keep linear constraints"):
+        compare(["frank-wolfe"], 0.5)
 
 
 def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
@@ -64,31 +116,26 @@ def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
     assert [row["excess"] for row in whole] == pytest.approx(expected)
 
 
-class TestOptions:
-    def test_deadline(self) -> None:
-        assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0
-        assert ComparisonOptions(methods=["joint"]).deadline is None
-
-    def test_where_runs_are_computed(self) -> None:
-        assert ComparisonOptions(methods=["joint"]).workers() == TaskWorkers()
-        pool = ComparisonOptions(methods=["joint"], backend="pool", jobs=2, time_limit=1.0)
-        assert pool.workers() == TaskWorkers(2, "pool", deadline=62.0)
+def test_where_and_how_long_runs_are_computed() -> None:
+    assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0
+    alone = ComparisonOptions(methods=["joint"])
+    assert (alone.deadline, alone.workers()) == (None, TaskWorkers())
+    pool = ComparisonOptions(methods=["joint"], backend="pool", jobs=2, time_limit=1.0)
+    assert pool.workers() == TaskWorkers(2, "pool", deadline=62.0)
 
 
-class TestRows:
-    @pytest.mark.parametrize(
-        ("name", "method"),
-        [
-            *((name, "certified:max_iterations=3") for name in SETS),
-            ("graph", "alternating:solver=analytic:edge_floor=0.01:max_iterations=3"),
-        ],
-    )
-    def test_edges_that_count(self, name: str, method: str, tmp_path: Path) -> None:
-        (pair,), _ = combinations([method], (), {})
-        data = gda.datasets.load("iris")
-        row = solve_task(tmp_path / "a", data, LearningOptions(set=name), "virginica", pair)
-        weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
-        assert row["edges"] == (weights > 1e-9).sum()
-        assert (row["edges"] == 0) == (name == "diagonal")
-        floor = 0.01 if "edge_floor" in method else 0.0
-        assert (weights >= 0.99 * floor).sum() >= 3 or not floor  # they connect all features
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        *((name, "certified:max_iterations=3") for name in SETS),
+        ("graph", "alternating:solver=analytic:edge_floor=0.01:max_iterations=3"),
+    ],
+)
+def test_edges_that_count(name: str, method: str, tmp_path: Path) -> None:
+    (pair,), _ = combinations([method], (), {})
+    row = solve_task(tmp_path / "a", IRIS, LearningOptions(set=name), "virginica", pair)
+    weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
+    assert row["edges"] == (weights > 1e-9).sum()
+    assert (row["edges"] == 0) == (name == "diagonal")
+    floor = 0.01 if "edge_floor" in method else 0.0
+    assert (weights >= 0.99 * floor).sum() >= 3 or not floor  # they connect all features

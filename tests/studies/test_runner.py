@@ -1,7 +1,5 @@
 """The resumable runner: what it keeps, what it runs again, what it refuses."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Mapping
@@ -20,127 +18,126 @@ from tests.studies.cases import content, finished, squares, study
 from tests.studies.task_cases import Fatal
 
 
-class TestRuns:
-    def test_rows_files_and_progress(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        told: list[tuple[str, int, int, bool]] = []
+def test_rows_files_and_progress(tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    told: list[tuple[str, int, int, bool]] = []
 
-        def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            told.append((key, done, total, row is None))
+    def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+        told.append((key, done, total, row is None))
 
-        rows = run_tasks(directory, squares(2, 3), TaskWorkers(), progress=progress)
-        assert list(rows.items()) == [("n2", finished(2)), ("n3", finished(3))]
-        assert told == [
-            ("n2", 0, 2, True),
-            ("n2", 1, 2, False),
-            ("n3", 1, 2, True),
-            ("n3", 2, 2, False),
-        ]
-        assert content(directory.tasks).keys() == {"n2.json", "n2.txt", "n3.json", "n3.txt"}
-        assert (directory.row("n2"), directory.row("n4")) == (finished(2), None)
+    rows = run_tasks(directory, squares(2, 3), TaskWorkers(), progress=progress)
+    assert list(rows.items()) == [("n2", finished(2)), ("n3", finished(3))]
+    assert told[:2] == [("n2", 0, 2, True), ("n2", 1, 2, False)]
+    assert told[2:] == [("n3", 1, 2, True), ("n3", 2, 2, False)]
+    assert content(directory.tasks).keys() == {"n2.json", "n2.txt", "n3.json", "n3.txt"}
+    assert (directory.row("n2"), directory.row("n4")) == (finished(2), None)
 
-    def test_goes_on_with_what_is_missing(self, tmp_path: Path) -> None:
-        directory = study(tmp_path / "out")
-        tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
-        run_tasks(directory, {"n1": tasks["n1"], "n2": tasks["n2"]}, TaskWorkers())
-        (directory.tasks / "n2.json").write_text('{"row": {"status": "fin')  # half of it
-        (directory.tasks / ".n0.npz.999999999-0a1b2c3d.tmp").write_text("half")
-        rows = run_tasks(study(tmp_path / "out"), tasks, TaskWorkers())
-        assert rows == {f"n{n}": finished(n) for n in range(3)}
-        times = {n: len((tmp_path / f"n{n}").read_text().split()) for n in range(3)}
-        assert times == {0: 1, 1: 1, 2: 2}
-        assert not list(directory.tasks.glob(".*"))
 
-    @pytest.mark.parametrize(("backend", "n_processes"), [("process", 3), ("pool", 1)])
-    def test_processes_of_a_pool_last(self, backend: Any, n_processes: int, tmp_path: Path) -> None:
-        tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
-        run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(1, backend))
-        assert len({(tmp_path / f"n{n}").read_text() for n in range(3)}) == n_processes
+def test_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    directory = study(tmp_path / "out")
+    tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
+    run_tasks(directory, {"n1": tasks["n1"], "n2": tasks["n2"]}, TaskWorkers())
+    (directory.tasks / "n2.json").write_text('{"row": {"status": "fin')  # half of it
+    (directory.tasks / ".n0.npz.999999999-0a1b2c3d.tmp").write_text("half")
+    rows = run_tasks(study(tmp_path / "out"), tasks, TaskWorkers())
+    assert rows == {f"n{n}": finished(n) for n in range(3)}
+    times = {n: len((tmp_path / f"n{n}").read_text().split()) for n in range(3)}
+    assert times == {0: 1, 1: 1, 2: 2}
+    assert not list(directory.tasks.glob(".*"))
 
-    def test_nothing_missing_starts_nothing(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        directory.write_row("n1", finished(1))
-        assert run_tasks(directory, squares(1), TaskWorkers()) == {"n1": finished(1)}
 
-    @pytest.mark.slow
-    def test_two_at_a_time(self, tmp_path: Path) -> None:
-        one, two = study(tmp_path / "1"), study(tmp_path / "2")
-        tasks = squares(3, 1, 2)
-        begun: list[int] = []
+@pytest.mark.parametrize(("backend", "n_processes"), [("process", 3), ("pool", 1)])
+def test_processes_of_a_pool_last(backend: Any, n_processes: int, tmp_path: Path) -> None:
+    tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
+    run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(1, backend))
+    assert len({(tmp_path / f"n{n}").read_text() for n in range(3)}) == n_processes
 
-        def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            begun.append(1 if row is None else -1)
-            assert 0 <= sum(begun) <= 2
 
-        assert list(run_tasks(one, tasks, TaskWorkers())) == list(tasks)
-        assert run_tasks(two, tasks, TaskWorkers(jobs=2), progress=progress) == run_tasks(
-            one, tasks, TaskWorkers()
-        )
-        assert begun[:2] == [1, 1]
-        assert content(two.path) == content(one.path)
+def test_nothing_missing_starts_nothing(tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    directory.write_row("n1", finished(1))
+    assert run_tasks(directory, squares(1), TaskWorkers()) == {"n1": finished(1)}
 
-    @posix_only
-    def test_tasks_that_die_are_tried_again(self, tmp_path: Path) -> None:
-        directory = study(tmp_path / "out")
-        tasks = {
-            "code": Task(task_cases.die, (3,), {"number": 3}),
-            "quiet": Task(task_cases.die, (0,)),
-            "signal": Task(task_cases.die, (-signal.SIGKILL,)),
-            "disk": Task(task_cases.fill_disk),
-            "start": Task(task_cases.square, (Fatal(), b"x" * 2**20)),
-            "once": Task(task_cases.die_once, (tmp_path / "note",)),
-            **squares(2),
-        }
-        rows = run_tasks(directory, tasks, TaskWorkers(jobs=2))
-        assert rows["code"] == {
-            **{"number": 3, "status": "died"},
-            "message": "its process ended with exit code 3",
-        }
-        assert rows["quiet"]["message"] == "its process ended with exit code 0"
-        killed = "its process was killed by SIGKILL, as happens when memory runs out"
-        assert rows["signal"] == {"status": "died", "message": killed}
-        assert rows["disk"]["message"] == "OSError: [Errno 28] No space left on device"
-        assert rows["start"]["message"] == "its process ended with exit code 3"
-        assert rows["once"] == {"status": "finished", "message": "", "note": "died"}
-        assert rows["n2"] == finished(2)
-        assert {key for key in tasks if directory.row(key)} == {"n2", "once"}
-        assert not list(directory.tasks.glob(".*"))
-        again = {"code": Task(task_cases.square, (4,), {"number": 4})}
-        assert run_tasks(directory, again, TaskWorkers(jobs=2)) == {"code": finished(4)}
-        assert not (directory.tasks / "code.npz").exists()  # of the try that died
 
-    @posix_only
-    def test_deadline(self, tmp_path: Path) -> None:
-        directory = study(tmp_path / "out")
-        tasks = {"late": Task(task_cases.hold_lock, (tmp_path / "pid",), {"a": 1})}
-        rows = run_tasks(directory, tasks, TaskWorkers(deadline=3))
-        late = {"a": 1, "status": "time_limit", "message": "killed after 3 s"}
-        assert rows == {"late": late}
-        assert directory.row("late") == late
-        assert not is_alive(int((tmp_path / "pid").read_text()))
-        assert run_tasks(directory, tasks, TaskWorkers(deadline=3)) == rows
+@pytest.mark.slow
+def test_two_at_a_time(tmp_path: Path) -> None:
+    one, two = study(tmp_path / "1"), study(tmp_path / "2")
+    tasks = squares(3, 1, 2)
+    begun: list[int] = []
 
-    @pytest.mark.slow
-    def test_processes_of_a_task_do_not_hold_it_up(
-        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        note = tmp_path / "pid"
-        tasks = {
-            "left": Task(task_cases.leave_running, (note,)),
-            "isolated": Task(task_cases.isolated),
-        }
-        start = time.monotonic()
-        rows = run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(jobs=2))
-        assert time.monotonic() - start < 55  # they sleep for 60
-        assert [row["status"] for row in rows.values()] == ["finished", "iteration_limit"]
-        psutil.Process(int(note.read_text())).kill()  # not ours to end, but the test's
-        assert capfd.readouterr().err == ""
+    def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+        begun.append(1 if row is None else -1)
+        assert 0 <= sum(begun) <= 2
 
-    def test_processes_are_fresh(self, tmp_path: Path) -> None:
-        """They import what the task needs, and their peak memory is the task's own."""
-        ballast = bytearray(300 * 2**20)
-        tasks = {"loaded": Task(task_cases.loaded), "memory": Task(task_cases.memory, (50,))}
-        rows = run_tasks(study(tmp_path), tasks, TaskWorkers())
-        assert rows["loaded"]["loaded"] == []
-        assert peak_memory() > len(ballast)
-        assert 50 * 2**20 < rows["memory"]["peak"] < 250 * 2**20
+    assert list(run_tasks(one, tasks, TaskWorkers())) == list(tasks)
+    assert run_tasks(two, tasks, TaskWorkers(jobs=2), progress=progress) == run_tasks(
+        one, tasks, TaskWorkers()
+    )
+    assert begun[:2] == [1, 1]
+    assert content(two.path) == content(one.path)
+
+
+@posix_only
+def test_tasks_that_die_are_tried_again(tmp_path: Path) -> None:
+    directory = study(tmp_path / "out")
+    tasks = {
+        "code": Task(task_cases.die, (3,), {"number": 3}),
+        "quiet": Task(task_cases.die, (0,)),
+        "signal": Task(task_cases.die, (-signal.SIGKILL,)),
+        "start": Task(task_cases.square, (Fatal(), b"x" * 2**20)),
+        "once": Task(task_cases.die_once, (tmp_path / "note",)),
+        **squares(2),
+    }
+    rows = run_tasks(directory, tasks, TaskWorkers(jobs=2))
+    died = {"number": 3, "status": "died"}
+    assert rows["code"] == {**died, "message": "its process ended with exit code 3"}
+    assert rows["quiet"]["message"] == "its process ended with exit code 0"
+    killed = "its process was killed by SIGKILL, as happens when memory runs out"
+    assert rows["signal"] == {"status": "died", "message": killed}
+    assert rows["start"]["message"] == "its process ended with exit code 3"
+    assert rows["once"] == {"status": "finished", "message": "", "note": "died"}
+    assert rows["n2"] == finished(2)
+    assert {key for key in tasks if directory.row(key)} == {"n2", "once"}
+    assert not list(directory.tasks.glob(".*"))
+    again = {"code": Task(task_cases.square, (4,), {"number": 4})}
+    assert run_tasks(directory, again, TaskWorkers(jobs=2)) == {"code": finished(4)}
+    assert not (directory.tasks / "code.npz").exists()  # of the try that died
+
+
+@posix_only
+def test_deadline(tmp_path: Path) -> None:
+    directory = study(tmp_path / "out")
+    tasks = {"late": Task(task_cases.hold_lock, (tmp_path / "pid",), {"a": 1})}
+    rows = run_tasks(directory, tasks, TaskWorkers(deadline=3))
+    late = {"a": 1, "status": "time_limit", "message": "killed after 3 s"}
+    assert rows == {"late": late}
+    assert directory.row("late") == late
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+    assert run_tasks(directory, tasks, TaskWorkers(deadline=3)) == rows
+
+
+@pytest.mark.slow
+def test_processes_of_a_task_do_not_hold_it_up(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "pid"
+    tasks = {
+        "left": Task(task_cases.leave_running, (note,)),
+        "isolated": Task(task_cases.isolated),
+    }
+    start = time.monotonic()
+    rows = run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(jobs=2))
+    assert time.monotonic() - start < 55  # they sleep for 60
+    assert [row["status"] for row in rows.values()] == ["finished", "iteration_limit"]
+    psutil.Process(int(note.read_text())).kill()  # not ours to end, but the test's
+    assert capfd.readouterr().err == ""
+
+
+def test_processes_are_fresh(tmp_path: Path) -> None:
+    """They import what the task needs, and their peak memory is the task's own."""
+    ballast = bytearray(300 * 2**20)
+    tasks = {"loaded": Task(task_cases.loaded), "memory": Task(task_cases.memory, (50,))}
+    rows = run_tasks(study(tmp_path), tasks, TaskWorkers())
+    assert rows["loaded"]["loaded"] == []
+    assert peak_memory() > len(ballast)
+    assert 50 * 2**20 < rows["memory"]["peak"] < 250 * 2**20

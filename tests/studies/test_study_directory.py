@@ -1,6 +1,4 @@
-"""The directory of a study: keys, its record, and what it refuses."""
-
-from __future__ import annotations
+"""The directory of a study: keys, its record, and what it refuses; file names of labels."""
 
 import json
 import re
@@ -19,145 +17,130 @@ from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.helpers import PROPERTY
 from tests.studies import task_cases
-from tests.studies.cases import OPTIONS, content, squares, study
+from tests.studies.cases import OPTIONS, content, refused, squares, study
+
+# --- Keys ----------------------------------------------------------------------------------------
 
 
-class TestKeys:
-    def test_distinct_parts_have_distinct_keys(self) -> None:
-        single: list[tuple[object, ...]] = [
-            (part,)
-            for part in (
-                *("a-b", "a b", "a_b", "a/b", "a\\b", "a\nb", "ä", "ö", "", "..", "con", "🙂"),
-                *(1, "1", 1.0, True, "x" * 300, "x" * 301),
-            )
-        ]
-        parts = [("a", "b"), ("A", "b"), ("a", "b", None), ("a", "b", ""), ("a", "b", "c"), *single]
-        keys = [task_key(*part) for part in parts]
-        assert len({key.casefold() for key in keys}) == len(parts)
-        assert max(map(len, keys)) < 100
-
-    def test_they_are_file_names(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        for parts in (("../up", "x"), ("con",), (".",), ("a.json",), ("",)):
-            stem = directory.stem(task_key(*parts))
-            assert stem.parent == directory.tasks
-            assert stem.suffix == ""
-
-    def test_they_stay_the_same(self) -> None:
-        """Directories that were begun by an earlier process depend on it."""
-        assert task_key("setosa", "joint", None) == "setosa-joint-none-c91fed65a5"
-
-    @pytest.mark.parametrize("key", ["", "A", "a.b", "../a", "a b", "a/b"])
-    def test_unsafe_ones_are_refused_before_any_work(self, key: str, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        tasks = {**squares(1), key: Task(task_cases.square, (2,))}
-        with pytest.raises(gda.errors.InvalidInputError, match="is no safe file name"):
-            run_tasks(directory, tasks, TaskWorkers())
-        assert list(directory.tasks.iterdir()) == []
+def test_distinct_parts_have_distinct_keys() -> None:
+    parts: list[tuple[object, ...]] = [
+        *[("a", "b"), ("A", "b"), ("a", "b", None), ("a", "b", ""), ("a", "b", "c")],
+        *[("a-b",), ("a b",), ("a_b",), ("a/b",), ("a\\b",), ("a\nb",), ("ä",), ("ö",), ("",)],
+        *[("..",), ("con",), ("🙂",), (1,), ("1",), (1.0,), (True,), ("x" * 300,), ("x" * 301,)],
+    ]
+    keys = [task_key(*part) for part in parts]
+    assert len({key.casefold() for key in keys}) == len(parts)
+    assert max(map(len, keys)) < 100
 
 
-class TestDirectory:
-    def test_the_record(self, tmp_path: Path) -> None:
-        directory = study(tmp_path / "new" / "deep")
-        record = json.loads((directory.path / "study.json").read_text())
-        assert record == {"format": 1, "options": {"gdaopt": gda.__version__, **OPTIONS}}
-        assert directory.options == record["options"]
-        assert study(directory.path).options == record["options"]
+def test_keys_are_file_names_and_stay_the_same(tmp_path: Path) -> None:
+    """Directories that were begun by an earlier process depend on it."""
+    directory = study(tmp_path)
+    for parts in (("../up", "x"), ("con",), (".",), ("a.json",), ("",)):
+        stem = directory.stem(task_key(*parts))
+        assert (stem.parent, stem.suffix) == (directory.tasks, "")
+    assert task_key("setosa", "joint", None) == "setosa-joint-none-c91fed65a5"
 
-    def test_other_options_are_refused_by_name(self, tmp_path: Path) -> None:
-        study(tmp_path)
-        before = content(tmp_path)
-        with pytest.raises(gda.errors.InvalidInputError) as caught:
-            study(tmp_path, tolerance=1e-3, methods=["joint"], new="x")
-        assert str(caught.value) == (
-            f"{tmp_path} holds a study of other options: tolerance is 1e-06 there and 0.001 now; "
-            'methods is ["joint", "certified"] there and ["joint"] now; new is absent there and '
-            '"x" now; choose another --out, or the options there to go on with it'
-        )
-        with pytest.raises(
-            gda.errors.InvalidInputError, match="limit is null there and absent now"
-        ):
-            StudyDirectory(tmp_path, {k: v for k, v in OPTIONS.items() if k != "limit"})
-        assert content(tmp_path) == before
 
-    def test_another_version_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        study(tmp_path)
-        monkeypatch.setattr(study_directory, "version", lambda _: "99.0")
-        with pytest.raises(
-            gda.errors.InvalidInputError, match=r'gdaopt is ".*" there and "99.0" now'
-        ):
-            study(tmp_path)
+@pytest.mark.parametrize("key", ["", "A", "a.b", "../a", "a b", "a/b"])
+def test_unsafe_keys_are_refused_before_any_work(key: str, tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    with refused("is no safe file name"):
+        run_tasks(directory, {**squares(1), key: Task(task_cases.square, (2,))}, TaskWorkers())
+    assert list(directory.tasks.iterdir()) == []
 
-    def test_values_that_are_equal_are_the_same(self, tmp_path: Path) -> None:
-        study(tmp_path, bound=4, methods=("joint",))
-        study(tmp_path, bound=4.0, methods=["joint"])
 
-    def test_one_of_others_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "mine.txt").write_text("mine")
-        with pytest.raises(gda.errors.InvalidInputError, match=r"holds files but no study\.json"):
-            study(tmp_path)
-        assert content(tmp_path) == {"mine.txt": b"mine"}
+# --- The record ----------------------------------------------------------------------------------
 
-    def test_one_that_was_killed_at_its_first_write(self, tmp_path: Path) -> None:
-        (tmp_path / ".study.json.999999999-0a1b2c3d.tmp").write_text("{")
-        directory = study(tmp_path)
-        directory.clean()
-        assert content(tmp_path).keys() == {"study.json"}
 
-    @pytest.mark.parametrize("below", [".", "out", "deep/er"])
-    def test_one_that_cannot_be_written_to(self, below: str, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("mine")
-        with pytest.raises(
-            gda.errors.InvalidInputError, match=r"cannot write to .*choose another --out"
-        ):
-            study(tmp_path / "file" / below)
+def test_the_record(tmp_path: Path) -> None:
+    directory = study(tmp_path / "new" / "deep")
+    record = json.loads((directory.path / "study.json").read_text())
+    assert record == {"format": 1, "options": {"gdaopt": gda.__version__, **OPTIONS}}
+    assert directory.options == study(directory.path).options == record["options"]
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("{", "study.json is damaged"),
-            ("[]", "study.json is damaged"),
-            ('{"format": 1}', "study.json is damaged"),
-            ('{"format": "x", "options": {}}', "study.json is damaged"),
-            ('{"format": 2, "options": {}}', "was written by a newer gdaopt; upgrade to go on"),
-        ],
+
+def test_other_options_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study(tmp_path)
+    before = content(tmp_path)
+    with refused("holds a study of other options") as caught:
+        study(tmp_path, tolerance=1e-3, methods=["joint"], new="x")
+    assert str(caught.value) == (
+        f"{tmp_path} holds a study of other options: tolerance is 1e-06 there and 0.001 now; "
+        'methods is ["joint", "certified"] there and ["joint"] now; new is absent there and '
+        '"x" now; choose another --out, or the options there to go on with it'
     )
-    def test_damaged_records(self, text: str, message: str, tmp_path: Path) -> None:
-        (tmp_path / "study.json").write_text(text)
-        with pytest.raises(gda.errors.InvalidInputError, match=message):
-            study(tmp_path)
+    with refused("limit is null there and absent now"):
+        StudyDirectory(tmp_path, {k: v for k, v in OPTIONS.items() if k != "limit"})
+    monkeypatch.setattr(study_directory, "version", lambda _: "99.0")
+    with refused(r'gdaopt is ".*" there and "99.0" now'):
+        study(tmp_path)
+    assert content(tmp_path) == before
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            *("", "{", "\0" * 50, "3", "[]", "{}", '{"row": {}, "files": []}', '{"row": 3}'),
-            *("[" * 100_000, '{"row": 3, "files": [], "sha256": ""}'),
-        ],
-    )
-    def test_damaged_rows_are_not_there(self, text: str, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        directory.write_row("a", {"status": "finished"})
-        assert directory.row("a") == {"status": "finished"}
-        (directory.tasks / "a.json").write_text(text)
-        assert directory.row("a") is None
 
-    def test_rows_that_were_changed_are_not_there(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        row = {"status": "finished", "objective": 0.1 + 0.2, "gap": 1e-300, "label": "ä\u2028"}
-        directory.write_row("a", row)
-        assert directory.row("a") == row
-        text = (directory.tasks / "a.json").read_text()
-        (directory.tasks / "a.json").write_text(text.replace("0.30000000000000004", '"0.3"'))
-        assert directory.row("a") is None
+def test_values_that_are_equal_are_the_same(tmp_path: Path) -> None:
+    study(tmp_path, bound=4, methods=("joint",))
+    study(tmp_path, bound=4.0, methods=["joint"])
 
-    def test_rows_without_their_file_are_not_there(self, tmp_path: Path) -> None:
-        directory = study(tmp_path)
-        (directory.tasks / "a.npz").write_text("x")
-        directory.write_row("a", {"status": "finished"})
-        (directory.tasks / "a.npz").unlink()
-        assert directory.row("a") is None
+
+def test_one_that_was_killed_at_its_first_write(tmp_path: Path) -> None:
+    (tmp_path / ".study.json.999999999-0a1b2c3d.tmp").write_text("{")
+    study(tmp_path).clean()
+    assert content(tmp_path).keys() == {"study.json"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "below", "message"),
+    [
+        ("mine.txt", "mine", "", r"holds files but no study\.json"),
+        *(
+            ("mine", "mine", f"mine/{x}", "cannot write to .*choose another --out")
+            for x in (".", "out")
+        ),
+        *(
+            ("study.json", text, "", "study.json is damaged")
+            for text in ("{", "[]", '{"format": 1}', '{"format": "x", "options": {}}')
+        ),
+        ("study.json", '{"format": 2, "options": {}}', "", "written by a newer gdaopt; upgrade to"),
+    ],
+)
+def test_other_files_are_refused(
+    file: str, text: str, below: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(text)
+    with refused(message):
+        study(tmp_path / below)
+    assert content(tmp_path) == {file: text.encode()}
+
+
+# --- Rows ----------------------------------------------------------------------------------------
+
+ROW = {"status": "finished", "objective": 0.1 + 0.2, "gap": 1e-300, "label": "ä\u2028"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "\0" * 50, "3", "[]", "{}", '{"row": {}, "files": []}', '{"row": 3}'),
+        *("[" * 100_000, '{"row": 3, "files": [], "sha256": ""}', None),
+    ],
+)
+def test_damaged_rows_are_not_there(text: str | None, tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    directory.write_row("a", ROW)
+    assert directory.row("a") == ROW
+    file = directory.tasks / "a.json"
+    changed = file.read_text().replace("0.30000000000000004", '"0.3"')
+    file.write_text(changed if text is None else text)
+    assert directory.row("a") is None
+
+
+def test_rows_without_their_file_are_not_there(tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    (directory.tasks / "a.npz").write_text("x")
+    directory.write_row("a", ROW)
+    (directory.tasks / "a.npz").unlink()
+    assert directory.row("a") is None
 
 
 # --- File names made from labels -----------------------------------------------------------------
@@ -180,25 +163,22 @@ def is_valid_on_windows(name: str) -> bool:
     Also names that only old versions of Windows refuse are invalid.
     """
     device = name.partition(".")[0].rstrip(" ").casefold() in DEVICES
-    return (
-        bool(re.fullmatch(r'[^<>:"/\\|?*\x00-\x1f]+', name)) and name[-1] not in ". " and not device
-    )
+    characters = re.fullmatch(r'[^<>:"/\\|?*\x00-\x1f]+', name)
+    return bool(characters) and name[-1] not in ". " and not device
 
 
 def check(labels: list[str]) -> None:
     stems = file_stems(labels)
     assert list(stems) == labels
     for stem in stems.values():
-        assert is_valid_on_windows(f"{stem}.npz")
-        assert is_valid_on_windows(f"{stem}-trace.csv")
-        assert is_valid_on_windows(stem)
+        for name in (stem, f"{stem}.npz", f"{stem}-trace.csv"):
+            assert is_valid_on_windows(name)
         assert not stem.startswith(".")
         assert len(f"{stem}-trace.csv".encode()) < 225  # temporary names are longer
     for form in ("NFC", "NFD", "NFKC"):
-        assert len({unicodedata.normalize(form, s).casefold() for s in stems.values()}) == len(
-            stems
-        )
-        assert len({unicodedata.normalize(form, s).upper() for s in stems.values()}) == len(stems)
+        normal = [unicodedata.normalize(form, stem) for stem in stems.values()]
+        assert len({name.casefold() for name in normal}) == len(stems)
+        assert len({name.upper() for name in normal}) == len(stems)
 
 
 def test_awkward_labels() -> None:

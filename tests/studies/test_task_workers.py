@@ -1,7 +1,5 @@
 """Workers of tasks: the same rows from each, and what is left when something is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -9,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
-from tests.studies.cases import finished, squares
+from tests.studies.cases import finished, refused, squares
 
 Answer = tuple[dict[str, Any], dict[str, bytes]] | str
 KILLED = "its process was killed, as happens when memory runs out"
@@ -32,229 +31,199 @@ KILLED = "its process was killed, as happens when memory runs out"
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 
 
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """Return the address of a cluster with two worker processes."""
+@contextmanager
+def cluster(n_workers: int, n_threads: int = 1) -> Iterator[TaskWorkers]:
+    """Start a cluster, and return its workers."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
+        n_workers=n_workers,
+        threads_per_worker=n_threads,
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
         scheduler_kwargs={"allowed_failures": 0},  # each try takes a new worker
-    ) as cluster:
-        yield cluster.scheduler_address
+    ) as found:
+        yield TaskWorkers(backend="dask", scheduler=found.scheduler_address)
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[TaskWorkers]:
+    with cluster(2) as workers:
+        yield workers
+
+
+def of_backend(backend: Any, request: pytest.FixtureRequest) -> TaskWorkers:
+    """Return two workers of a backend."""
+    dask: TaskWorkers | None = request.getfixturevalue("dask") if backend == "dask" else None
+    return dask or TaskWorkers(2, backend)
 
 
 @pytest.fixture(params=["process", "pool", "dask"])
 def pool(request: pytest.FixtureRequest) -> TaskWorkers:
-    if request.param != "dask":
-        return TaskWorkers(2, request.param)
-    return TaskWorkers(backend="dask", scheduler=request.getfixturevalue("scheduler"))
+    return of_backend(request.param, request)
 
 
 def study(path: Path) -> StudyDirectory:
     return StudyDirectory(path / "out", {})
 
 
-class TestRows:
-    def test_they_are_the_same_from_all(self, tmp_path: Path, scheduler: str) -> None:
-        rng = np.random.default_rng(0)
-        tasks = {
-            f"n{n}": Task(task_cases.spectrum, (rng.normal(size=(300, 10)),), {"n": n})
-            for n in range(12)
-        }
-        executors = {
-            "1": TaskWorkers(backend="pool"),
-            "2": TaskWorkers(2, "pool"),
-            "dask": TaskWorkers(backend="dask", scheduler=scheduler),
-        }
-        rows = {}
-        for name, executor in executors.items():
-            directory = StudyDirectory(tmp_path / name, {})
-            told: list[tuple[int, int, bool]] = []
+def test_rows_are_the_same_from_all(tmp_path: Path, dask: TaskWorkers) -> None:
+    rng = np.random.default_rng(0)
+    tasks = {
+        f"n{n}": Task(task_cases.spectrum, (rng.normal(size=(300, 10)),), {"n": n})
+        for n in range(12)
+    }
+    rows = []
+    for workers in (TaskWorkers(backend="pool"), TaskWorkers(2, "pool"), dask):
+        directory = StudyDirectory(tmp_path / f"{workers.backend}-{workers.jobs}", {})
+        told: list[tuple[int, int]] = []
 
-            def progress(
-                key: str,
-                done: int,
-                total: int,
-                row: Mapping[str, Any] | None,
-                directory: StudyDirectory = directory,
-                told: list[tuple[int, int, bool]] = told,
-            ) -> None:
-                if row is not None:
-                    told.append((done, total, row == directory.row(key)))
+        def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+            if row is not None:
+                assert row == directory.row(key)  # noqa: B023  # called before the next round
+                told.append((done, total))  # noqa: B023
 
-            rows[name] = run_tasks(directory, tasks, executor, progress=progress)
-            assert told == [(n, 12, True) for n in range(1, 13)]  # on disk when they are told
-        assert list(rows["1"]) == list(tasks)
-        assert rows["1"] == rows["2"] == rows["dask"]
-        assert {tuple(row["threads"]) for row in rows["1"].values()} == {(1,)}
-
-    @needs_dask
-    def test_nothing_missing_needs_no_scheduler(self, tmp_path: Path) -> None:
-        study(tmp_path).write_row("n1", finished(1))
-        nowhere = TaskWorkers(backend="dask", scheduler="tcp://127.0.0.1:1")
-        assert run_tasks(study(tmp_path), squares(1), nowhere) == {"n1": finished(1)}
+        rows.append(run_tasks(directory, tasks, workers, progress=progress))
+        assert told == [(n, 12) for n in range(1, 13)]
+    assert list(rows[0]) == list(tasks)
+    assert rows[0] == rows[1] == rows[2]
+    assert {tuple(row["threads"]) for row in rows[0].values()} == {(1,)}
 
 
-class TestFailures:
-    def test_failing_tasks_lose_no_others(self, tmp_path: Path, pool: TaskWorkers) -> None:
-        directory = study(tmp_path)
-        failing = (task_cases.refuse, task_cases.stumble, task_cases.infinite)
-        dying = (task_cases.fill_disk, task_cases.run_out, task_cases.leave)
-        tasks = {f.__name__: Task(f, (), {"a": 1}) for f in failing + dying} | squares(2)
-        rows = run_tasks(directory, tasks, pool)
-        assert rows["n2"] == finished(2)
-        assert rows["refuse"] == {
-            **{"a": 1, "status": "failed"},
-            "message": "trace_bound must be above 0, got -1",
-        }
-        assert rows["stumble"]["message"] == "ZeroDivisionError: division by zero"
-        assert "in stumble" in rows["stumble"]["traceback"]
-        assert rows["infinite"]["message"].startswith("ValueError: Out of range float values")
-        assert {rows[f.__name__]["status"] for f in failing} == {"failed"}
-        died = {"a": 1, "status": "died"}
-        said = "OSError: [Errno 28] No space left on device"
-        assert rows["fill_disk"] == {**died, "message": said}
-        assert rows["run_out"] == {**died, "message": "MemoryError: of the task"}
-        assert rows["leave"] == {**died, "message": "its process ended with exit code 3"}
-        on_disk = {key for key in tasks if directory.row(key)}
-        assert on_disk == {"refuse", "stumble", "infinite", "n2"}
-
-    def test_rows_that_cannot_be_written(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        directory, future = study(tmp_path), Future[Answer]()
-        future.set_result(({"status": "finished"}, {}))
-
-        def fail(key: str, row: Mapping[str, Any]) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(directory, "write_row", fail)
-        said = "OSError: [Errno 28] No space left on device"
-        row = runner._kept(directory, "n1", squares(1)["n1"], future)
-        assert row == {"number": 1, "status": "died", "message": said}
-
-    def test_tasks_that_workers_cannot_load(self, tmp_path: Path, scheduler: str) -> None:
-        pool = TaskWorkers(backend="dask", scheduler=scheduler)
-        tasks = {"a": Task(task_cases.square, (task_cases.Unloadable(),))}
-        with pytest.raises(gda.errors.GdaoptError, match="the workers cannot run tasks") as caught:
-            run_tasks(study(tmp_path), tasks, pool)
-        assert "rows that are finished are kept" in str(caught.value)
-
-    def test_workers_of_another_version(self) -> None:
-        with pytest.raises(gda.errors.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
-            runner._compute("0.0", "a", b"", None)
-
-    @posix_only
-    @pytest.mark.slow
-    def test_a_worker_of_a_cluster_that_is_killed(self, tmp_path: Path, scheduler: str) -> None:
-        tasks = {
-            **{f"a{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
-            "once": Task(task_cases.kill_once, (tmp_path / "note",)),
-            **{f"b{n}": Task(task_cases.doze, (n, tmp_path)) for n in range(8)},
-        }
-        pool = TaskWorkers(backend="dask", scheduler=scheduler)
-        rows = run_tasks(study(tmp_path), tasks, pool)
-        assert {row["status"] for row in rows.values()} == {"finished"}
-        assert rows["once"]["note"] == "killed"
-
-    @posix_only
-    @pytest.mark.parametrize(
-        ("backend", "more"),
-        [
-            ("pool", False),
-            pytest.param("pool", True, marks=pytest.mark.slow),
-            pytest.param("dask", False, marks=[needs_dask, pytest.mark.slow]),
-        ],
-    )
-    def test_tasks_that_kill_their_workers(
-        self, backend: str, more: bool, tmp_path: Path, request: pytest.FixtureRequest
-    ) -> None:
-        scheduler = request.getfixturevalue("scheduler") if backend == "dask" else None
-        once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
-        killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
-        if more:
-            killers["start"] = Task(task_cases.square, (task_cases.Fatal(), b"x" * 2**20))
-            killers["again"] = killers["killer"]
-        tasks = {**squares(*range(6)), **once, **killers, **squares(*range(6, 12))}
-        rows = run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend, scheduler))
-        assert rows["once"]["note"] == "killed"
-        assert {key: rows[key] for key in squares(*range(12))} == {
-            f"n{n}": finished(n) for n in range(12)
-        }
-        said = dict.fromkeys(killers, KILLED)
-        if backend == "pool":  # whose ends we see ourselves
-            said = dict.fromkeys(killers, KILLED.replace("killed,", "killed by SIGKILL,"))
-            said["start"] = "its process ended with exit code 3"
-        assert {key: rows[key] for key in killers} == {
-            key: {**task.about, "status": "died", "message": said[key]}
-            for key, task in killers.items()
-        }
-        assert not {key for key in killers if study(tmp_path).row(key)}
+@needs_dask
+def test_nothing_missing_needs_no_scheduler(tmp_path: Path) -> None:
+    study(tmp_path).write_row("n1", finished(1))
+    nowhere = TaskWorkers(backend="dask", scheduler="tcp://127.0.0.1:1")
+    assert run_tasks(study(tmp_path), squares(1), nowhere) == {"n1": finished(1)}
 
 
-class TestArguments:
-    def test_bad_ones(self) -> None:
-        cases: list[tuple[dict[str, Any], str]] = [
-            ({"jobs": 0}, "jobs must be at least 1, got 0"),
-            ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
-            ({"deadline": 0}, "deadline must be above 0, got 0"),
-            ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
-            ({"backend": "dask"}, 'backend "dask" needs a scheduler, the address of a cluster'),
-            ({"scheduler": "tcp://127.0.0.1:8786"}, 'a scheduler goes with backend "dask"'),
-        ]
-        for options, message in cases:
-            with pytest.raises(gda.errors.InvalidInputError, match=message):
-                TaskWorkers(**options)
+def test_failing_tasks_lose_no_others(tmp_path: Path, pool: TaskWorkers) -> None:
+    directory = study(tmp_path)
+    failing = (task_cases.refuse, task_cases.stumble, task_cases.infinite)
+    dying = (task_cases.fill_disk, task_cases.run_out, task_cases.leave)
+    tasks = {f.__name__: Task(f, (), {"a": 1}) for f in failing + dying} | squares(2)
+    rows = run_tasks(directory, tasks, pool)
+    assert rows["n2"] == finished(2)
+    said = "trace_bound must be above 0, got -1"
+    assert rows["refuse"] == {"a": 1, "status": "failed", "message": said}
+    assert rows["stumble"]["message"] == "ZeroDivisionError: division by zero"
+    assert "in stumble" in rows["stumble"]["traceback"]
+    assert rows["infinite"]["message"].startswith("ValueError: Out of range float values")
+    assert {rows[f.__name__]["status"] for f in failing} == {"failed"}
+    died = {"a": 1, "status": "died"}
+    said = "OSError: [Errno 28] No space left on device"
+    assert rows["fill_disk"] == {**died, "message": said}
+    assert rows["run_out"] == {**died, "message": "MemoryError: of the task"}
+    assert rows["leave"] == {**died, "message": "its process ended with exit code 3"}
+    on_disk = {key for key in tasks if directory.row(key)}
+    assert on_disk == {"refuse", "stumble", "infinite", "n2"}
 
-    def test_dask_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "distributed", None)
-        with pytest.raises(gda.errors.InvalidInputError, match=r'pip install "gdaopt\[dask\]"'):
-            TaskWorkers(backend="dask", scheduler="tcp://127.0.0.1:8786")
 
-    @needs_dask
-    @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
-    def test_unreachable_schedulers(self, address: str, tmp_path: Path) -> None:
-        pool = TaskWorkers(backend="dask", scheduler=address)
-        start = time.monotonic()
-        with pytest.raises(
-            gda.errors.InvalidInputError, match="cannot reach a Dask scheduler at '"
-        ):
-            run_tasks(study(tmp_path), squares(1), pool)
-        assert time.monotonic() - start < 60
+def test_rows_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory, future = study(tmp_path), Future[Answer]()
+    future.set_result(({"status": "finished"}, {}))
 
-    @needs_dask
-    def test_a_scheduler_without_workers(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from distributed import LocalCluster
+    def fail(key: str, row: Mapping[str, Any]) -> None:
+        raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(task_workers, "_FIRST_ANSWER", 1.0)
-        with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
-            pool = TaskWorkers(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.errors.GdaoptError, match="gave no worker within 1 s"):
-                run_tasks(study(tmp_path), squares(1), pool)
+    monkeypatch.setattr(directory, "write_row", fail)
+    said = "OSError: [Errno 28] No space left on device"
+    row = runner._kept(directory, "n1", squares(1)["n1"], future)
+    assert row == {"number": 1, "status": "died", "message": said}
 
-    @needs_dask
-    @pytest.mark.slow
-    def test_workers_of_several_threads(self, tmp_path: Path) -> None:
-        from distributed import LocalCluster
 
-        with LocalCluster(
-            n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
-        ) as cluster:
-            pool = TaskWorkers(backend="dask", scheduler=cluster.scheduler_address)
-            with pytest.raises(gda.errors.GdaoptError, match="have several threads; start some by"):
-                run_tasks(study(tmp_path), squares(1), pool)
+def test_tasks_that_workers_cannot_load(tmp_path: Path, dask: TaskWorkers) -> None:
+    tasks = {"a": Task(task_cases.square, (task_cases.Unloadable(),))}
+    with pytest.raises(gda.errors.GdaoptError, match="the workers cannot run tasks") as caught:
+        run_tasks(study(tmp_path), tasks, dask)
+    assert "rows that are finished are kept" in str(caught.value)
+
+
+def test_workers_of_another_version() -> None:
+    with pytest.raises(gda.errors.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
+        runner._compute("0.0", "a", b"", None)
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("backend", "more"),
+    [
+        ("pool", False),
+        pytest.param("pool", True, marks=pytest.mark.slow),
+        pytest.param("dask", False, marks=[needs_dask, pytest.mark.slow]),
+    ],
+)
+def test_tasks_that_kill_their_workers(
+    backend: str, more: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
+    killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
+    if more:
+        killers["start"] = Task(task_cases.square, (task_cases.Fatal(), b"x" * 2**20))
+        killers["again"] = killers["killer"]
+    tasks = {**squares(*range(6)), **once, **killers, **squares(*range(6, 12))}
+    rows = run_tasks(study(tmp_path), tasks, of_backend(backend, request))
+    assert rows["once"]["note"] == "killed"
+    assert [rows[f"n{n}"] for n in range(12)] == [finished(n) for n in range(12)]
+    said = dict.fromkeys(killers, KILLED)
+    if backend == "pool":  # whose ends we see ourselves
+        said = dict.fromkeys(killers, KILLED.replace("killed,", "killed by SIGKILL,"))
+        said["start"] = "its process ended with exit code 3"
+    for key, task in killers.items():
+        assert rows[key] == {**task.about, "status": "died", "message": said[key]}
+    assert not {key for key in killers if study(tmp_path).row(key)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 0}, "jobs must be at least 1, got 0"),
+        ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
+        ({"deadline": 0}, "deadline must be above 0, got 0"),
+        ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
+        ({"backend": "dask"}, 'backend "dask" needs a scheduler, the address of a cluster'),
+        ({"scheduler": "tcp://a:8786"}, 'a scheduler goes with backend "dask"'),
+        ({"scheduler": "tcp://a:8786", "backend": "dask"}, r'pip install "gdaopt\[dask\]"'),
+    ],
+)
+def test_bad_arguments(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)  # as if it was not installed
+    with refused(message):
+        TaskWorkers(**options)
+
+
+@needs_dask
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
+def test_unreachable_schedulers(address: str, tmp_path: Path) -> None:
+    pool = TaskWorkers(backend="dask", scheduler=address)
+    start = time.monotonic()
+    with refused("cannot reach a Dask scheduler at '"):
+        run_tasks(study(tmp_path), squares(1), pool)
+    assert time.monotonic() - start < 60
+
+
+@needs_dask
+def test_a_scheduler_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_workers, "_FIRST_ANSWER", 1.0)
+    message = "gave no worker within 1 s"
+    with cluster(0) as workers, pytest.raises(gda.errors.GdaoptError, match=message):
+        run_tasks(study(tmp_path), squares(1), workers)
+
+
+@needs_dask
+@pytest.mark.slow
+def test_workers_of_several_threads(tmp_path: Path) -> None:
+    message = "have several threads; start some by"
+    with cluster(1, n_threads=2) as workers, pytest.raises(gda.errors.GdaoptError, match=message):
+        run_tasks(study(tmp_path), squares(1), workers)
 
 
 RUN = """
 import sys
 from pathlib import Path
 from tests.studies import task_cases
-from tests.studies.cases import finished, squares
+from tests.studies.cases import finished, refused, squares
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
@@ -294,64 +263,67 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
 HERE = pytest.mark.parametrize("backend", ["process", pytest.param("pool", marks=pytest.mark.slow)])
 
 
-class TestEnds:
-    @pytest.mark.slow
-    def test_a_killed_parent_loses_what_is_under_way(self, tmp_path: Path) -> None:
-        for least in (4, 10):
-            process = begin(tmp_path, "pool")
-            assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
-            process.kill()
-            process.communicate(timeout=60)
-            workers = {pids[-1] for pids in computed(tmp_path).values()}
-            assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
+@pytest.mark.slow
+def test_a_killed_parent_loses_what_is_under_way(tmp_path: Path) -> None:
+    for least in (4, 10):
         process = begin(tmp_path, "pool")
-        _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (0, "")
-        directory = study(tmp_path)
-        assert [directory.row(f"n{n}") for n in range(30)] == [
-            {"status": "finished", "message": "", "square": n**2} for n in range(30)
-        ]
-        assert sum(map(len, computed(tmp_path).values())) <= 30 + 2 * 4
-
-    @HERE
-    def test_workers_end_with_their_parent(self, backend: str, tmp_path: Path) -> None:
-        process, worker = self._late(tmp_path, backend)
-        assert is_alive(worker)
+        assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
         process.kill()
-        _, errors = process.communicate(timeout=60)
-        assert soon(lambda: not is_alive(worker), seconds=5)
-        assert errors == ""
-        assert on_disk(tmp_path) == {"n0"}
+        process.communicate(timeout=60)
+        workers = {pids[-1] for pids in computed(tmp_path).values()}
+        assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
+    process = begin(tmp_path, "pool")
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    directory = study(tmp_path)
+    done = {"status": "finished", "message": ""}
+    rows = [directory.row(f"n{n}") for n in range(30)]
+    assert rows == [{**done, "square": n**2} for n in range(30)]
+    assert sum(map(len, computed(tmp_path).values())) <= 30 + 2 * 4
 
-    @HERE
-    @posix_only
-    def test_interrupts_end_the_workers_and_pass(self, backend: str, tmp_path: Path) -> None:
-        process, worker = self._late(tmp_path, backend)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode != 0
-        assert errors.count("Traceback") == 1  # the parent's alone
-        assert errors.rstrip().endswith("KeyboardInterrupt")
-        assert not is_alive(worker)
-        assert on_disk(tmp_path) == {"n0"}
 
-    def _late(self, tmp_path: Path, backend: str) -> tuple[subprocess.Popen[str], int]:
-        """Begin a run whose second task holds the interpreter's lock."""
-        process = begin(tmp_path, backend, "late")
-        note = tmp_path / "late"
-        assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
-        return process, int(note.read_text())
+@HERE
+def test_workers_end_with_their_parent(backend: str, tmp_path: Path) -> None:
+    process, worker = _late(tmp_path, backend)
+    assert is_alive(worker)
+    process.kill()
+    _, errors = process.communicate(timeout=60)
+    assert soon(lambda: not is_alive(worker), seconds=5)
+    assert errors == ""
+    assert on_disk(tmp_path) == {"n0"}
 
-    @HERE
-    def test_an_error_of_the_caller_ends_the_workers(self, backend: str, tmp_path: Path) -> None:
-        note = tmp_path / "pid"
 
-        def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            if key == "n1" and row is not None:
-                assert soon(lambda: note.exists() and note.read_text() != "")
-                raise RuntimeError("of the caller")
+@HERE
+@posix_only
+def test_interrupts_end_the_workers_and_pass(backend: str, tmp_path: Path) -> None:
+    process, worker = _late(tmp_path, backend)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert errors.count("Traceback") == 1  # the parent's alone
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert not is_alive(worker)
+    assert on_disk(tmp_path) == {"n0"}
 
-        tasks = {"late": Task(task_cases.sleep, (note,)), **squares(1)}
-        with pytest.raises(RuntimeError, match="of the caller"):
-            run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend), progress=progress)
-        assert not is_alive(int(note.read_text()))
+
+def _late(tmp_path: Path, backend: str) -> tuple[subprocess.Popen[str], int]:
+    """Begin a run whose second task holds the interpreter's lock."""
+    process = begin(tmp_path, backend, "late")
+    note = tmp_path / "late"
+    assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
+    return process, int(note.read_text())
+
+
+@HERE
+def test_an_error_of_the_caller_ends_the_workers(backend: str, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+        if key == "n1" and row is not None:
+            assert soon(lambda: note.exists() and note.read_text() != "")
+            raise RuntimeError("of the caller")
+
+    tasks = {"late": Task(task_cases.sleep, (note,)), **squares(1)}
+    with pytest.raises(RuntimeError, match="of the caller"):
+        run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend), progress=progress)
+    assert not is_alive(int(note.read_text()))

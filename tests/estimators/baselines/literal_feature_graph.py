@@ -1,10 +1,9 @@
 """Feature graph learning written out by its formulas, as a reference."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
+from scipy.optimize import bisect
 
 from gdaopt.support.validation import FloatArray
 
@@ -52,23 +51,21 @@ def literal_fit(
             return M, history
 
 
-def differences_and_terms(
-    X: FloatArray, z: FloatArray, M: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the differences of all ordered pairs, and their terms of the regulariser."""
+def terms_of(X: FloatArray, z: FloatArray, M: FloatArray) -> FloatArray:
+    """Return the terms of the regulariser, of all ordered pairs."""
     D = X[:, None] - X
-    terms = np.exp(-np.einsum("ija,ab,ijb->ij", D, M, D)) * (z[:, None] - z) ** 2
-    return D, terms
+    terms: FloatArray = np.exp(-np.einsum("ija,ab,ijb->ij", D, M, D)) * (z[:, None] - z) ** 2
+    return terms
 
 
 def regulariser(X: FloatArray, z: FloatArray, M: FloatArray) -> float:
-    return float(differences_and_terms(X, z, M)[1].sum()) / 2
+    return float(terms_of(X, z, M).sum()) / 2
 
 
 def derivatives(X: FloatArray, z: FloatArray, M: FloatArray, row: int | None) -> FloatArray:
     """Return the derivatives by the diagonal or by a row, of the sum over ordered pairs."""
-    D, terms = differences_and_terms(X, z, M)
-    slopes: FloatArray = -np.einsum("ij,ija,ijb->ab", terms, D, D)
+    D = X[:, None] - X
+    slopes: FloatArray = -np.einsum("ij,ija,ijb->ab", terms_of(X, z, M), D, D)
     if row is None:
         return np.diagonal(slopes)
     slopes[row, row] = 0.0
@@ -99,12 +96,10 @@ def moved(M: FloatArray, row: int | None, step: FloatArray) -> FloatArray | None
         floors = np.abs(off_diagonal(M)).sum(axis=1) + LEAST
         wanted = np.maximum(np.diagonal(M) - step, floors)
         if wanted.sum() > size:
-            low, high = 0.0, float(wanted.max())  # bisection finds the number to subtract
-            for _ in range(200):
-                middle = (low + high) / 2
-                total = np.maximum(wanted - middle, floors).sum()
-                low, high = (middle, high) if total > size else (low, middle)
-            wanted = np.maximum(wanted - high, floors)
+            surplus = bisect(
+                lambda x: np.maximum(wanted - x, floors).sum() - size, 0, wanted.max(), xtol=1e-15
+            )
+            wanted = np.maximum(wanted - surplus, floors)
         np.fill_diagonal(new, wanted)
         return new
     entries = off_diagonal(M)[row] - step

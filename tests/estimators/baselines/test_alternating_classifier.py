@@ -104,9 +104,8 @@ def test_labels_that_do_not_repeat_and_labels_that_go_round(
 # --- The relaxation of labels: its bounds, and its labels beside the harmonic ones --------------
 
 
-def graph(X: FloatArray, scale: float = 1.0) -> FloatArray:
-    weights: FloatArray = np.exp(-scale * cdist(X, X, "sqeuclidean"))
-    np.fill_diagonal(weights, 0.0)
+def graph(X: FloatArray) -> FloatArray:
+    weights: FloatArray = np.exp(-cdist(X, X, "sqeuclidean")) * (1 - np.eye(len(X)))
     return weights
 
 
@@ -124,7 +123,7 @@ def test_the_relaxation_is_one(seed: int, solver: str, accuracy: float) -> None:
     X, scale = rng.standard_normal((9, 2)), 2.0 ** rng.integers(-2, 3)
     labelled = np.arange(9) < 3
     given = np.array([1.0, -1.0, 1.0])
-    weights = graph(X, scale)
+    weights = graph(X * np.sqrt(scale))
     labels, products = relax_labels(weights, given, labelled, solver)
     unit = weights.sum()
     np.testing.assert_allclose(np.diagonal(products), 1.0, atol=1e-12)
