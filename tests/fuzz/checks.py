@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 
 import gdaopt as gda
@@ -142,7 +143,8 @@ class Case:
         if not feasible_set.contains(metric):
             yield f"the set says: {'; '.join(feasible_set.violations(metric))}"
         floor = run.options.get("edge_floor", 0.0)
-        if floor > 0 and not is_connected(-metric >= floor * (1 - 1e-6)):
+        edges = nx.from_numpy_array(-metric >= floor * (1 - 1e-6))
+        if floor > 0 and not nx.is_connected(edges):
             yield f"the edges of weight {floor:.3g} do not connect all features"
         if result.atoms is not None and result.weights is not None:
             total = self.bounds.base() + (result.atoms.T * result.weights) @ result.atoms
@@ -228,11 +230,3 @@ class Case:
                     f"bound {result.lower_bound!r} is above {least.value!r}, {most!r} is allowed\n"
                     f"    bound of {run}\n    reached by {by}"
                 )
-
-
-def is_connected(adjacent: np.ndarray) -> bool:
-    """Whether a graph, as a matrix of truth values, has a single component."""
-    reached = np.eye(len(adjacent), dtype=bool)
-    for _ in adjacent:
-        reached |= reached @ adjacent
-    return bool(reached[0].all())

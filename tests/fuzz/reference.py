@@ -18,7 +18,7 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.problems import Ingredients
 
-__all__ = ["Bounds", "Number", "Reference"]
+__all__ = ["Bounds", "Number", "Reference", "cholesky", "inverse"]
 
 LongArray = npt.NDArray[np.longdouble]
 
@@ -201,7 +201,7 @@ class Reference:
         return Number(value, (len(metric) ** 2 + 10) * EPS * terms, terms)
 
 
-def cholesky(matrix: LongArray) -> LongArray | None:
+def cholesky(matrix: Any) -> Any:
     """Return the lower Cholesky factor; None where the matrix is not positive definite."""
     lower = np.zeros_like(matrix)
     for i in range(len(matrix)):
@@ -212,10 +212,9 @@ def cholesky(matrix: LongArray) -> LongArray | None:
     return lower
 
 
-def inverse(lower: LongArray) -> LongArray:
+def inverse(lower: Any) -> Any:
     """Return the inverse of the matrix that has this lower Cholesky factor."""
     half = np.eye(len(lower), dtype=lower.dtype)
     for i in range(len(lower)):
         half[i] = (half[i] - lower[i, :i] @ half[:i]) / lower[i, i]
-    product: LongArray = half.T @ half
-    return product
+    return half.T @ half
