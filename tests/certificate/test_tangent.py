@@ -5,6 +5,7 @@ And at multiples of a metric: sharp ones where those at the metric itself are no
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,49 +24,20 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import SETS, Nearest, named_set, small_glr
+from tests.fuzz.problems import Ingredients
 from tests.helpers import random_metric, random_symmetric, scaled
 from tests.methods.certified_cases import set_of
 
 
-def extreme_features(rng: np.random.Generator) -> FloatArray:
-    """Return samples with columns and rows that lose digits."""
-    n_samples, size = int(rng.integers(4, 13)), int(rng.integers(2, 6))
-    X = rng.standard_normal((n_samples, size))
-    spoil: list[Callable[[], Any]] = [
-        lambda: X.__setitem__((slice(None), rng.integers(size)), 3.0),  # constant
-        lambda: X.__setitem__((slice(None), 1), 2 * X[:, 0]),  # collinear
-        lambda: X.__setitem__(slice(2, 4), X[:2]),  # duplicates
-        lambda: X.__setitem__(1, X[0] + 1e-7 * rng.standard_normal(size)),  # nearly
-        lambda: X.__iadd__(1e6),  # far from the origin
-        lambda: None,
-    ]
-    spoil[rng.integers(len(spoil))]()
-    decades = rng.choice([1, 8])
-    X *= 10 ** rng.uniform(-decades, decades, size)
-    if rng.random() < 0.7:
-        X /= np.abs(X - X[0]).max()
-    return X
-
-
 def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
-    """Return a problem and its objective in 50 digits."""
-    rng = np.random.default_rng(seed)
-    X = extreme_features(rng)
-    n_samples, size = X.shape
-    z = np.ones((n_samples, 1))
-    z[: rng.choice([1, n_samples // 2])] = -1  # one sample against all others, or balanced
-    weights = np.ones(n_samples)
-    if rng.random() < 0.5:
-        weights *= 10 ** rng.uniform(-3, 3, n_samples)
-    name = SETS[seed % len(SETS)]
-    share = rng.choice([0.0, 1e-3, 0.3 if name == "fixed path" else 1 - 1e-10])
-    feasible_set = named_set(name, size, 10 ** rng.uniform(-6, 6), float(share))
-    if seed // len(SETS) % 3 == 2:
-        centred = X - X.mean(axis=0)
-        log_det = gda.LogDet(centred.T @ centred / n_samples)
-        return gda.MetricProblem(log_det, feasible_set), digits.ExactLogDet(log_det.covariance)
-    glr = gda.GLR(X, z, sample_weight=weights)
-    return gda.MetricProblem(glr, feasible_set), digits.ExactGLR(X, z, weights)
+    """Return a problem whose samples lose digits, and its objective in 50 digits."""
+    drawn = Ingredients.drawn(seed)
+    own = replace(drawn, n_samples=min(drawn.n_samples, 12), positives=1)
+    problem, weights = own.problem(), own.sample_weight()
+    if isinstance(problem.objective, gda.LogDet):
+        return problem, digits.ExactLogDet(problem.objective.covariance)
+    weights = np.ones(own.n_samples) if weights is None else weights
+    return problem, digits.ExactGLR(*own.samples(), weights, own.pairs())
 
 
 def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) -> Any:
@@ -121,7 +93,7 @@ def n_checked(seed: int) -> int:
 
 @pytest.mark.parametrize(
     ("seeds", "least"),
-    [(range(16), 12), pytest.param(range(16, 216), 150, marks=pytest.mark.slow)],
+    [(range(16), 12), pytest.param(range(16, 216), 140, marks=pytest.mark.slow)],
 )
 def test_never_above_the_optimum(seeds: range, least: int) -> None:
     assert sum(n_checked(seed) > 0 for seed in seeds) >= least
