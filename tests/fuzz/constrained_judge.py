@@ -25,38 +25,17 @@ from tests.fuzz.constrained import Constrained, ConstrainedIngredients, related
 
 __all__ = ["Fault", "Judged", "stalls_early"]
 
-ROWS = 1e-8
-"""Of C: the distance to a row that results may have, and refusals must have."""
-
-VISIBLE = 1e-6
-"""Of a typical metric's trace: a row that is broken by so much is broken, however large C is."""
-
-MEMBER = 1e-9
-"""Of C: by how much results may break a condition of the set."""
-
-EXACT = 1e-14
-"""Of a typical metric's trace: what a member that proves something may break a row by."""
-
-ROOM = 1e-6
-"""With a smallest eigenvalue of such a share of the mean one, a metric is inside of the cone."""
-
+ROWS = 1e-8  # of C: the distance to a row that results may have, and refusals must have
+VISIBLE = 1e-6  # of a typical metric's trace: a row is broken by so much, however large C is
+MEMBER = 1e-9  # of C: by how much results may break a condition of the set
+EXACT = 1e-14  # of a typical metric's trace: what a member that proves something may break a row by
+ROOM = 1e-6  # the share of the mean eigenvalue that the smallest one has inside of the cone
 TOLERANCE, LIMIT = 1e-7, 20.0
-
-BUSY = 0.5
-"""Of the time limit: where the processor was busy with a run for less, other programs took it."""
-
-STALLED, ROUND_OFF = 1e-6, 10.0
-"""A gap that is more than this share, and so many times the stated round-off, is no round-off."""
-
-NOTHING = 1e-7
-"""Of the objective at the known member: a gap that is less is no gap where the optimum is 0."""
-
-AGREEMENT = 1e-6
-"""How far optima of two solvers are apart, as a share, where the conic one is accurate."""
-
-LABEL = 60
-"""So many characters of a row's text a message has, at least."""
-
+BUSY = 0.5  # of the time limit: other programs took it where the processor was busy for less
+STALLED, ROUND_OFF = 1e-6, 10.0  # gaps of a larger share and so many round-offs are no round-off
+NOTHING = 1e-7  # of the objective at the known member: less is no gap where the optimum is 0
+AGREEMENT = 1e-6  # the share by which two solvers' optima differ where the conic one is accurate
+LABEL = 60  # so many characters of a row's text a message has, at least
 UNDERFLOW = ("multiply the features by about", "underflow")
 
 _POLISHED = 8  # rounds of correcting a point

@@ -24,15 +24,9 @@ LongArray = npt.NDArray[np.longdouble]
 
 EPS = float(np.finfo(np.longdouble).eps)
 
-ROUND_OFF = 1e-9
-"""What rounding may do to a value, as a share of the terms that cancel in it."""
-
-ROUNDINGS = 64 * float(np.finfo(np.float64).eps)
-"""How far the samples of an equal objective may be from those given, as a share of their size."""
-
-TINY = 1e-300
-"""Below, float64 loses digits."""
-
+ROUND_OFF = 1e-9  # what rounding may do to a value, as a share of the terms that cancel in it
+ROUNDINGS = 64 * float(np.finfo(np.float64).eps)  # of samples, in their own size
+TINY = 1e-300  # below, float64 loses digits
 _SHARES = (0.0, *(EPS * 4.0 ** np.arange(math.log(1 / EPS, 4))), 1.0)
 
 
