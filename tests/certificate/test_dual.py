@@ -38,18 +38,13 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Objective]] = {
 }
 
 
-def solved(objective: Objective, feasible_set: FeasibleSet) -> tuple[gda.MetricProblem, gda.Result]:
-    problem = gda.MetricProblem(objective, feasible_set)
-    return problem, gda.solve(problem, "certified", tolerance=1e-10)
-
-
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"path"}))  # which binds
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("bound", [0.5 * K, 100.0 * K])
 def test_sharp_at_the_optimum(kind: str, name: str, bound: float) -> None:
-    problem, result = solved(
-        OBJECTIVES[name](np.random.default_rng(3)), feasible_set_of(kind, bound)
-    )
+    objective = OBJECTIVES[name](np.random.default_rng(3))
+    problem = gda.MetricProblem(objective, feasible_set_of(kind, bound))
+    result = gda.solve(problem, "certified", tolerance=1e-10)
     assert result.lower_bound is not None
     found = dual_bound(problem, problem.objective.at(result.metric))
     unit = max(1.0, abs(result.objective))
@@ -76,11 +71,10 @@ def test_in_any_units() -> None:
     rng = np.random.default_rng(0)
     units = 10.0 ** np.array([-3, 0, 3, 1, -2])
     S = covariance(rng) * np.outer(units, units)
-    result = gda.solve(gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0)))
+    problem = gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0))
+    result = gda.solve(problem)
     assert result.status == "converged"
-    certificate = gda.certify(
-        gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0)), result.metric
-    )
+    certificate = gda.certify(problem, result.metric)
     assert certificate.bound == "dual"
     assert certificate.relative_gap < 1e-6
 

@@ -131,18 +131,11 @@ def test_where_the_multipliers_are_an_interval_the_least_one_is_returned(
 
 def test_the_smallest_multiplier_is_the_rate() -> None:
     """Of a forbidden edge, whose weight can only change to one side."""
-    X, z = scaled("wine", "class_1")
+    glr, metrics = gda.GLR(*scaled("wine", "class_1")), gda.GraphMetrics(13.0)
 
     def solved(weight: float) -> gda.Result:
-        return gda.solve(
-            gda.MetricProblem(
-                gda.GLR(X, z),
-                gda.GraphMetrics(13.0),
-                constraints=lambda M: [M[0, 3] == -weight],
-            ),
-            "certified",
-            tolerance=1e-11,
-        )
+        problem = gda.MetricProblem(glr, metrics, constraints=lambda M: [M[0, 3] == -weight])
+        return gda.solve(problem, "certified", tolerance=1e-11)
 
     forbidden, step = solved(0.0), 1e-5
     assert forbidden.multipliers is not None
@@ -163,10 +156,7 @@ def test_the_next_search_starts_from_the_last_one() -> None:
     problem = wine()
     tight = TightMultipliers(problem)
     point = problem.objective.at(problem.central_metric())
-    first, second = tight.at(point), tight.at(point)
-    assert first is not None
-    assert second is not None
-    bounds = [gda.certify(problem, point.metric, found).lower_bound for found in (first, second)]
+    bounds = [gda.certify(problem, point.metric, tight.at(point)).lower_bound for _ in range(2)]
     assert bounds[1] >= bounds[0] - 0.01 * abs(bounds[0] - point.value)
 
 

@@ -5,6 +5,7 @@ And at multiples of a metric: sharp ones where those at the metric itself are no
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,52 +20,24 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import RoundOff
+from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
 from tests.certificate_cases import SETS, Nearest, named_set, small_glr
+from tests.fuzz.problems import Ingredients
 from tests.helpers import random_metric, random_symmetric, scaled
 from tests.methods.certified_cases import set_of
 
 
-def extreme_features(rng: np.random.Generator) -> FloatArray:
-    """Return samples with columns and rows that lose digits."""
-    n_samples, size = int(rng.integers(4, 13)), int(rng.integers(2, 6))
-    X = rng.standard_normal((n_samples, size))
-    spoil: list[Callable[[], Any]] = [
-        lambda: X.__setitem__((slice(None), rng.integers(size)), 3.0),  # constant
-        lambda: X.__setitem__((slice(None), 1), 2 * X[:, 0]),  # collinear
-        lambda: X.__setitem__(slice(2, 4), X[:2]),  # duplicates
-        lambda: X.__setitem__(1, X[0] + 1e-7 * rng.standard_normal(size)),  # nearly
-        lambda: X.__iadd__(1e6),  # far from the origin
-        lambda: None,
-    ]
-    spoil[rng.integers(len(spoil))]()
-    decades = rng.choice([1, 8])
-    X *= 10 ** rng.uniform(-decades, decades, size)
-    if rng.random() < 0.7:
-        X /= np.abs(X - X[0]).max()
-    return X
-
-
 def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
-    """Return a problem and its objective in 50 digits."""
-    rng = np.random.default_rng(seed)
-    X = extreme_features(rng)
-    n_samples, size = X.shape
-    z = np.ones((n_samples, 1))
-    z[: rng.choice([1, n_samples // 2])] = -1  # one sample against all others, or balanced
-    weights = np.ones(n_samples)
-    if rng.random() < 0.5:
-        weights *= 10 ** rng.uniform(-3, 3, n_samples)
-    name = SETS[seed % len(SETS)]
-    share = rng.choice([0.0, 1e-3, 0.3 if name == "fixed path" else 1 - 1e-10])
-    feasible_set = named_set(name, size, 10 ** rng.uniform(-6, 6), float(share))
-    if seed // len(SETS) % 3 == 2:
-        centred = X - X.mean(axis=0)
-        log_det = gda.LogDet(centred.T @ centred / n_samples)
-        return gda.MetricProblem(log_det, feasible_set), digits.ExactLogDet(log_det.covariance)
-    glr = gda.GLR(X, z, sample_weight=weights)
-    return gda.MetricProblem(glr, feasible_set), digits.ExactGLR(X, z, weights)
+    """Return a problem whose samples lose digits, and its objective in 50 digits."""
+    drawn = Ingredients.drawn(seed)
+    own = replace(drawn, n_samples=min(drawn.n_samples, 12), positives=1)
+    problem, weights = own.problem(), own.sample_weight()
+    if isinstance(problem.objective, gda.LogDet):
+        return problem, digits.ExactLogDet(problem.objective.covariance)
+    weights = np.ones(own.n_samples) if weights is None else weights
+    return problem, digits.ExactGLR(*own.samples(), weights, own.pairs())
 
 
 def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) -> Any:
@@ -118,13 +91,12 @@ def n_checked(seed: int) -> int:
     return count
 
 
-def test_never_above_the_optimum() -> None:
-    assert sum(n_checked(seed) > 0 for seed in range(16)) >= 12
-
-
-@pytest.mark.slow
-def test_never_above_the_optimum_at_all() -> None:
-    assert sum(n_checked(seed) > 0 for seed in range(16, 216)) >= 150
+@pytest.mark.parametrize(
+    ("seeds", "least"),
+    [(range(16), 12), pytest.param(range(16, 216), 140, marks=pytest.mark.slow)],
+)
+def test_never_above_the_optimum(seeds: range, least: int) -> None:
+    assert sum(n_checked(seed) > 0 for seed in seeds) >= least
 
 
 @pytest.mark.parametrize("set_name", SETS)
@@ -208,93 +180,84 @@ class ExactLinear(gda.DenseObjective):
         return RoundOff(0.0, np.zeros(len(self.zero)))
 
 
+Term = tuple[ExactLinear, FeasibleSet, Any, list[float], Fraction]
+"""An objective, a set, rows and their multipliers, and the optimum."""
+
+
 def size_and_low(rng: np.random.Generator) -> tuple[int, float]:
     return int(rng.integers(2, 9)), float(10 ** rng.uniform(-3, 3))
 
 
-def trace_at_most(most: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
-    return lambda metric: [cp.trace(metric) <= most]
-
-
-def test_the_budget_is_rounded_relative_to_the_trace_bound() -> None:
+def budget(rng: np.random.Generator) -> Term:
     """``min 2 M_12`` is -τ, in a set that is little wider than the round-off of C."""
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        size, low = size_and_low(rng)
-        feasible_set = gda.GraphMetrics(size * low * (1 + 10 ** rng.uniform(-14, -12)), low)
-        cost = np.zeros((size, size))
-        cost[0, 1] = cost[1, 0] = 1.0
-        objective = ExactLinear(cost, low * np.eye(size))
-        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
-        optimum = size * Fraction(low) - Fraction(feasible_set.trace_bound)
-        assert Fraction(certificate.lower_bound) <= optimum, seed
+    size, low = size_and_low(rng)
+    feasible_set = gda.GraphMetrics(size * low * (1 + 10 ** rng.uniform(-14, -12)), low)
+    cost = np.zeros((size, size))
+    cost[0, 1] = cost[1, 0] = 1.0
+    optimum = size * Fraction(low) - Fraction(feasible_set.trace_bound)
+    return ExactLinear(cost, low * np.eye(size)), feasible_set, None, [], optimum
 
 
-def test_residuals_of_rows_are_rounded_relative_to_their_terms() -> None:
+def residuals_of_rows(rng: np.random.Generator) -> Term:
     """``min -tr M`` is -b: under λ = 1 nothing is left of the gradient but round-off."""
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        size, low = size_and_low(rng)
-        width, most = size * low * 1e-4, size * low * (1 + 1e-4)
-        objective = ExactLinear(-np.eye(size), low * np.eye(size))
-        feasible_set = gda.GraphMetrics(most + width, low)
-        problem = gda.MetricProblem(objective, feasible_set, constraints=trace_at_most(most))
-        certificate = gda.certify(problem, objective.zero, np.ones(1))
-        optimum = size * Fraction(low) - Fraction(most)
-        assert Fraction(certificate.lower_bound) <= optimum, seed
+    size, low = size_and_low(rng)
+    width, most = size * low * 1e-4, size * low * (1 + 1e-4)
+    objective = ExactLinear(-np.eye(size), low * np.eye(size))
+    optimum = size * Fraction(low) - Fraction(most)
+    rows: Any = lambda metric: [cp.trace(metric) <= most]  # noqa: E731
+    return objective, gda.GraphMetrics(most + width, low), rows, [1.0], optimum
 
 
-def test_prices_of_pairs_are_rounded_relative_to_their_terms() -> None:
-    """``min ⟨A, M⟩`` is the smaller eigenvalue of a 2×2 matrix that is nearly singular."""
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        a, b = (float(entry) for entry in 10 ** rng.uniform(-3, 3, 2))
-        c = float(np.sqrt(a * b) * (1 + 10 ** rng.uniform(-14, -1)))
-        objective = ExactLinear(np.array([[a, c], [c, b]]), np.zeros((2, 2)))
-        problem = gda.MetricProblem(objective, gda.GraphMetrics(1.0, 0.0))
-        found = Fraction(gda.certify(problem, objective.zero).lower_bound)
-        # So A less the bound is positive semidefinite.
-        first, second = Fraction(a) - found, Fraction(b) - found
-        assert first + second >= 0, seed
-        assert first * second >= Fraction(c) ** 2, seed
-
-
-def test_gradients_of_lagrangians_are_rounded_relative_to_their_terms() -> None:
+def gradients_of_lagrangians(rng: np.random.Generator) -> Term:
     """``min g x - h y`` for ``ax = by``, where λa and λb are g and h but for one rounding."""
-    for seed in range(40):
-        a, b, multiplier = (float(one) for one in np.random.default_rng(seed).uniform(1, 2, 3))
-        g, h = multiplier * a, multiplier * b
-        objective = ExactLinear(np.diag([-g, h]), np.zeros((2, 2)))
-        problem = gda.MetricProblem(
-            objective, gda.DiagonalMetrics(4.0, 0.0), constraints=balanced(a, b)
-        )
-        certificate = gda.certify(problem, objective.zero, np.array([multiplier]))
-        # At x = 4b / (a + b) and y = 4a / (a + b).
-        slope = Fraction(h) * Fraction(a) - Fraction(g) * Fraction(b)
-        optimum = min(4 * slope / (Fraction(a) + Fraction(b)), Fraction(0))
-        assert Fraction(certificate.lower_bound) <= optimum, seed
+    a, b, multiplier = (float(one) for one in rng.uniform(1, 2, 3))
+    g, h = multiplier * a, multiplier * b
+    objective = ExactLinear(np.diag([-g, h]), np.zeros((2, 2)))
+    # At x = 4b / (a + b) and y = 4a / (a + b).
+    slope = Fraction(h) * Fraction(a) - Fraction(g) * Fraction(b)
+    optimum = min(4 * slope / (Fraction(a) + Fraction(b)), Fraction(0))
+    rows: Any = lambda metric: [a * metric[0, 0] - b * metric[1, 1] == 0]  # noqa: E731
+    return objective, gda.DiagonalMetrics(4.0, 0.0), rows, [multiplier], optimum
 
 
-def balanced(a: float, b: float) -> Callable[[cp.Expression], list[cp.Constraint]]:
-    return lambda metric: [a * metric[0, 0] - b * metric[1, 1] == 0]
-
-
-def test_inner_products_are_rounded_relative_to_their_terms() -> None:
+def inner_products(rng: np.random.Generator) -> Term:
     """The base is the optimum, as all prices are positive; M₀ need not be a member."""
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        size, low = size_and_low(rng)
-        cost = random_symmetric(rng, size)
-        np.fill_diagonal(cost, rng.random(size))
-        objective = ExactLinear(cost, random_symmetric(rng, size))
-        feasible_set = gda.DiagonalMetrics(2 * size * low, low)
-        certificate = gda.certify(gda.MetricProblem(objective, feasible_set), objective.zero)
-        above = [Fraction(entry) for entry in objective.zero.ravel()]
-        for k in range(size):
-            above[k * (size + 1)] -= Fraction(low)
-        terms = zip(map(Fraction, cost.ravel()), above, strict=True)
-        optimum = -sum(one * other for one, other in terms)
-        assert Fraction(certificate.lower_bound) <= optimum, seed
+    size, low = size_and_low(rng)
+    cost = random_symmetric(rng, size)
+    np.fill_diagonal(cost, rng.random(size))
+    objective = ExactLinear(cost, random_symmetric(rng, size))
+    exact = np.vectorize(Fraction, otypes=[object])
+    above = exact(objective.zero) - Fraction(low) * np.eye(size, dtype=int)
+    optimum = -(exact(cost) * above).sum()
+    return objective, gda.DiagonalMetrics(2 * size * low, low), None, [], optimum
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "term", [budget, residuals_of_rows, gradients_of_lagrangians, inner_products]
+)
+def test_each_term_is_rounded_relative_to_what_it_is_made_of(
+    term: Callable[[np.random.Generator], Term], seed: int
+) -> None:
+    objective, feasible_set, rows, multipliers, optimum = term(np.random.default_rng(seed))
+    problem = gda.MetricProblem(objective, feasible_set, constraints=rows)
+    certificate = gda.certify(problem, objective.zero, np.array(multipliers) if rows else None)
+    assert Fraction(certificate.lower_bound) <= optimum
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_prices_of_pairs_are_rounded_relative_to_their_terms(seed: int) -> None:
+    """``min ⟨A, M⟩`` is the smaller eigenvalue of a 2×2 matrix that is nearly singular."""
+    rng = np.random.default_rng(seed)
+    a, b = (float(entry) for entry in 10 ** rng.uniform(-3, 3, 2))
+    c = float(np.sqrt(a * b) * (1 + 10 ** rng.uniform(-14, -1)))
+    objective = ExactLinear(np.array([[a, c], [c, b]]), np.zeros((2, 2)))
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(1.0, 0.0))
+    found = Fraction(gda.certify(problem, objective.zero).lower_bound)
+    # So A less the bound is positive semidefinite.
+    first, second = Fraction(a) - found, Fraction(b) - found
+    assert first + second >= 0
+    assert first * second >= Fraction(c) ** 2
 
 
 class OffByWhatItStates(ExactLinear):
@@ -418,36 +381,25 @@ def test_the_best_multiple_for_given_atoms(seed: int) -> None:
     assert bound(found) >= bound(expected) - 1e-14 * terms
 
 
-def far_from_binding(seed: int, trace_bound: float) -> tuple[gda.MetricProblem, gda.MetricProblem]:
-    """Return a problem with a trace bound that does not bind, and one with a bound that is near."""
-    target = random_metric(np.random.default_rng(seed), 4)
-    bounds = trace_bound, 2 * float(np.trace(target))
-    loose, near = (gda.GraphMetrics(bound, 0.0) for bound in bounds)
-    return gda.MetricProblem(Nearest(target), loose), gda.MetricProblem(Nearest(target), near)
-
-
 @pytest.mark.parametrize("trace_bound", [1e6, 1e9, 1e12])
 @pytest.mark.parametrize("seed", range(3))
-class TestInflatedBounds:
-    """ "Proposition: inflated certificate"."""
-
-    def test_a_loose_trace_bound_does_not_count(self, seed: int, trace_bound: float) -> None:
-        """The metric of a run under a near bound is certified under a loose one as sharply."""
-        loose, near = far_from_binding(seed, trace_bound)
-        metric = gda.solve(near, "certified", tolerance=1e-12).metric
-        change = random_symmetric(np.random.default_rng(seed), 4)
-        for error in (0.0, 1e-10, 1e-8):  # in proportion, which keeps the signs
-            moved = metric * (1 + error * change)
-            certificate = gda.certify(loose, moved)
-            # A price of -error costs about a trace of the metric, not the trace bound.
-            allowed = 1e3 * (error + 1e-14) * float(np.abs(metric).sum())
-            assert 0 <= certificate.gap <= allowed
-
-    def test_runs_converge(self, seed: int, trace_bound: float) -> None:
-        loose, near = far_from_binding(seed, trace_bound)
-        found, expected = (gda.solve(p, "certified", tolerance=1e-9) for p in (loose, near))
-        assert found.status == "converged"
-        assert found.objective == pytest.approx(expected.objective, rel=1e-8)
+def test_a_loose_trace_bound_does_not_count(seed: int, trace_bound: float) -> None:
+    """ "Proposition: inflated certificate": the metric of a run under a near bound, and a run."""
+    target = random_metric(np.random.default_rng(seed), 4)
+    loose, near = (
+        gda.MetricProblem(Nearest(target), gda.GraphMetrics(bound, 0.0))
+        for bound in (trace_bound, 2 * float(np.trace(target)))
+    )
+    metric = gda.solve(near, "certified", tolerance=1e-12).metric
+    change = random_symmetric(np.random.default_rng(seed), 4)
+    for error in (0.0, 1e-10, 1e-8):  # in proportion, which keeps the signs
+        certificate = gda.certify(loose, metric * (1 + error * change))
+        # A price of -error costs about a trace of the metric, not the trace bound.
+        allowed = 1e3 * (error + 1e-14) * float(np.abs(metric).sum())
+        assert 0 <= certificate.gap <= allowed
+    found, expected = (gda.solve(p, "certified", tolerance=1e-9) for p in (loose, near))
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(expected.objective, rel=1e-8)
 
 
 @pytest.mark.parametrize("with_row", [False, True])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 
 import gdaopt as gda
@@ -16,35 +17,19 @@ from tests.fuzz.runs import Outcome, Run, outcomes
 
 __all__ = ["Case"]
 
-FEASIBLE = 1e-9
-"""By how much of C a metric may break a condition."""
-
-VANISHED = 1e-280
-"""An objective below is on its way out of float64."""
-
-STEPS_TO_VANISH = 100
-"""Of Frank–Wolfe, within which it gets there."""
-
-VANISHING = 1e-287
-"""A gradient below is too small to learn from: products with it leave float64."""
-
-FLAT = 1e-14
-"""An objective that the metric as a whole changes by less of its value is flat in float64."""
-
-LAST_GAP = 1e-6
-"""The relative gap at which the certified method may say that only round-off is left."""
-
+FEASIBLE = 1e-9  # by how much of C a metric may break a condition
+VANISHED = 1e-280  # an objective below is on its way out of float64
+STEPS_TO_VANISH = 100  # of Frank–Wolfe, within which it gets there
+VANISHING = 1e-287  # a gradient below is too small to learn from: products with it leave float64
+FLAT = 1e-14  # an objective that the whole metric changes by a smaller share is flat in float64
+LAST_GAP = 1e-6  # the relative gap at which the certified method may say that round-off is left
 GAP_ROUND_OFF = 1e-12
-"""How much of a gap a certificate may take for round-off, as a share of what it is made of.
-
-That is the gradient times the trace bound, and squares of samples instead of differences
-("Lemma: round-off of the regulariser")."""
+"""The share that is round-off of what a gap is made of: the gradient times the trace bound, and
+squares of samples instead of differences ("Lemma: round-off of the regulariser")."""
 
 MARGIN, EVALUATION = 1.1, 1.0
-"""A run may take its limit times the first, plus these seconds of processor time for one step.
-
-Other programs do not count in the time of the processor, and one step of these small problems takes
-milliseconds: the second only has to be long enough for building a program for a solver."""
+"""A run may take its limit times the first, plus so many seconds of the processor for one step.
+One step takes milliseconds: the second is for building a program for a solver."""
 
 OPEN_LOOP = ("agnostic", "full")
 
@@ -142,7 +127,8 @@ class Case:
         if not feasible_set.contains(metric):
             yield f"the set says: {'; '.join(feasible_set.violations(metric))}"
         floor = run.options.get("edge_floor", 0.0)
-        if floor > 0 and not is_connected(-metric >= floor * (1 - 1e-6)):
+        edges = nx.from_numpy_array(-metric >= floor * (1 - 1e-6))
+        if floor > 0 and not nx.is_connected(edges):
             yield f"the edges of weight {floor:.3g} do not connect all features"
         if result.atoms is not None and result.weights is not None:
             total = self.bounds.base() + (result.atoms.T * result.weights) @ result.atoms
@@ -228,11 +214,3 @@ class Case:
                     f"bound {result.lower_bound!r} is above {least.value!r}, {most!r} is allowed\n"
                     f"    bound of {run}\n    reached by {by}"
                 )
-
-
-def is_connected(adjacent: np.ndarray) -> bool:
-    """Whether a graph, as a matrix of truth values, has a single component."""
-    reached = np.eye(len(adjacent), dtype=bool)
-    for _ in adjacent:
-        reached |= reached @ adjacent
-    return bool(reached[0].all())

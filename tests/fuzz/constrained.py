@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -24,7 +25,7 @@ from tests.fuzz.reference import Bounds
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import set_of
 
-__all__ = ["HARD", "KINDS", "SORTS", "Constrained", "ConstrainedIngredients", "Row"]
+__all__ = ["CONTRADICTIONS", "SORTS", "Constrained", "ConstrainedIngredients", "Row", "related"]
 
 KINDS = ("graph", "masked graph", "signed", "diagonal", "definite", "sdd")
 WITH_PATH = ("graph", "signed")
@@ -36,7 +37,6 @@ SORTS = {
     "barely infeasible": 0.15,  # two conditions contradict each other by next to nothing
     "rounded": 0.2,  # the numbers have 6, 9 or 12 digits
 }
-HARD = ("dependent", "barely feasible", "barely infeasible", "rounded")
 FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
 CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
 
@@ -143,12 +143,14 @@ class Row:
             left = cp.trace(metric)
         else:
             left = cp.sum(cp.multiply(self.matrix, metric))
-        constraint: cp.Constraint = {
-            "==": left == self.bound,
-            "<=": left <= self.bound,
-            ">=": left >= self.bound,
-        }[self.relation]
-        return constraint
+        return related(left, self.relation, self.bound)
+
+
+def related(left: Any, relation: str, right: Any) -> cp.Constraint:
+    """Return an equation or an inequality."""
+    sides = {"==": left == right, "<=": left <= right, ">=": left >= right}
+    constraint: cp.Constraint = sides[relation]
+    return constraint
 
 
 class Constrained:
@@ -293,6 +295,7 @@ class Constrained:
         rng, found = self._rng, []
         for _ in range(int(rng.integers(1, 3))):
             first, second = (rows[int(k)] for k in rng.integers(len(rows), size=2))
+            at = float(np.vdot(first.matrix, self.known))
             match str(rng.choice(["again", "multiple", "sum", "opposite", "equality"])):
                 case "again":
                     found.append(first)
@@ -305,10 +308,8 @@ class Constrained:
                     if np.abs(matrix).max() > 1e-9 * np.abs(first.matrix).max():
                         found.append(Row(matrix, "==", float(np.vdot(matrix, self.known))))
                 case "opposite":
-                    at = float(np.vdot(first.matrix, self.known))
                     found += [Row(first.matrix, "<=", at), Row(first.matrix, ">=", at)]
                 case _:
-                    at = float(np.vdot(first.matrix, self.known))
                     found.append(Row(first.matrix, "==", at))
         return found
 

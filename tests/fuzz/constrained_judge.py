@@ -11,7 +11,7 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,42 +21,21 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
-from tests.fuzz.constrained import Constrained, ConstrainedIngredients
+from tests.fuzz.constrained import Constrained, ConstrainedIngredients, related
 
 __all__ = ["Fault", "Judged", "stalls_early"]
 
-ROWS = 1e-8
-"""Of C: the distance to a row that results may have, and refusals must have."""
-
-VISIBLE = 1e-6
-"""Of a typical metric's trace: a row that is broken by so much is broken, however large C is."""
-
-MEMBER = 1e-9
-"""Of C: by how much results may break a condition of the set."""
-
-EXACT = 1e-14
-"""Of a typical metric's trace: what a member that proves something may break a row by."""
-
-ROOM = 1e-6
-"""With a smallest eigenvalue of such a share of the mean one, a metric is inside of the cone."""
-
+ROWS = 1e-8  # of C: the distance to a row that results may have, and refusals must have
+VISIBLE = 1e-6  # of a typical metric's trace: a row is broken by so much, however large C is
+MEMBER = 1e-9  # of C: by how much results may break a condition of the set
+EXACT = 1e-14  # of a typical metric's trace: what a member that proves something may break a row by
+ROOM = 1e-6  # the share of the mean eigenvalue that the smallest one has inside of the cone
 TOLERANCE, LIMIT = 1e-7, 20.0
-
-BUSY = 0.5
-"""Of the time limit: where the processor was busy with a run for less, other programs took it."""
-
-STALLED, ROUND_OFF = 1e-6, 10.0
-"""A gap that is more than this share, and so many times the stated round-off, is no round-off."""
-
-NOTHING = 1e-7
-"""Of the objective at the known member: a gap that is less is no gap where the optimum is 0."""
-
-AGREEMENT = 1e-6
-"""How far optima of two solvers are apart, as a share, where the conic one is accurate."""
-
-LABEL = 60
-"""So many characters of a row's text a message has, at least."""
-
+BUSY = 0.5  # of the time limit: other programs took it where the processor was busy for less
+STALLED, ROUND_OFF = 1e-6, 10.0  # gaps of a larger share and so many round-offs are no round-off
+NOTHING = 1e-7  # of the objective at the known member: less is no gap where the optimum is 0
+AGREEMENT = 1e-6  # the share by which two solvers' optima differ where the conic one is accurate
+LABEL = 60  # so many characters of a row's text a message has, at least
 UNDERFLOW = ("multiply the features by about", "underflow")
 
 _POLISHED = 8  # rounds of correcting a point
@@ -85,41 +64,44 @@ class Judged:
         self.end, self.checked = "", list[str]()
         self.result: gda.Result | None = None
         self._began = time.process_time()
-        self.faults = list(self._run(others))
+        self.faults: list[Fault] = []
+        self._run(others)
 
-    def _run(self, others: bool) -> Iterator[Fault]:
-        try:
-            problem = self.made.problem()
-        except gda.errors.InfeasibleProblemError as error:
-            self.end = "refused"
-            yield from self._of_refusal(str(error))
-            return
-        except Exception as error:
-            self.end = type(error).__name__
-            yield Fault(f"{self.end} from the constructor", str(error))
-            return
-        try:
-            self.result = gda.solve(
-                problem, "certified", tolerance=TOLERANCE, max_iterations=300, time_limit=LIMIT
+    def _run(self, others: bool) -> None:
+        problem = self._attempt("the constructor", self.made.problem)
+        if problem is not None:
+            options = {"tolerance": TOLERANCE, "max_iterations": 300, "time_limit": LIMIT}
+            self.result = self._attempt(
+                "certified", lambda: gda.solve(problem, "certified", **options)
             )
-        except gda.errors.InvalidInputError as error:
-            self.end = "nothing to learn from"
-            if "nothing to learn from at the start" not in str(error):
-                yield Fault("InvalidInputError", str(error))
-            return
-        except Exception as error:
-            self.end = type(error).__name__
-            yield Fault(f"{self.end} from solve", str(error))
+        if self.result is None:
             return
         self.end = self.result.status
-        yield from self._of_result(self.result)
+        self.faults += list(self._of_result(self.result))
         if others and self._member is not None:
-            yield from self._of_certificate(problem, self._member)
+            self._judge_certificate(problem, self._member)
             again = {"initial": self._member, "max_iterations": 5}
-            yield from self._of_other(problem, "certified", again)
+            self._judge_other(problem, "certified", again)
         if others and is_of_graphs(self.ingredients):
             for method, options in _OTHERS.items():
-                yield from self._of_other(problem, method, options)
+                self._judge_other(problem, method, options)
+
+    def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
+        """Return what is returned; None after an error, which is a fault without a good reason."""
+        try:
+            return call()
+        except Exception as error:
+            message, end = str(error), type(error).__name__
+            is_refusal = isinstance(error, gda.errors.InfeasibleProblemError)
+            if is_refusal and what == "the constructor":
+                end = "refused"
+                self.faults += list(self._of_refusal(message))
+            elif "nothing to learn from at the start" in message:
+                end = "nothing to learn from"
+            else:
+                self.faults.append(Fault(f"{end}, {what}", message))
+            self.end = self.end or end
+            return None
 
     # --- refusals --------------------------------------------------------------------------------
 
@@ -246,54 +228,42 @@ class Judged:
 
     # --- certificates, and other methods ---------------------------------------------------------
 
-    def _of_certificate(self, problem: gda.MetricProblem, member: FloatArray) -> Iterator[Fault]:
-        """Yield what is wrong with a certificate whose multipliers the package finds itself."""
+    def _judge_certificate(self, problem: gda.MetricProblem, member: FloatArray) -> None:
+        """Judge a certificate whose multipliers the package finds itself."""
         assert self.result is not None
         self.checked.append("certify")
-        try:
-            certificate = gda.certify(problem, member)
-        except Exception as error:
-            yield Fault(f"{type(error).__name__}, certify", str(error))
-            return
-        least = self.result.objective + self._allowance(self.result.metric, certificate)
-        if certificate.lower_bound > min(least, certificate.objective):
+        certificate = self._attempt("certify", lambda: gda.certify(problem, member))
+        if certificate is not None:
+            least = self.result.objective + self._allowance(self.result.metric, certificate)
             bound = certificate.lower_bound
-            yield Fault("bound above the objective, certify", f"{bound!r} > {least!r}")
+            if bound > min(least, certificate.objective):
+                kind = "bound above the objective, certify"
+                self.faults.append(Fault(kind, f"{bound!r} > {least!r}"))
 
-    def _of_other(
+    def _judge_other(
         self, problem: gda.MetricProblem, method: str, options: dict[str, Any]
-    ) -> Iterator[Fault]:
-        """Yield what is wrong with the states of another method."""
+    ) -> None:
+        """Judge the states of another method."""
         metrics: list[FloatArray] = []
+        options = {
+            "callback": lambda state: metrics.append(state.metric),
+            "time_limit": LIMIT,
+            **options,
+        }
         self.checked.append(method)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
-                result = gda.solve(
-                    problem,
-                    method,
-                    callback=lambda state: metrics.append(state.metric),
-                    time_limit=LIMIT,
-                    **options,
-                )
-        except gda.errors.InvalidInputError as error:
-            if "nothing to learn from at the start" not in str(error):
-                yield Fault(f"InvalidInputError, {method}", str(error))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
+            result = self._attempt(method, lambda: gda.solve(problem, method, **options))
+        if result is None:
             return
-        except Exception as error:
-            yield Fault(f"{type(error).__name__}, {method}", str(error))
-            return
-        kinds = set()
-        for metric in [*metrics, result.metric]:
-            for fault in self._of_metric(metric, method):
-                if fault.kind not in kinds:
-                    kinds.add(fault.kind)
-                    yield fault
+        found = (self._of_metric(metric, method) for metric in [*metrics, result.metric])
+        faults = {fault.kind: fault for of_one in found for fault in of_one}
+        self.faults += faults.values()
         bound = -math.inf if result.lower_bound is None else result.lower_bound
         if self._member is not None:
             at = self.made.objective.at(self._member).value
             if bound > at + self._allowance(self._member, result):
-                yield Fault(f"bound above a member, {method}", f"{bound!r} > {at!r}")
+                self.faults.append(Fault(f"bound above a member, {method}", f"{bound!r} > {at!r}"))
 
     # --- members that prove something ------------------------------------------------------------
 
@@ -363,10 +333,7 @@ class Judged:
         i, j = np.triu_indices(size, 1)
         signs = bounds.signs[i, j]
         zero, signed = signs == 0, (signs != 0) & ~np.isnan(signs)
-        constraints = [
-            *self._in_cone(above),
-            cp.trace(metric) / unit <= bounds.trace_bound / unit,
-        ]
+        constraints = [*self._in_cone(above), cp.trace(variable) <= bounds.trace_bound / unit]
         if zero.any():
             constraints.append(variable[i[zero], j[zero]] == 0)
         if signed.any():
@@ -375,9 +342,7 @@ class Judged:
         for row in self.made.rows:
             length = float(np.linalg.norm(row.matrix))
             left = cp.sum(cp.multiply(row.matrix / length, variable))
-            right = row.bound / length / unit
-            kinds = {"==": left == right, "<=": left <= right, ">=": left >= right}
-            constraints.append(kinds[row.relation])
+            constraints.append(related(left, row.relation, row.bound / length / unit))
         return metric, unit, constraints
 
     def _in_cone(self, above: cp.Expression) -> list[cp.Constraint]:

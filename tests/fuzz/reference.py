@@ -18,21 +18,15 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.problems import Ingredients
 
-__all__ = ["Bounds", "Number", "Reference"]
+__all__ = ["Bounds", "Number", "Reference", "cholesky", "inverse"]
 
 LongArray = npt.NDArray[np.longdouble]
 
 EPS = float(np.finfo(np.longdouble).eps)
 
-ROUND_OFF = 1e-9
-"""What rounding may do to a value, as a share of the terms that cancel in it."""
-
-ROUNDINGS = 64 * float(np.finfo(np.float64).eps)
-"""How far the samples of an equal objective may be from those given, as a share of their size."""
-
-TINY = 1e-300
-"""Below, float64 loses digits."""
-
+ROUND_OFF = 1e-9  # what rounding may do to a value, as a share of the terms that cancel in it
+ROUNDINGS = 64 * float(np.finfo(np.float64).eps)  # of samples, in their own size
+TINY = 1e-300  # below, float64 loses digits
 _SHARES = (0.0, *(EPS * 4.0 ** np.arange(math.log(1 / EPS, 4))), 1.0)
 
 
@@ -201,7 +195,7 @@ class Reference:
         return Number(value, (len(metric) ** 2 + 10) * EPS * terms, terms)
 
 
-def cholesky(matrix: LongArray) -> LongArray | None:
+def cholesky(matrix: Any) -> Any:
     """Return the lower Cholesky factor; None where the matrix is not positive definite."""
     lower = np.zeros_like(matrix)
     for i in range(len(matrix)):
@@ -212,10 +206,9 @@ def cholesky(matrix: LongArray) -> LongArray | None:
     return lower
 
 
-def inverse(lower: LongArray) -> LongArray:
+def inverse(lower: Any) -> Any:
     """Return the inverse of the matrix that has this lower Cholesky factor."""
     half = np.eye(len(lower), dtype=lower.dtype)
     for i in range(len(lower)):
         half[i] = (half[i] - lower[i, :i] @ half[:i]) / lower[i, i]
-    product: LongArray = half.T @ half
-    return product
+    return half.T @ half

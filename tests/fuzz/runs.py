@@ -17,8 +17,7 @@ from tests.fuzz.problems import Ingredients
 
 __all__ = ["TIME_LIMIT", "Outcome", "Run", "outcomes"]
 
-TIME_LIMIT = 5.0
-"""Seconds that most runs may take; a few of them get much less."""
+TIME_LIMIT = 5.0  # seconds that most runs may take; a few of them get much less
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, r
 SIZE = 5
 
 
+Draw = Callable[[np.random.Generator, int], Atoms]
+
+
 def two_sparse(rng: np.random.Generator, n_atoms: int) -> Atoms:
     """Return unit vectors, among them such that name an index twice, as `e_i` do."""
     support = rng.integers(0, SIZE, (n_atoms, 2))
@@ -38,38 +41,28 @@ class TestAtoms:
     def rng(self) -> np.random.Generator:
         return np.random.default_rng(0)
 
-    def test_dense(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
-        atoms = draw(rng, 30)
-        expected = np.zeros((30, SIZE))
-        for vector, support, values in zip(expected, atoms.support, atoms.values, strict=True):
-            for i, value in zip(support, values, strict=True):
-                vector[i] += value
-        np.testing.assert_array_equal(atoms.dense(SIZE), expected)
-
-    def test_products(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+    def test_products_and_sums(self, draw: Draw, rng: np.random.Generator) -> None:
         atoms, others, features = draw(rng, 30), draw(rng, 7), rng.standard_normal((11, SIZE))
-        matrix, u = random_symmetric(rng, SIZE), atoms.dense(SIZE)
-        kinds = two_sparse(rng, 4), dense(rng, 4)
+        matrix, weights = random_symmetric(rng, SIZE), rng.standard_normal(30)
+        u = np.zeros((30, SIZE))
+        for vector, support, values in zip(u, atoms.support, atoms.values, strict=True):
+            np.add.at(vector, support, values)
+        np.testing.assert_array_equal(atoms.dense(SIZE), u)
+        kinds = others, two_sparse(rng, 4), dense(rng, 4)
+        before = matrix.copy()
+        total = atoms.added_to(matrix, weights)
+        np.testing.assert_array_equal(matrix, before)
+        np.testing.assert_array_equal(total, total.T)
         for found, expected in (
             (atoms.projected(features), features @ u.T),
-            (atoms.products(others), u @ others.dense(SIZE).T),
             *((atoms.products(of_kind), u @ of_kind.dense(SIZE).T) for of_kind in kinds),
             (atoms.quadratic_forms(matrix), np.diagonal(u @ matrix @ u.T)),
+            (total, matrix + u.T @ np.diag(weights) @ u),
         ):
             assert found.shape == expected.shape
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
-    def test_sums(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
-        atoms, weights = draw(rng, 30), rng.standard_normal(30)
-        matrix = random_symmetric(rng, SIZE)
-        before = matrix.copy()
-        total = atoms.added_to(matrix, weights)
-        u = atoms.dense(SIZE)
-        np.testing.assert_allclose(total, matrix + u.T @ np.diag(weights) @ u, rtol=0, atol=1e-13)
-        np.testing.assert_array_equal(matrix, before)
-        np.testing.assert_array_equal(total, total.T)
-
-    def test_lists(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+    def test_lists(self, draw: Draw, rng: np.random.Generator) -> None:
         atoms, others = draw(rng, 4), draw(rng, 3)
         joined = atoms.joined(others)
         assert len(joined) == 7
@@ -78,7 +71,7 @@ class TestAtoms:
         for index in (slice(2, 5), np.array([6, 0]), vectors[:, 0] > 0):
             np.testing.assert_array_equal(joined[index].dense(SIZE), vectors[index])
 
-    def test_none(self, draw: Callable[..., Atoms], rng: np.random.Generator) -> None:
+    def test_none(self, draw: Draw, rng: np.random.Generator) -> None:
         none, matrix = draw(rng, 4)[:0], random_symmetric(rng, SIZE)
         assert none.dense(SIZE).shape == (0, SIZE)
         assert none.quadratic_forms(matrix).shape == (0,)
@@ -121,17 +114,14 @@ class TestPairs:
         matrix = random_symmetric(rng, size)
         kept = rng.random(len(all_edges(size)[0])) < share
         edges = all_edges(size)[0][kept], all_edges(size)[1][kept]
-        every = [
-            (price, pair)
-            for *pair, price in zip(*best_pairs(matrix, size**2), strict=True)
-            if tuple(pair) in set(zip(*edges, strict=True))
-        ]
+        chosen = set(zip(*edges, strict=True))
+        pairs = zip(*best_pairs(matrix, size**2), strict=True)
+        every = [found for found in pairs if found[:2] in chosen]
         for count in (3, size**2):
             rows, columns, prices = best_pairs(matrix, count, edges)
-            assert [[i, j] for i, j in zip(rows, columns, strict=True)] == [
-                pair for _, pair in every[:count]
-            ]
-            np.testing.assert_allclose(prices, [price for price, _ in every[:count]], atol=1e-14)
+            expected = every[:count]
+            assert list(zip(rows, columns, strict=True)) == [found[:2] for found in expected]
+            np.testing.assert_allclose(prices, [found[2] for found in expected], atol=1e-14)
             known = best_pairs(MaskedMatrix.of(matrix, edges), count, edges)
             np.testing.assert_array_equal(known[:2], [rows, columns])
             np.testing.assert_allclose(known[2], prices, atol=1e-14)

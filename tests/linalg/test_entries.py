@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg import directions, masked
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import (
-    AtomsDirection,
-    ColumnDirection,
-    DenseDirection,
-    DiagonalDirection,
-    Direction,
-)
 from gdaopt.linalg.entries import (
     Edges,
     all_edges,
@@ -28,16 +22,7 @@ from gdaopt.linalg.entries import (
     placement,
 )
 from gdaopt.linalg.laplacian import bridges, with_bridges
-from gdaopt.linalg.masked import (
-    MaskedMatrix,
-    inner,
-    is_finite,
-    largest_entry,
-    like,
-    magnitude_form,
-    magnitude_inner,
-    norm,
-)
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
@@ -62,6 +47,11 @@ def test_entries_are_inverse_to_the_matrix(rng: np.random.Generator, size: int) 
     np.testing.assert_array_equal(entries_of(metric, edges), entries)
     placed = (placement(size, edges) @ entries).reshape(size, size)
     np.testing.assert_array_equal(placed, metric)
+    found = neighbors(size, edges)
+    assert len(found) == size
+    for column, others in enumerate(found):
+        linked = np.flatnonzero((metric[:, column] != 0) & (np.arange(size) != column))
+        np.testing.assert_array_equal(others, linked)
 
 
 @PROPERTY
@@ -79,17 +69,6 @@ def test_entries_of_either_sign_are_two(rng: np.random.Generator, size: int) -> 
     np.testing.assert_array_equal(matrix_of(found, size, twice, signs), metric)
     assert found[size:].min(initial=0.0) >= 0
     assert (np.minimum(*np.split(found[size:], 2)) == 0).all()
-
-
-@PROPERTY
-@given(generators, sizes)
-def test_neighbors_are_the_columns_of_the_matrix(rng: np.random.Generator, size: int) -> None:
-    edges = some_edges(rng, size)
-    metric = matrix_of(np.ones(size + len(edges[0])), size, edges)
-    found = neighbors(size, edges)
-    assert len(found) == size
-    for column, others in enumerate(found):
-        np.testing.assert_array_equal(others, np.flatnonzero(metric[:, column] < 0))
 
 
 @pytest.mark.parametrize(
@@ -118,65 +97,49 @@ VECTORS = np.array(
 )
 FULL = np.array([[0.1, -0.2, 0.3, 0.0, 0.7], [0.0, 0.5, 0.0, 0.0, 0.0]])
 
-DIRECTIONS: dict[str, tuple[Direction, FloatArray]] = {
-    "diagonal": (DiagonalDirection(CHANGE), np.diag(CHANGE)),
-    "full diagonal": (DiagonalDirection(np.ones(5)), np.eye(5)),
+DIRECTIONS: dict[str, tuple[directions.Direction, FloatArray]] = {
+    "diagonal": (directions.DiagonalDirection(CHANGE), np.diag(CHANGE)),
+    "full diagonal": (directions.DiagonalDirection(np.ones(5)), np.eye(5)),
     "column": (
-        ColumnDirection(2, CHANGE),
+        directions.ColumnDirection(2, CHANGE),
         np.outer(np.eye(5)[2], CHANGE) + np.outer(CHANGE, np.eye(5)[2]),
     ),
     "two-sparse": (
-        AtomsDirection(np.array([0.8, 0.5, 0.1]), Atoms.of_few_entries(VECTORS)),
+        directions.AtomsDirection(np.array([0.8, 0.5, 0.1]), Atoms.of_few_entries(VECTORS)),
         VECTORS.T @ np.diag([0.8, 0.5, 0.1]) @ VECTORS,
     ),
     "rank two": (
-        AtomsDirection(np.array([-2.0, -0.5]), Atoms.of_vectors(FULL)),
+        directions.AtomsDirection(np.array([-2.0, -0.5]), Atoms.of_vectors(FULL)),
         FULL.T @ np.diag([-2.0, -0.5]) @ FULL,
     ),
-    "dense": (DenseDirection(DENSE), DENSE),
+    "dense": (directions.DenseDirection(DENSE), DENSE),
 }
 
 
-@pytest.mark.parametrize(("direction", "matrix"), DIRECTIONS.values(), ids=DIRECTIONS)
-class TestDirections:
-    def test_magnitude(self, direction: Direction, matrix: FloatArray) -> None:
-        found = direction.magnitude().added_to(np.zeros((5, 5)), 1.0)
-        np.testing.assert_allclose(found, np.abs(matrix), rtol=1e-15)
-
-    def test_inner_product_and_norm(
-        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
-    ) -> None:
-        gradient = random_symmetric(rng, 5)
-        assert direction.norm_squared() == pytest.approx(float((matrix**2).sum()), rel=1e-12)
-        assert direction.inner(gradient) == pytest.approx(np.trace(gradient @ matrix), rel=1e-13)
-
-    def test_sum(self, direction: Direction, matrix: FloatArray, rng: np.random.Generator) -> None:
-        metric = random_metric(rng, 5)
-        before = metric.copy()
-        moved = direction.added_to(metric, 0.37)
-        np.testing.assert_allclose(moved, metric + 0.37 * matrix, rtol=0, atol=1e-15)
-        np.testing.assert_array_equal(metric, before)
-
-    def test_the_sum_is_exactly_symmetric(
-        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
-    ) -> None:
-        metric = random_metric(rng, 5)
-        for gamma in rng.uniform(0, 1, 20):
-            metric = direction.added_to(metric, gamma)
-            np.testing.assert_array_equal(metric, metric.T)
-
-    def test_factors_give_the_quadratic_forms_of_pairs(
-        self, direction: Direction, matrix: FloatArray, rng: np.random.Generator
-    ) -> None:
-        X = rng.standard_normal((6, 5))
-        left, right = direction.factors(X)
-        assert left.shape == right.shape
-        differences = X[:, None] - X[None]
-        forms = np.einsum("ijk,kl,ijl->ij", differences, matrix, differences)
-        factored = ((left[:, None] - left[None]) * (right[:, None] - right[None])).sum(axis=2)
-        np.testing.assert_allclose(factored, forms, rtol=0, atol=1e-13)
-        if left.shape[1] > 1:
-            np.testing.assert_allclose(left @ right.T, X @ matrix @ X.T, rtol=0, atol=1e-13)
+@pytest.mark.parametrize("name", DIRECTIONS)
+def test_directions_are_their_matrices(name: str, rng: np.random.Generator) -> None:
+    direction, matrix = DIRECTIONS[name]
+    metric, gradient = random_metric(rng, 5), random_symmetric(rng, 5)
+    magnitude = direction.magnitude().added_to(np.zeros((5, 5)), 1.0)
+    np.testing.assert_allclose(magnitude, np.abs(matrix), rtol=1e-15)
+    assert direction.norm_squared() == pytest.approx(float((matrix**2).sum()), rel=1e-12)
+    assert direction.inner(gradient) == pytest.approx(np.trace(gradient @ matrix), rel=1e-13)
+    before = metric.copy()
+    for gamma in (0.37, *rng.uniform(0, 1, 20)):
+        moved = direction.added_to(metric, gamma)
+        np.testing.assert_allclose(moved, metric + gamma * matrix, rtol=0, atol=1e-15)
+        np.testing.assert_array_equal(moved, moved.T)
+    np.testing.assert_array_equal(metric, before)
+    # Factors give the quadratic forms of pairs.
+    X = rng.standard_normal((6, 5))
+    left, right = direction.factors(X)
+    assert left.shape == right.shape
+    differences = X[:, None] - X[None]
+    forms = np.einsum("ijk,kl,ijl->ij", differences, matrix, differences)
+    factored = ((left[:, None] - left[None]) * (right[:, None] - right[None])).sum(axis=2)
+    np.testing.assert_allclose(factored, forms, rtol=0, atol=1e-13)
+    if left.shape[1] > 1:
+        np.testing.assert_allclose(left @ right.T, X @ matrix @ X.T, rtol=0, atol=1e-13)
 
 
 @pytest.fixture
@@ -201,14 +164,16 @@ def test_masked_matrices_are_read_like_the_matrix(rng: np.random.Generator, size
     assert len(chosen) == size
     np.testing.assert_array_equal(chosen.diagonal(), np.diagonal(matrix))
     sparse = matrix_of(entries_of(matrix, edges) * np.sign(rng.standard_normal()), size, edges)
-    assert inner(chosen, MaskedMatrix.of(sparse, edges)) == pytest.approx(np.vdot(matrix, sparse))
+    assert masked.inner(chosen, MaskedMatrix.of(sparse, edges)) == pytest.approx(
+        np.vdot(matrix, sparse)
+    )
 
 
 def test_values_that_are_not_finite_are_seen() -> None:
     matrix = np.array([[1.0, np.inf, 2.0], [np.inf, 1.0, 2.0], [2.0, 2.0, 1.0]])
-    assert is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
-    assert not is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
-    assert not is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
+    assert masked.is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
+    assert not masked.is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
+    assert not masked.is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
 
 
 @PROPERTY
@@ -218,20 +183,20 @@ def test_entries_outside_of_the_mask_count_as_zeros(rng: np.random.Generator, si
     first, second = (
         matrix_of(entries_of(random_symmetric(rng, size), edges), size, edges) for _ in range(2)
     )
-    one, other = MaskedMatrix.of(first, edges), like(MaskedMatrix.of(second, edges), second)
-    assert inner(one, other) == pytest.approx(inner(first, second), abs=1e-12)
-    assert norm(one) == pytest.approx(norm(first))
-    assert largest_entry(one) == largest_entry(first)
+    one, other = MaskedMatrix.of(first, edges), masked.like(MaskedMatrix.of(second, edges), second)
+    assert masked.inner(one, other) == pytest.approx(masked.inner(first, second), abs=1e-12)
+    assert masked.norm(one) == pytest.approx(masked.norm(first))
+    assert masked.largest_entry(one) == masked.largest_entry(first)
     form = abs(vector) @ abs(first) @ abs(vector)
     for matrix in (one, first):
-        assert magnitude_form(matrix, abs(vector)) == pytest.approx(form)
+        assert masked.magnitude_form(matrix, abs(vector)) == pytest.approx(form)
     for pair in ((one, other), (first, second)):
-        assert magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
+        assert masked.magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
     for chosen, whole in ((abs(one), abs(first)), (one + other, first + second)):
         np.testing.assert_array_equal(chosen.on_diagonal, np.diagonal(whole))
         np.testing.assert_array_equal(chosen.on_edges, whole[edges])
     np.testing.assert_array_equal((one - other).on_edges, (first - second)[edges])
-    assert like(first, second) is second
+    assert masked.like(first, second) is second
 
 
 # --- Bridges against networkx, and inverses that are put together at them ------------------------
@@ -244,26 +209,23 @@ def random_edges(rng: np.random.Generator, size: int, density: float) -> Edges:
     return rows[order], columns[order]
 
 
-class TestBridges:
-    @PROPERTY
-    @given(rng=generators, size=st.integers(1, 30), degree=st.floats(0, 4))
-    def test_those_of_networkx(self, rng: np.random.Generator, size: int, degree: float) -> None:
-        edges = random_edges(rng, size, degree / size)
-        graph: Any = nx.Graph(zip(*(ends.tolist() for ends in edges), strict=True))
-        expected = sorted(tuple(sorted(edge)) for edge in nx.bridges(graph))
-        found = bridges(size, edges)
-        assert list(zip(*(ends.tolist() for ends in found), strict=True)) == expected
+@PROPERTY
+@given(rng=generators, size=st.integers(1, 30), degree=st.floats(0, 4))
+def test_bridges_are_those_of_networkx(rng: np.random.Generator, size: int, degree: float) -> None:
+    edges = random_edges(rng, size, degree / size)
+    graph: Any = nx.Graph(zip(*(ends.tolist() for ends in edges), strict=True))
+    expected = sorted(tuple(sorted(edge)) for edge in nx.bridges(graph))
+    found = bridges(size, edges)
+    assert list(zip(*(ends.tolist() for ends in found), strict=True)) == expected
 
 
-class TestWithBridges:
-    @pytest.mark.parametrize("size", [2, 7])
-    def test_keeps_the_diagonal_of_the_inverse(self, size: int) -> None:
-        rng = np.random.default_rng(size)
-        samples = rng.standard_normal((20, size))
-        S = samples.T @ samples / 20
-        # A star of bridges around feature 0, whose part of the metric is a block of its own.
-        edges = np.zeros(size - 1, dtype=np.intp), np.arange(1, size)
-        metric = with_bridges(np.diag(1 / np.diagonal(S)), np.diagonal(S), edges, S)
-        inverse = np.linalg.inv(metric)
-        np.testing.assert_allclose(np.diagonal(inverse), np.diagonal(S), rtol=1e-12)
-        np.testing.assert_allclose(inverse[edges], S[edges], rtol=1e-10, atol=1e-12)
+@pytest.mark.parametrize("size", [2, 7])
+def test_bridges_keep_the_diagonal_of_the_inverse(size: int) -> None:
+    """A star of them around feature 0, whose part of the metric is a block of its own."""
+    samples = np.random.default_rng(size).standard_normal((20, size))
+    S = samples.T @ samples / 20
+    edges = np.zeros(size - 1, dtype=np.intp), np.arange(1, size)
+    metric = with_bridges(np.diag(1 / np.diagonal(S)), np.diagonal(S), edges, S)
+    inverse = np.linalg.inv(metric)
+    np.testing.assert_allclose(np.diagonal(inverse), np.diagonal(S), rtol=1e-12)
+    np.testing.assert_allclose(inverse[edges], S[edges], rtol=1e-10, atol=1e-12)

@@ -9,24 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gdaopt.linalg import projection
+from gdaopt.linalg import laplacian, projection
 from gdaopt.linalg.entries import all_edges
-from gdaopt.linalg.laplacian import (
-    edge_weights,
-    generalized_laplacian,
-    maximum_spanning_tree,
-    n_components,
-    path_edges,
-    self_loops,
-    spanning_forest,
-    unit_laplacian,
-)
-from gdaopt.linalg.projection import (
-    Projection,
-    project_on_bounded_sum,
-    project_on_intersection,
-    project_on_simplex,
-)
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 
@@ -35,7 +19,7 @@ sizes = st.integers(1, 12)
 
 def graph_of(metric: FloatArray, threshold: float = 0.0) -> nx.Graph[int]:
     """Return the graph of the edges above a threshold, in networkx."""
-    weights = edge_weights(metric)
+    weights = laplacian.edge_weights(metric)
     return nx.from_numpy_array(np.where(weights > threshold, weights, 0.0))
 
 
@@ -46,27 +30,29 @@ class TestLaplacian:
         upper = data.draw(arrays(float, (size, size), elements=st.floats(0, 1e6)))
         loops = data.draw(arrays(float, size, elements=st.floats(-1e6, 1e6)))
         weights = np.triu(upper, 1) + np.triu(upper, 1).T
-        metric = generalized_laplacian(weights, loops)
-        np.testing.assert_array_equal(edge_weights(metric), weights)
+        metric = laplacian.generalized_laplacian(weights, loops)
+        np.testing.assert_array_equal(laplacian.edge_weights(metric), weights)
         round_off = 1e-15 * size * np.abs(metric).max()
-        np.testing.assert_allclose(self_loops(metric), loops, rtol=0, atol=round_off)
+        np.testing.assert_allclose(laplacian.self_loops(metric), loops, rtol=0, atol=round_off)
 
     @pytest.mark.parametrize("size", [1, 2, 3, 7])
     def test_laplacian_of_the_path(self, size: int) -> None:
         expected = nx.laplacian_matrix(nx.path_graph(size)).toarray()
-        np.testing.assert_array_equal(unit_laplacian(size, path_edges(size)), expected)
+        np.testing.assert_array_equal(
+            laplacian.unit_laplacian(size, laplacian.path_edges(size)), expected
+        )
 
     @PROPERTY
     @given(rng=generators, size=sizes, threshold=st.sampled_from([0.0, 0.05, 0.3]))
     def test_components(self, rng: np.random.Generator, size: int, threshold: float) -> None:
         metric = random_metric(rng, size, density=0.3)
         expected = nx.number_connected_components(graph_of(metric, threshold))
-        assert n_components(metric, threshold) == expected
+        assert laplacian.n_components(metric, threshold) == expected
 
     def test_an_edge_at_the_threshold_does_not_connect(self) -> None:
         metric = np.array([[1.0, -0.25], [-0.25, 1.0]])
-        assert n_components(metric, 0.25) == 2
-        assert n_components(metric, np.nextafter(0.25, 0)) == 1
+        assert laplacian.n_components(metric, 0.25) == 2
+        assert laplacian.n_components(metric, np.nextafter(0.25, 0)) == 1
 
     @PROPERTY
     @given(rng=generators, size=sizes, density=st.sampled_from([0.2, 0.5, 1.0]))
@@ -74,9 +60,9 @@ class TestLaplacian:
         self, rng: np.random.Generator, size: int, density: float
     ) -> None:
         metric = random_metric(rng, size, density=density)
-        edges = maximum_spanning_tree(metric)
+        edges = laplacian.maximum_spanning_tree(metric)
         assert (edges[:, 0] < edges[:, 1]).all()
-        weights = np.sort(edge_weights(metric)[edges[:, 0], edges[:, 1]])
+        weights = np.sort(laplacian.edge_weights(metric)[edges[:, 0], edges[:, 1]])
         tree = nx.maximum_spanning_edges(graph_of(metric), data=True)
         expected = np.sort([attributes["weight"] for *_, attributes in tree])
         np.testing.assert_allclose(weights, expected, rtol=1e-15)
@@ -86,7 +72,7 @@ class TestLaplacian:
     def test_spanning_forest(self, rng: np.random.Generator, size: int, density: float) -> None:
         graph = nx.gnp_random_graph(size, density, seed=int(rng.integers(2**31)))
         rows, columns = np.array(sorted(graph.edges), dtype=np.intp).reshape(-1, 2).T
-        found = spanning_forest(size, (rows, columns))
+        found = laplacian.spanning_forest(size, (rows, columns))
         pairs = list(zip(*(index.tolist() for index in found), strict=True))
         assert pairs == sorted(pairs)
         assert set(pairs) <= set(graph.edges)
@@ -98,13 +84,16 @@ class TestLaplacian:
         expected = {tuple(sorted(edge)) for edge in nx.dfs_edges(graph, sort_neighbors=sorted)}
         assert set(pairs) == expected
         np.testing.assert_array_equal(
-            unit_laplacian(size, found), nx.laplacian_matrix(forest, range(size)).toarray()
+            laplacian.unit_laplacian(size, found),
+            nx.laplacian_matrix(forest, range(size)).toarray(),
         )
 
     @pytest.mark.parametrize("size", [1, 2, 7])
     def test_the_forest_of_a_graph_with_the_path_is_the_path(self, size: int) -> None:
-        for edges in (path_edges(size), all_edges(size)):
-            for found, expected in zip(spanning_forest(size, edges), path_edges(size), strict=True):
+        for edges in (laplacian.path_edges(size), all_edges(size)):
+            for found, expected in zip(
+                laplacian.spanning_forest(size, edges), laplacian.path_edges(size), strict=True
+            ):
                 np.testing.assert_array_equal(found, expected)
 
 
@@ -120,14 +109,14 @@ def test_the_simplex_at_any_scale(
     most = 10.0**total
     point = rng.standard_normal(size)
     point = (np.round(point) if ties else point) * 10.0**spread
-    nearest = project_on_simplex(point, most)
+    nearest = projection.project_on_simplex(point, most)
     unit = max(most, float(np.abs(point).max()))
     assert nearest.min() >= 0
     assert nearest.sum() == pytest.approx(most, rel=1e-12)
     shift = (point - nearest)[nearest > 0]
     assert np.ptp(shift) <= 1e-13 * size * unit
     assert (point[nearest == 0] <= shift.max() + 1e-13 * size * unit).all()
-    bounded = project_on_bounded_sum(point, most)
+    bounded = projection.project_on_bounded_sum(point, most)
     expected = np.maximum(point, 0) if np.maximum(point, 0).sum() <= most else nearest
     np.testing.assert_array_equal(bounded, expected)
 
@@ -139,7 +128,7 @@ def test_restarts_save_half_of_the_decompositions(seed: int) -> None:
     def without_positive_edges(found: FloatArray) -> FloatArray:
         return np.where(np.eye(12) > 0, found, np.minimum(found, 0))
 
-    found = project_on_intersection(matrix, without_positive_edges, 1e-9)
+    found = projection.project_on_intersection(matrix, without_positive_edges, 1e-9)
     assert found.apart <= 1e-9
     assert found.eigen_decompositions <= 100  # 140 and more without
 
@@ -151,6 +140,6 @@ def test_gives_up_on_an_empty_intersection(monkeypatch: pytest.MonkeyPatch) -> N
     def below(matrix: FloatArray) -> FloatArray:
         return np.minimum(matrix, -np.eye(2))
 
-    found: Projection = project_on_intersection(np.eye(2), below, 1e-9)
+    found: projection.Projection = projection.project_on_intersection(np.eye(2), below, 1e-9)
     assert found.eigen_decompositions == 50
     assert found.apart >= np.sqrt(2)

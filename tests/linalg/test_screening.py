@@ -22,6 +22,7 @@ from gdaopt.linalg.samples import (
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.sets import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
+from tests.helpers import random_symmetric
 
 KINDS = ("negative", "both", "duplicates", "zeros", "ties", "scales", "sparse")
 COLORS = ("graph", "free", "signed", "mixed")
@@ -128,26 +129,19 @@ def test_few_pairs_are_looked_at() -> None:
     """Where some features are longer than the rest: of 20,000 features one pair in 100."""
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((10, 20_000)) * np.linspace(1, 0.2, 20_000) ** 2
-    screened = ScatterMatrix(samples, np.full((10, 10), 0.1) - np.eye(10), is_negative=True)
-    found = TwoSparseAtoms().best_atoms(screened, 20)
-    assert screened.n_priced < 20_000**2 / 2 / 100
+    laplacian = np.full((10, 10), 0.1) - np.eye(10)
+    screened, atoms = ScatterMatrix(samples, laplacian, is_negative=True), TwoSparseAtoms()
+    found = atoms.best_atoms(screened, 20)
     before = screened.n_priced
+    assert before < 20_000**2 / 2 / 100
     again = TwoSparseAtoms().best_atoms(screened, 20)
     np.testing.assert_array_equal(again.prices, found.prices)
     assert screened.n_priced > before  # of another family nothing is known
-
-
-def test_known_pairs_are_not_looked_for_again() -> None:
-    rng = np.random.default_rng(0)
-    samples = rng.standard_normal((10, 3000))
-    screened = ScatterMatrix(samples, np.full((10, 10), 0.1) - np.eye(10), is_negative=True)
-    atoms = TwoSparseAtoms()
-    first = atoms.best_atoms(screened, 20)
-    nearby = ScatterMatrix(samples, screened._laplacian * (1 + 1e-6), is_negative=True)
+    nearby = ScatterMatrix(samples, laplacian * (1 + 1e-6), is_negative=True)
     nearby.screened = screened.screened
     second = atoms.best_atoms(nearby, 20)
-    assert nearby.n_priced == 0
-    np.testing.assert_allclose(second.prices, (1 + 1e-6) * first.prices, rtol=1e-12)
+    assert nearby.n_priced == 0  # known pairs are not looked for again
+    np.testing.assert_allclose(second.prices, (1 + 1e-6) * found.prices, rtol=1e-12)
 
 
 def test_all_that_is_better_than_the_worst_of_a_guess_is_found() -> None:
@@ -174,33 +168,25 @@ def features(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return make(X)
 
 
-def test_sums_over_features(features: Any) -> None:
-    pairs = np.array([[0, 4], [3, 9], [3, 28]])
-    diagonal, entries = RNG.random(30), RNG.standard_normal(3)
-    metric = MaskedMatrix(diagonal, entries, (pairs[:, 0], pairs[:, 1]))
+def test_sums_and_products_of_columns(features: Any) -> None:
+    rng, index = np.random.default_rng(1), np.array([5, 2, 2, 29])
+    pairs = np.array([0, 3, 3, 12, 29]), np.array([4, 9, 28, 1, 1])
+    metric = MaskedMatrix(rng.random(30), rng.standard_normal(5), pairs)
     gram = gram_matrix(features, metric)
     np.testing.assert_allclose(gram, X @ metric.dense() @ X.T, atol=1e-14)
     np.testing.assert_array_equal(gram, gram.T)
-    weights = RNG.random(7)
-    np.testing.assert_allclose(
-        squared_columns(features, weights, np.zeros(30)), weights @ X**2, atol=1e-14
-    )
-
-
-def test_columns_and_their_products(features: Any) -> None:
-    index = np.array([5, 2, 2, 29])
+    weights = rng.random(7)
+    squared = squared_columns(features, weights, np.zeros(30))
+    np.testing.assert_allclose(squared, weights @ X**2, atol=1e-14)
     np.testing.assert_array_equal(columns_of(features, index), X[:, index])
-    matrix = RNG.standard_normal((7, 7))
-    matrix += matrix.T
+    matrix = random_symmetric(rng, 7)
     found = products_of(matrix, features[:, index])
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, matrix @ X[:, index], atol=1e-14)
-
-
-def test_paired_sums_are_entries_of_the_product(features: Any) -> None:
-    right, pairs = RNG.standard_normal((7, 5)), np.array([[0, 4], [29, 1], [12, 1], [3, 0], [8, 2]])
-    sums = paired_sums(features, right, (pairs[:, 0], pairs[:, 1]))
-    np.testing.assert_allclose(sums, (X.T @ right)[pairs[:, 0], pairs[:, 1]], atol=1e-14)
+    right = rng.standard_normal((7, 5))
+    backwards = pairs[1], pairs[0] % 5
+    sums = paired_sums(features, right, backwards)
+    np.testing.assert_allclose(sums, (X.T @ right)[backwards], atol=1e-14)
 
 
 def test_sparse_samples_are_without_stored_zeros_and_duplicates() -> None:

@@ -94,12 +94,10 @@ class TestActiveSet:
         active_set = ActiveSet(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))
         shorter = active_set.without_zeros()
         np.testing.assert_array_equal(shorter.weights, [1e-300, 2.0, 1.0])
-        zero = np.zeros((3, 3))
-        np.testing.assert_allclose(
-            shorter.atoms.added_to(zero, shorter.weights),
-            active_set.atoms.added_to(zero, active_set.weights),
-            rtol=1e-15,
+        total, expected = (
+            one.atoms.added_to(np.zeros((3, 3)), one.weights) for one in (shorter, active_set)
         )
+        np.testing.assert_allclose(total, expected, rtol=1e-15)
 
     def test_an_empty_list_takes_all(self) -> None:
         nothing = ActiveSet(Atoms.of_features(np.zeros(0, np.intp)), np.zeros(0))

@@ -23,79 +23,77 @@ from tests.certificate_cases import covariance
 from tests.helpers import random_symmetric
 
 SIZE, BUDGET = 5, 4.0
+N = SIZE * (SIZE + 1) // 2
 
 
 def start(weights: FloatArray, objective: Objective | None = None) -> MasterPoint:
     """Return log det at weights of the unit vectors and of edges."""
-    if objective is None:
-        objective = gda.LogDet(covariance(SIZE))
     i, j = np.triu_indices(SIZE, 1)
     edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
     atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
+    objective = objective or gda.LogDet(covariance(SIZE))
     return MasterPoint(objective.at(0.1 * np.eye(SIZE)), atoms, weights)
+
+
+def solved(point: MasterPoint, rows: Rows, tolerance: float) -> tuple[MasterPoint, FloatArray]:
+    """Return the best weights, and the multipliers of rows whose first guess is 0."""
+    none = np.zeros(len(rows.right))
+    found = solve_constrained_master_problem(point, BUDGET, rows, none, tolerance)
+    assert found.multipliers is not None
+    return found.point, found.multipliers
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_cvxpys_optimum(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n = SIZE * (SIZE + 1) // 2
-    weights = rng.random(n) * BUDGET / n / 2
-    forms = rng.standard_normal((4, n))
+    weights = rng.random(N) * BUDGET / N / 2
+    forms = rng.standard_normal((4, N))
     is_equality = np.array([False, True, False, False])
     room = np.array([0.0, 0.0, 0.05, 10.0])  # the last row does not bind
     rows = Rows(forms, forms @ weights + room, is_equality)
     point = start(weights)
-    found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(4), 1e-9)
-    assert found.multipliers is not None
+    found, multipliers = solved(point, rows, 1e-9)
 
-    x = cp.Variable(n)
+    x = cp.Variable(N)
     vectors = point._atoms.dense(SIZE)
     metric = 0.1 * np.eye(SIZE) + vectors.T @ cp.diag(x) @ vectors
     value = cp.trace(covariance(SIZE) @ metric) - cp.log_det(metric)
     kept = [forms[~is_equality] @ x <= rows.right[~is_equality], forms[1] @ x == rows.right[1]]
     program = cp.Problem(cp.Minimize(value), [x >= 0, cp.sum(x) <= BUDGET, *kept])
     program.solve("CLARABEL")
-    assert found.point.value == pytest.approx(float(value.value), abs=1e-6)
-    assert found.point.value <= float(value.value) + 1e-8
-    residuals = forms @ found.point.weights - rows.right
+    assert found.value == pytest.approx(float(value.value), abs=1e-6)
+    assert found.value <= float(value.value) + 1e-8
+    residuals = forms @ found.weights - rows.right
     assert residuals[~is_equality].max() <= 1e-10 * BUDGET
     assert abs(residuals[1]) <= 1e-10 * BUDGET
-    assert found.point.weights.min() >= 0
+    assert found.weights.min() >= 0
     duals = np.concatenate([np.ravel(kept[0].dual_value), np.ravel(kept[1].dual_value)])
-    np.testing.assert_allclose(found.multipliers[[0, 2, 3, 1]], duals, atol=1e-3)
-    assert found.multipliers[3] == 0
+    np.testing.assert_allclose(multipliers[[0, 2, 3, 1]], duals, atol=1e-3)
+    assert multipliers[3] == 0
 
 
 def test_weights_that_rows_forbid_are_exactly_zero() -> None:
-    n = SIZE * (SIZE + 1) // 2
-    weights = np.zeros(n)
-    weights[:SIZE] = 0.2
-    forms = np.zeros((1, n))
+    weights, forms = np.where(np.arange(N) < SIZE, 0.2, 0.0), np.zeros((1, N))
     forms[0, SIZE] = -0.5  # only the first edge is in it, which has to have no weight
-    rows = Rows(forms, np.zeros(1), np.array([True]))
-    found = solve_constrained_master_problem(start(weights), BUDGET, rows, np.zeros(1), 1e-9)
-    assert found.point.weights[SIZE] == 0
+    found, multipliers = solved(start(weights), Rows(forms, np.zeros(1), np.array([True])), 1e-9)
+    assert found.weights[SIZE] == 0
     # And its multiplier is such that the edge is no longer worth its price.
-    assert found.multipliers is not None
-    slope = found.point.gradient()[SIZE] - 0.5 * found.multipliers[0]
-    assert slope >= -1e-9
+    assert found.gradient()[SIZE] - 0.5 * multipliers[0] >= -1e-9
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(seed: int) -> None:
     """By the best multipliers: a part of it is by how much rows with a price do not bind."""
     rng = np.random.default_rng(seed)
-    n = SIZE * (SIZE + 1) // 2
-    weights = rng.random(n) * BUDGET / n / 2
+    weights = rng.random(N) * BUDGET / N / 2
     point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
-    forms = rng.standard_normal((3, n)) / 10 - point.gradient()
+    forms = rng.standard_normal((3, N)) / 10 - point.gradient()
     rows = Rows(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
-    best = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(3), 1e-12)
-    assert best.multipliers is not None
-    assert best.multipliers @ (rows.right - forms @ weights) > 1e-3
+    best, multipliers = solved(point, rows, 1e-12)
+    assert multipliers @ (rows.right - forms @ weights) > 1e-3
     iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
-    gap = _duality_gap(iterate, rows, best.multipliers)
-    assert gap == pytest.approx(point.value - best.point.value, rel=1e-8)
+    gap = _duality_gap(iterate, rows, multipliers)
+    assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
 GUESSES = ["a row that binds", "a row that does not", "a weight of 0", "another weight"]
@@ -132,27 +130,25 @@ def test_a_wrong_guess_of_what_binds_is_mended(seed: int, wrong: str) -> None:
 def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: float) -> None:
     """It is in units of what the row leaves them, and not of the largest weight."""
     rng = np.random.default_rng(0)
-    n = SIZE * (SIZE + 1) // 2
-    weights = rng.random(n) * BUDGET / n / 2
+    weights = rng.random(N) * BUDGET / N / 2
     weights[:3] *= small
-    forms = np.zeros((2, n))
-    forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, n - 3)
+    forms = np.zeros((2, N))
+    forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, N - 3)
     rows = Rows(forms, 1.01 * forms @ weights, np.array([False, False]))
-    found = solve_constrained_master_problem(start(weights), BUDGET, rows, np.zeros(2), 1e-10)
-    assert forms @ found.point.weights == pytest.approx(rows.right, rel=1e-9, abs=0)
+    found, _ = solved(start(weights), rows, 1e-10)
+    assert forms @ found.weights == pytest.approx(rows.right, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("second", [0.1, 0.2, 0.3, 0.7])
 def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     """A step from a weight of 1 keeps the row to 1e-16, of which a billionth has to keep it."""
     objective = gda.LogDet(np.diag([1e9, 1.5e9, 1.0]))
-    weights = np.array([3 * second, second, 1.0])
-    atoms = Atoms.of_features(np.arange(3))
+    atoms, weights = Atoms.of_features(np.arange(3)), np.array([3 * second, second, 1.0])
     point = MasterPoint(objective.at(1e-15 * np.eye(3)), atoms, weights)
     rows = Rows(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
-    found = solve_constrained_master_problem(point, BUDGET, rows, np.zeros(1), 1e-12)
-    assert found.point.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
-    assert found.point.weights[0] == pytest.approx(3 * found.point.weights[1], rel=1e-14, abs=0)
+    found, _ = solved(point, rows, 1e-12)
+    assert found.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
+    assert found.weights[0] == pytest.approx(3 * found.weights[1], rel=1e-14, abs=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +17,7 @@ from tests.helpers import generators, properties
 from tests.master.cases import random_atoms
 
 ROOMY, NONE = 2**30, 1  # memory for the Hessian: Newton's method, or the first-order one
+both_ways = pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Master:
 class TestSolveMasterProblem:
     @properties(25)
     @given(generators, st.sampled_from([1, 3, 8]), st.sampled_from([0.0, 0.4, 1.0]))
-    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    @both_ways
     @pytest.mark.parametrize("kind", ["glr", "log det"])
     def test_reduces_the_gap_as_asked(
         self, kind: str, memory_limit: int, rng: np.random.Generator, size: int, share: float
@@ -76,7 +76,7 @@ class TestSolveMasterProblem:
             assert master.gap(point) <= allowed + 1e-12 * abs(point.value)
             assert memory_limit == ROOMY or solution.newton_steps == 0
 
-    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
+    @both_ways
     @pytest.mark.parametrize("seed", [49, 77, 80, 84, 183])
     def test_the_value_does_not_rise_where_the_slope_at_the_start_dwarfs_all_others(
         self, seed: int, memory_limit: int
@@ -99,23 +99,6 @@ class TestSolveMasterProblem:
         assert costly.any()
         assert not newton.weights[costly].any()
         assert not first_order.weights[costly].any()
-
-    @pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
-    def test_is_cvxpys_minimum(self, memory_limit: int) -> None:
-        """The first-order method too, up to its 1e-7 of the gap at the start."""
-        rng = np.random.default_rng(2)
-        for kind in ("glr", "log det"):
-            master = Master.random(rng, 3, kind)
-            w = cp.Variable(len(master.start.weights), nonneg=True)
-            vectors = master.atoms.dense(3)
-            metric = 1e-3 * np.eye(3) + vectors.T @ cp.diag(w) @ vectors
-            value, constraints = master.objective.to_cvxpy(metric)
-            problem = cp.Problem(
-                cp.Minimize(value), [*constraints, cp.sum(w) <= master.total_weight]
-            )
-            problem.solve(solver="CLARABEL")
-            found = master.solved(1e-7, memory_limit).point.point.value
-            assert found == pytest.approx(problem.value, rel=1e-6)
 
     def test_weight_that_is_not_needed_stays_unused(self) -> None:
         """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""

@@ -23,74 +23,56 @@ def twice_on_edges(right: MaskedMatrix) -> MaskedMatrix:
     return MaskedMatrix(right.on_diagonal, 2 * right.on_edges, right.edges)
 
 
-Fault = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""Returns a wrong method, given the right one."""
-
-FAULTS: dict[str, tuple[type, str, Fault, str]] = {
-    "column": (
-        *(PairPoint, "gradient_column"),
-        lambda right: lambda point, column: right(point, 0 * column),
-        "^gradient_column: error",
-    ),
-    "diagonal": (
-        *(PairPoint, "gradient_diagonal"),
-        lambda right: lambda point: 2 * right(point),
-        "^gradient_diagonal: error",
-    ),
-    "entries": (
-        *(PairPoint, "gradient_entries"),
-        lambda right: lambda *given: twice_on_edges(right(*given)),
-        "^gradient_entries: error",
-    ),
-    "curvature of a line": (
+FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
+    (PairPoint, "gradient_column", lambda right, point, column: right(point, 0 * column), "error"),
+    (PairPoint, "gradient_diagonal", lambda right, point: 2 * right(point), "error"),
+    (PairPoint, "gradient_entries", lambda right, *given: twice_on_edges(right(*given)), "error"),
+    (
         *(ExponentialLine, "derivatives"),
-        lambda right: lambda *given: tuple(np.array([1.0, 0.9]) * right(*given)),
+        lambda right, *given: tuple(np.array([1.0, 0.9]) * right(*given)),
         "^the line's curvature along a DiagonalDirection",
     ),
-    "slopes": (
-        *(PairPoint, "slopes"),
-        lambda right: lambda *given: 2 * right(*given),
-        "^slopes: error",
-    ),
-    "second derivatives": (
-        *(PairPoint, "curvature"),
-        lambda right: lambda *given: 0.9 * right(*given),
-        "^curvature: error",
-    ),
-    "move": (
+    (PairPoint, "slopes", lambda right, *given: 2 * right(*given), "error"),
+    (PairPoint, "curvature", lambda right, *given: 0.9 * right(*given), "error"),
+    (
         *(PairPoint, "moved"),
-        lambda right: lambda point, direction, gamma: right(point, direction, 2 * gamma),
+        lambda right, point, direction, gamma: right(point, direction, 2 * gamma),
         "^the metric moved along a DiagonalDirection",
     ),
-    "stale distances": (
+    (
         *(PairPoint, "moved"),
-        lambda _right: (
-            lambda point, direction, gamma: PairPoint(
-                point.objective, point._metric.moved(direction, gamma), point.sum.distances
-            )
+        lambda _right, point, direction, gamma: PairPoint(
+            point.objective, point._metric.moved(direction, gamma), point.sum.distances
         ),
         "^the value moved along a DiagonalDirection",
     ),
-    "gradient": (
+    (
         *(Opaque, "gradient"),
-        lambda right: lambda *given: 1.001 * right(*given),
+        lambda right, *given: 1.001 * right(*given),
         "^the line's slope along a",
     ),
-    "asymmetric gradient": (
+    (
         *(Opaque, "gradient"),
-        lambda right: lambda *given: right(*given) + np.diag([0.01, 0.01], 1),
+        lambda right, *given: right(*given) + np.diag([0.01, 0.01], 1),
         "^the gradient is symmetric: error 0.01",
     ),
-}
+]
+"""A class, its method, what takes the place of that, and what is said; "error" is the usual."""
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_what_is_wrong_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, method, fault, message = FAULTS[name]
-    objective = Opaque(np.eye(3)) if kind is Opaque else glr()
+@pytest.mark.parametrize(("kind", "method", "fault", "message"), FAULTS)
+def test_what_is_wrong_is_named(
+    kind: type,
+    method: str,
+    fault: Callable[..., Any],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    objective, right = Opaque(np.eye(3)) if kind is Opaque else glr(), getattr(kind, method)
     gda.check_objective(objective)
-    monkeypatch.setattr(kind, method, fault(getattr(kind, method)))
-    with pytest.raises(InvalidInputError, match=message):
+    monkeypatch.setattr(kind, method, lambda *given: fault(right, *given))
+    said = f"^{method}: error" if message == "error" else message
+    with pytest.raises(InvalidInputError, match=said):
         gda.check_objective(objective)
 
 

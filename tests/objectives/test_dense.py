@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.methods.steps import Exact
@@ -19,9 +20,9 @@ TARGET = np.array([[3.0, -1.0, 0.0], [-1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 
 
 def test_without_an_expression() -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match="Opaque has no CVXPY expression; def"):
+    with pytest.raises(InvalidInputError, match="Opaque has no CVXPY expression; def"):
         Opaque(np.eye(K)).to_cvxpy(cp.Constant(np.eye(K)))
-    with pytest.raises(gda.errors.InvalidInputError, match="define log_to_cvxpy"):
+    with pytest.raises(InvalidInputError, match="define log_to_cvxpy"):
         Opaque(np.eye(K)).log_to_cvxpy(cp.Constant(np.eye(K)))
 
 
@@ -58,32 +59,30 @@ def test_values_and_gradients_that_are_no_numbers(wrong: Any) -> None:
             return np.full((2, 2), wrong) if not isinstance(wrong, list) else np.array(wrong)
 
     point = Wrong(2).at(np.eye(2))
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"value returned .* must return a number"
-    ):
+    with pytest.raises(InvalidInputError, match=r"value returned .* must return a number"):
         point.value  # noqa: B018
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"gradient returned .* must return an array"
-    ):
+    with pytest.raises(InvalidInputError, match=r"gradient returned .* must return an array"):
         point.gradient()
+
+
+SET = gda.GraphMetrics(4.0, 0.1)
 
 
 def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
     return float(np.sum((metric - TARGET) ** 2)) / 2, metric - TARGET
 
 
-def problem(**options: Any) -> gda.MetricProblem:
-    objective = gda.FunctionObjective(nearest, n_features=SIZE, **options)
-    return gda.MetricProblem(objective, gda.GraphMetrics(4.0, 0.1))
-
-
-def test_the_optimum() -> None:
-    gda.check_objective(problem().objective)
-    expected = gda.GraphMetrics(4.0, 0.1).projected(TARGET, accuracy=1e-10).point
-    for method in ("certified", "projected-gradient"):
-        result = gda.solve(problem(), method, tolerance=1e-9)
-        assert result.status == "converged"
-        np.testing.assert_allclose(result.metric, expected, atol=1e-4)
+@pytest.mark.parametrize("method", ["certified", "projected-gradient"])
+@pytest.mark.parametrize(
+    "objective",
+    [gda.FunctionObjective(nearest, SIZE), gda.Ridge(SIZE) + gda.Linear(-TARGET)],
+    ids=["function", "½‖M‖² - ⟨T, M⟩"],
+)
+def test_the_nearest_metric_is_the_projection(objective: Any, method: str) -> None:
+    result = gda.solve(gda.MetricProblem(objective, SET), method, tolerance=1e-11)
+    expected = SET.projected(TARGET, accuracy=1e-10).point
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.metric, expected, atol=1e-5)
 
 
 def test_the_function_is_called_once_a_metric() -> None:
@@ -108,11 +107,12 @@ def test_gradients_become_symmetric() -> None:
 
 
 def test_conic_methods_need_an_expression() -> None:
-    with pytest.raises(
-        gda.errors.InvalidInputError, match="has no CVXPY expression unless it is given"
-    ):
-        gda.solve(problem(), "sdp")
-    given = problem(expression=lambda M: cp.sum_squares(M - TARGET) / 2)
+    without, given = (
+        gda.MetricProblem(gda.FunctionObjective(nearest, SIZE, expression=expression), SET)
+        for expression in (None, lambda M: cp.sum_squares(M - TARGET) / 2)
+    )
+    with pytest.raises(InvalidInputError, match="has no CVXPY expression unless it is given"):
+        gda.solve(without, "sdp")
     exact = gda.solve(given, "certified").objective
     assert gda.solve(given, "sdp").objective == pytest.approx(exact, rel=1e-6)
 
@@ -135,5 +135,5 @@ def test_conic_methods_need_an_expression() -> None:
     ],
 )
 def test_wrong_functions_are_refused(function: Any, message: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         gda.FunctionObjective(function, n_features=SIZE)

@@ -63,22 +63,27 @@ M = cp.Variable((K, K), symmetric=True)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_values_and_derivatives_are_cvxpys(name: str) -> None:
+def test_values_and_derivatives_are_cvxpys_and_tangents_are_below(name: str) -> None:
+    """Also at kinks, and lowered by no more than what a certificate can bear."""
     objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
     gda.check_objective(objective)
     expression, constraints = objective.to_cvxpy(M)
     assert not constraints
     rng = np.random.default_rng(1)
-    for _ in range(3):
-        matrix = random_metric(rng, K)
-        tape = objective.tree.at(matrix)
-        M.value = matrix
+    for _ in range(5):
+        M.value = random_metric(rng, K)
+        point, tape = objective.at(M.value), objective.tree.at(M.value)
         assert tape.value == pytest.approx(np.asarray(expression.value).item(), rel=1e-12)
         found = np.asarray(expression.grad[M].todense()).reshape(K, K, order="F")
-        expected: FloatArray = (found + found.T) / 2
-        np.testing.assert_allclose(tape.gradient(), expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(tape.gradient(), (found + found.T) / 2, rtol=1e-9, atol=1e-10)
         # What a certificate takes for the size of the terms is not below what they add up to.
         assert (tape.gradient(sizes=True) >= np.abs(tape.gradient()) * (1 - 1e-12)).all()
+        stated = point.round_off()
+        assert 0 < stated.value <= 1e-9 * (1 + abs(point.value))
+        for step in (1e-8, 1.0):
+            change = step * (random_metric(rng, K) - point.metric)
+            tangent = point.value + float(np.vdot(point.gradient(), change))
+            assert objective.value(point.metric + change) >= tangent - stated.value
 
 
 def test_terms_that_cancel_keep_their_size() -> None:
@@ -98,21 +103,6 @@ def test_atoms_without_a_derivative() -> None:
         gda.errors.InvalidInputError, match="no derivative of von_neumann_entr; write"
     ):
         ExpressionTree(cp.square(M[0, 0]) - cp.von_neumann_entr(M), M)
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_tangents_are_below(name: str) -> None:
-    """Also at kinks, and lowered by no more than what a certificate can bear."""
-    objective = gda.CvxpyObjective(SMOOTH[name], n_features=K)
-    rng = np.random.default_rng(2)
-    for _ in range(5):
-        point = objective.at(random_metric(rng, K))
-        stated = point.round_off()
-        assert 0 < stated.value <= 1e-9 * (1 + abs(point.value))
-        for step in (1e-8, 1.0):
-            other = point.metric + step * (random_metric(rng, K) - point.metric)
-            tangent = point.value + float(np.vdot(point.gradient(), other - point.metric))
-            assert objective.value(other) >= tangent - stated.value
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Every objective against its formula, and against all that the interface promises."""
 
+import itertools
+import math
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -9,25 +11,23 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.linalg.entries import all_edges
-from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives import pair_loss
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
-from tests.certificate_cases import covariance
-from tests.helpers import random_metric, random_symmetric, traced_peak
+from tests.fuzz.objectives import objective_of
+from tests.helpers import random_metric, traced_peak
 from tests.methods.certified_cases import set_of
 from tests.objectives.cases import (
     CASES,
     EVERY,
     GLR_CASES,
-    LABELS,
     MATRIX_CASES,
-    PAIRS,
+    SIGNALS,
     STORAGE,
     Case,
     K,
-    N,
     assert_near,
     atoms_of,
     directions,
@@ -132,6 +132,22 @@ class TestEvery:
             assert objective.conic_bytes() > 0
 
 
+@pytest.mark.parametrize(
+    ("objective", "start", "direction"),
+    [
+        (gda.GLR([[0.0, 0.0], [1.0, 2.0]], [1, -1]), 0.1 * np.eye(2), np.outer([1, 2], [1, 2])),
+        (gda.LogDet(np.eye(2)), np.diag([0.1, 1.0]), np.diag([1, 0])),
+    ],
+)
+def test_lipschitz_constants_are_attained(
+    objective: Any, start: FloatArray, direction: FloatArray
+) -> None:
+    move = 1e-6 * direction
+    change = objective.gradient(start + move) - objective.gradient(start)
+    ratio = np.linalg.norm(change) / np.linalg.norm(move)
+    assert ratio == pytest.approx(objective.lipschitz(0.1), rel=1e-4)
+
+
 @pytest.mark.parametrize("name", MATRIX_CASES)
 def test_values_and_gradients_of_matrices(name: str, rng: np.random.Generator) -> None:
     make, formula = MATRIX_CASES[name]
@@ -222,27 +238,69 @@ class TestPairs:
             assert_near(moved.gradient(), there.gradient(), 1e-11)
             assert moved.round_off().value >= 0.9 * there.round_off().value
 
+    @pytest.mark.covering(1)
+    def test_many_moves(self, objective: Any, metric: FloatArray, rng: np.random.Generator) -> None:
+        """Round-off does not add up: every 64 moves the distances are computed anew."""
+        point = objective.at(metric)
+        for _, direction in zip(range(100), itertools.cycle(directions(rng)), strict=False):
+            back = DenseDirection(random_metric(rng, K) - point.metric)
+            point = point.moved(back, 0.2).moved(direction, 0.02)
+            fresh = objective.at(point.metric.copy())
+            assert point.value == pytest.approx(fresh.value, rel=1e-11)
+            assert_near(point.gradient(), fresh.gradient(), 1e-11)
+        point = point.moved(direction, 1e6).moved(direction, -1e6)
+        for _ in range(65):
+            point = point.moved(direction, 0.0)
+        assert point.value == pytest.approx(objective.value(point.metric.copy()), rel=1e-13)
+
     @pytest.mark.parametrize("kind", ["two-sparse", "dense"])
-    def test_weights_of_atoms(
+    def test_curvature(
         self, objective: Any, kind: str, metric: FloatArray, rng: np.random.Generator
     ) -> None:
-        atoms = atoms_of(kind, rng)
-        weights = rng.uniform(0.1, 0.5, len(atoms))
-        weighted = MasterPoint(objective.at(metric), atoms, weights)
-        dense = objective.at(atoms.added_to(metric, weights))
-        assert weighted.value == pytest.approx(dense.value, rel=1e-12)
-        assert_near(weighted.gradient(), atoms.quadratic_forms(dense.gradient()), 1e-11)
-        assert_near(weighted.point.gradient(), dense.gradient(), 1e-11)
-        hessian, step = weighted.hessian(), 1e-6
+        """Of the weights of atoms, as differences of the gradient by them."""
+        atoms, point, step = atoms_of(kind, rng), objective.at(metric), 1e-6
+        curvature = point.curvature(atoms)
         for k in range(len(atoms)):
-            change = step * np.eye(len(atoms))[k]
-            ahead, behind = (weighted.at(weights + s * change).gradient() for s in (1, -1))
-            difference = (ahead - behind) / (2 * step)
-            largest = np.abs(hessian).max()
-            np.testing.assert_allclose(hessian[k], difference, rtol=2e-5, atol=2e-6 * (1 + largest))
-        weights[0] *= 1.02  # so near that a model would be updated
-        expected = MasterPoint(objective.at(metric), atoms, weights).hessian()
-        assert_near(weighted.at(weights).hessian(), expected, 1e-8)
+            ahead, behind = (
+                objective.at(atoms[k : k + 1].added_to(metric, np.array([sign * step])))
+                for sign in (1, -1)
+            )
+            difference = atoms.quadratic_forms(ahead.gradient() - behind.gradient()) / (2 * step)
+            largest = np.abs(curvature).max()
+            np.testing.assert_allclose(
+                curvature[k], difference, rtol=2e-5, atol=2e-6 * (1 + largest)
+            )
+
+
+@pytest.mark.parametrize("case", GLR_CASES.values(), ids=GLR_CASES)
+class TestLogarithms:
+    """Of the regulariser, the only objective whose logarithm is convex."""
+
+    def test_derivatives(
+        self, objective: gda.GLR, metric: FloatArray, rng: np.random.Generator
+    ) -> None:
+        point = objective.at(metric)
+        value, gradient, logarithm = point.value, point.gradient(), point.logarithm()
+        assert objective.log_value(metric) == logarithm.value
+        assert logarithm.value == pytest.approx(math.log(value), rel=1e-13)
+        assert_near(objective.log_gradient(metric), gradient / value)
+        for kind in ("dense", "two-sparse"):
+            atoms = atoms_of(kind, rng)
+            slopes = atoms.quadratic_forms(gradient) / value
+            assert_near(logarithm.slopes(atoms), slopes)
+            curvature = point.curvature(atoms) / value - np.outer(slopes, slopes)
+            assert_near(logarithm.curvature(atoms), curvature, 1e-10)
+
+    def test_balance_of_lines(self, objective: Any, metric: FloatArray) -> None:
+        """``φ' = (e^h - 1) f``: h and the slope have one sign, and h' is its derivative."""
+        line = objective.at(metric).line(DiagonalDirection(np.array([1.0, -0.5, 0.3, 0.0])))
+        for gamma in (-0.1, 0.0, 0.2):
+            h, rate = line.balance(gamma)
+            assert np.sign(h) == np.sign(line.derivatives(gamma)[0])
+            ends = [line.balance(gamma + step)[0] for step in (-1e-5, 1e-5)]
+            assert rate == pytest.approx((ends[1] - ends[0]) / 2e-5, rel=1e-6)
+        falling = objective.at(metric).line(DiagonalDirection(np.ones(K)))
+        assert falling.balance(0.0)[0] == -math.inf
 
 
 @pytest.mark.parametrize("make", [gda.MCML, gda.NCA, gda.LogisticPairs, gda.GLR])
@@ -259,38 +317,19 @@ def test_entries_of_masks(make: Callable[..., Any]) -> None:
         assert_near(entries.on_diagonal, np.diagonal(gradient))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_round_off_is_as_stated(name: str, rng: np.random.Generator) -> None:
-    """Value and tangent against the formula in extended precision."""
-    case, metric = CASES[name], random_metric(rng, K)
-    X = case.X + 1e4  # most digits are of the offset
-    objective = case.make(X, case.y)
-    point = objective.at(metric)
-    for direction in directions(rng):
-        point = point.moved(direction, 0.01)
-    stated = point.round_off()
-    exact = case.value(point.metric, np.longdouble, X=X)
-    assert abs(point.value - exact) <= stated.value
-    assert stated.value < 1e-5 * (1 + abs(point.value))
-    assert stated.value > objective.at(point.metric.copy()).round_off().value  # of moves, too
-    assert point.total.magnitude >= abs(point.total.scaled) * (1 - 1e-12)
-    for _ in range(5 if objective.convex else 0):
-        other = random_metric(rng, K) * rng.uniform(0.2, 5)
-        change = other - point.metric
-        slope = np.vdot(point.gradient(), change)
-        slope -= stated.gradient @ np.abs(change) @ stated.gradient
-        assert case.value(other, np.longdouble, X=X) >= point.value - stated.value + slope
-
-
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.is_ordered])
 @pytest.mark.parametrize("seed", range(3))
-def test_order_and_place_of_the_samples_have_no_meaning(name: str, seed: int) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["MCML", "NCA", "LMNN", "logistic", "hinge", "DEML", *(f"GLR, {signal}" for signal in SIGNALS)],
+)
+def test_order_place_and_units_of_the_samples_have_no_meaning(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    case, metric = CASES[name], random_metric(rng, K)
-    X, order = rng.standard_normal((N, K)), rng.permutation(N)
-    one, other = case.make(X, LABELS), case.make(X[order] + 7.0, LABELS[order])
-    assert other.value(metric) == pytest.approx(one.value(metric), rel=1e-10)
-    assert_near(other.gradient(metric), one.gradient(metric), 1e-10)
+    case, metric, factor = CASES[name], random_metric(rng, K), 10 ** rng.uniform(-6, 6)
+    X = rng.standard_normal(case.X.shape)
+    order = rng.permutation(len(X))
+    one, other = case.make(X, case.y), case.make(factor * (X[order] + 7.0), case.y[order])
+    assert other.value(metric / factor**2) == pytest.approx(one.value(metric), rel=1e-10)
+    assert_near(other.gradient(metric / factor**2) / factor**2, one.gradient(metric), 1e-10)
 
 
 @pytest.mark.parametrize("name", ["MCML", "NCA", "logistic", "hinge", "DEML"])
@@ -339,59 +378,29 @@ def test_second_derivatives_from_a_sample_lead_to_the_optimum(
 LOSSES = [name for name, case in CASES.items() if name not in GLR_CASES and case().convex]
 
 
-def sized(case: Case) -> Callable[[int], Any]:
-    """Return a case for any number of features."""
-    return lambda size: case.make(0.5 * samples(size, seed=size), LABELS)
+def sized(name: str, size: int) -> Any:
+    """Return an objective for so many features."""
+    if name not in CASES:
+        return objective_of(name, size, 1.0, np.random.default_rng(size))
+    y = CASES[name].y
+    return CASES[name].make(0.5 * samples(size, count=len(y), seed=size), y)
 
 
-SIZED: dict[str, Callable[[int], Any]] = {
-    **{name: sized(CASES[name]) for name in LOSSES},
-    "GLR, listed": lambda size: gda.GLR(
-        0.5 * samples(size), np.arange(N) % 3, sample_weight=np.linspace(0.5, 2, N), pairs=PAIRS
-    ),
-    "log det": lambda size: gda.LogDet(covariance(size)),
-    "indefinite log det": lambda size: gda.LogDet(
-        covariance(size) - 3 * np.eye(size) + random_symmetric(np.random.default_rng(size), size)
-    ),
-    "GMML": lambda size: gda.GMML(covariance(size), 3 * covariance(size) ** 2),
-    "sum": lambda size: (
-        gda.GLR(0.5 * samples(size), np.arange(N) % 2)
-        + 0.4 * gda.Ridge(size)
-        + SIZED["log det"](size)
-    ),
-    "expressions": lambda size: (
-        2
-        * gda.CvxpyObjective(
-            lambda M: cp.log_sum_exp(
-                1 - cp.sum(cp.multiply(samples(size) @ M, samples(size)), axis=1)
-            ),
-            size,
-        )
-        + gda.CvxpyObjective(
-            lambda M: (
-                cp.square(cp.pos(cp.log_sum_exp(3 * cp.diag(M)) + 2))
-                - cp.log_det(M)
-                + cp.sum(cp.inv_pos(cp.sqrt(cp.diag(M))))
-            ),
-            size,
-        )
-        + gda.Ridge(size)
-    ),
-}
+OTHERS = ["GLR, listed", "LogDet", "GMML", "Quadratic", "expression", "function", "sum"]
 
 
 @pytest.mark.parametrize("kind", ["graph", "signed", "diagonal", "definite"])
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        *((name, 4) for name in SIZED),
+        *((name, 4) for name in [*LOSSES, *OTHERS]),
         *(pytest.param(name, n, marks=pytest.mark.slow) for name in LOSSES for n in (3, 6, 9, 13)),
     ],
 )
 @pytest.mark.covering(1)
 def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
     """The optimum of CVXPY is that of the certified solver."""
-    problem = gda.MetricProblem(SIZED[name](size), set_of(kind, size, float(size), 0.02))
+    problem = gda.MetricProblem(sized(name, size), set_of(kind, size, float(size), 0.02))
     result = gda.solve(problem, "certified", tolerance=1e-7, absolute_tolerance=1e-9)
     conic = gda.solve(problem, "sdp", solver="CLARABEL")
     assert result.lower_bound is not None
