@@ -1,18 +1,79 @@
-"""Problems for properties of runs, the invariants of every state, and lines for step rules."""
+"""Methods with options, problems for properties of runs, and lines for step rules."""
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.linalg.directions import DenseDirection, DiagonalDirection, Direction
-from gdaopt.linalg.laplacian import n_components
-from gdaopt.objectives.protocol import Line
-from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric, scaled
+from tests.helpers import scaled
+from tests.methods.certified_cases import HULLS, set_of, synthetic
+
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "alternating": ("alternating", {"solver": "analytic"}),
+    "alternating, HiGHS": ("alternating", {"solver": "HIGHS"}),
+    "alternating, adaptive": ("alternating", {"solver": "analytic", "step": "adaptive"}),
+    "alternating, floor": ("alternating", {"solver": "analytic", "edge_floor": 0.05}),
+    "joint": ("joint", {"solver": "analytic"}),
+    "joint, HiGHS": ("joint", {"solver": "HIGHS"}),
+    "joint, gradient": ("joint", {"solver": "analytic", "align": "gradient"}),
+    "joint, floor": ("joint", {"solver": "analytic", "edge_floor": 0.05}),
+    "certified": ("certified", {}),
+    "certified, first order": ("certified", {"memory_limit": 1}),
+    "certified, program": ("certified", {"pricing": "program"}),
+    "frank-wolfe": ("frank-wolfe", {}),
+    "frank-wolfe, adaptive": ("frank-wolfe", {"step": "adaptive"}),
+    "frank-wolfe, away": ("frank-wolfe", {"variant": "away"}),
+    "frank-wolfe, pairwise": ("frank-wolfe", {"variant": "pairwise"}),
+    "projected-gradient": ("projected-gradient", {}),
+    "projected-gradient, clip": ("projected-gradient", {"projection": "clip"}),
+    "sdp-frank-wolfe": ("sdp-frank-wolfe", {"solver": "analytic"}),
+    "sdp-frank-wolfe, CLARABEL": ("sdp-frank-wolfe", {"solver": "CLARABEL"}),
+    "sdp-frank-wolfe, SCS": ("sdp-frank-wolfe", {"solver": "SCS"}),
+    "sdp": ("sdp", {"solver": "CLARABEL"}),
+    "sdp, SCS": ("sdp", {"solver": "SCS"}),
+    "socp": ("socp", {"solver": "CLARABEL"}),
+    "socp, ECOS": ("socp", {"solver": "ECOS"}),
+}
+"""All methods that are for many sets, with the options that change what they do."""
+
+SETS = [*HULLS, ("masked", 0.0)]  # kinds with an edge floor of the set
+ALIGNED = ("alternating", "joint")
+CONIC = ("sdp", "socp")
+
+
+def solve(problem: gda.MetricProblem, way: str, **options: Any) -> gda.Result:
+    method, own = WAYS[way]
+    return gda.solve(problem, method, **(own | options))
+
+
+def is_for(way: str, kind: str, floor: float = 0.0) -> bool:
+    """Whether a method with its options takes a set of some kind."""
+    method, options = WAYS[way]
+    if "edge_floor" in options or "pricing" in options:
+        return kind in ("graph", "masked") and (floor == 0 or "pricing" in options)
+    if method in ALIGNED:
+        return kind not in ("diagonal", "definite") and floor == 0
+    return method != "socp" or kind != "definite"
+
+
+def seeds(n_cases: int, by_default: range) -> pytest.MarkDecorator:
+    """Run a test for so many seeds, of which only those of a range are not slow."""
+    slow = pytest.mark.slow
+    cases = [pytest.param(n, marks=[] if n in by_default else slow) for n in range(n_cases)]
+    return pytest.mark.parametrize("seed", cases)
+
+
+def small(
+    kind: str = "graph", floor: float = 0.0, size: int = 4, n_samples: int = 12
+) -> gda.MetricProblem:
+    """Return a problem that each method solves soon."""
+    X, z = synthetic(size, n_samples)
+    return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, size, float(size), 1e-2, floor))
 
 
 @dataclass(frozen=True)
@@ -59,30 +120,6 @@ class Case:
         return problem, floor if self.with_floor else 0.0
 
 
-@dataclass
-class Invariants:
-    """A callback that checks every state it is shown, and that the objective does not rise."""
-
-    feasible_set: gda.GraphMetrics
-    edge_floor: float = 0.0
-    may_rise: bool = False
-    values: list[float] = field(default_factory=list)
-
-    def __call__(self, state: gda.methods.State) -> None:
-        metric, bound = state.metric, self.feasible_set.trace_bound
-        assert (metric == metric.T).all()
-        assert (metric - np.diag(np.diagonal(metric))).max(initial=0.0) <= 0
-        smallest = np.linalg.eigvalsh(metric)[0]
-        assert smallest >= self.feasible_set.min_eigenvalue - 1e-10 * bound
-        assert np.trace(metric) <= bound * (1 + 1e-12)
-        if self.edge_floor > 0:
-            assert n_components(metric, self.edge_floor * (1 - 1e-9)) == 1
-        assert np.isfinite(state.objective)
-        if self.values and not self.may_rise:
-            assert state.objective <= self.values[-1] * (1 + 1e-12)
-        self.values.append(state.objective)
-
-
 def cases(*, bounds_follow: bool, with_floor: bool | None = None) -> st.SearchStrategy[Case]:
     return st.builds(
         Case,
@@ -99,57 +136,42 @@ def wine(positive: str = "class_1") -> gda.MetricProblem:
     return gda.MetricProblem(gda.GLR(*scaled("wine", positive)), gda.GraphMetrics(13.0, 1e-6))
 
 
-# --- What tests of step rules share --------------------------------------------------------------
+# --- What tests of limits share ------------------------------------------------------------------
 
 
 @dataclass
-class Function:
-    """A line from its value and two derivatives, counting evaluations."""
+class FakeTime:
+    """A clock that stands still, or goes on by a tick whenever it is read."""
 
-    phi: Callable[[float], float]
-    slope: Callable[[float], float]
-    curvature: Callable[[float], float] = lambda _: math.nan
-    direction: Direction = field(default_factory=lambda: DiagonalDirection(np.ones(1)))
-    trials: list[float] = field(default_factory=list)
+    now: float = 0.0
+    tick: float = 0.0
+    n_readings: int = 0
 
-    def value(self, gamma: float) -> float:
-        return self.phi(gamma)
+    @classmethod
+    def of(cls, monkeypatch: pytest.MonkeyPatch, *modules: Any, tick: float = 0.0) -> Self:
+        """Return a new clock that some modules read from now on."""
+        clock = cls(tick=tick)
+        for module in modules:
+            monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=clock.perf_counter))
+        return clock
 
-    def derivatives(self, gamma: float) -> tuple[float, float]:
-        assert 0 <= gamma <= 1
-        self.trials.append(gamma)
-        return self.slope(gamma), self.curvature(gamma)
+    def perf_counter(self) -> float:
+        self.n_readings += 1
+        self.advance(self.tick)
+        return self.now
 
-
-def parabola(minimum: float, *, curved: bool = True) -> Function:
-    return Function(
-        lambda g: (g - minimum) ** 2,
-        lambda g: 2 * (g - minimum),
-        (lambda _: 2.0) if curved else (lambda _: math.nan),
-    )
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A GLR at one member of ``M ⪰ ρI``, and the way to another."""
+def before_each(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[..., None]
+) -> None:
+    """Do something with the arguments of a method before each call."""
+    original = getattr(owner, name)
 
-    glr: gda.GLR
-    rho: float
-    metric: FloatArray
-    other: FloatArray
+    def acting(*arguments: Any) -> Any:
+        act(*arguments)
+        return original(*arguments)
 
-    @property
-    def line(self) -> Line:
-        return self.glr.at(self.metric).line(DenseDirection(self.other - self.metric))
-
-
-def segment(rng: np.random.Generator) -> Segment:
-    """Return a segment; in half of the cases downhill at first."""
-    size = int(rng.integers(1, 6))
-    X = rng.standard_normal((12, size)) * 10 ** rng.uniform(-1.5, 0.5)
-    z = rng.standard_normal(12) * 10 ** rng.uniform(-3, 3)
-    rho = float(rng.choice([0.0, 0.01, 0.3]))
-    low, high = (
-        random_metric(rng, size) * 10 ** rng.uniform(-2, 1) + rho * np.eye(size) for _ in range(2)
-    )
-    return Segment(gda.GLR(X, z), rho, low, high)
+    monkeypatch.setattr(owner, name, acting)

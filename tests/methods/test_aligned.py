@@ -1,6 +1,6 @@
 """The alternation and the joint method: invariants at every state, floors, rounds, their ends."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,58 +13,41 @@ from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import aligned
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
-from tests.methods.run_cases import Case, Invariants, cases, wine
+from tests.methods.certified_cases import Watch
+from tests.methods.run_cases import Case, cases, small, solve, wine
 
 SET = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "alternating": ("alternating", {}),
-    "joint": ("joint", {}),
-    "joint by gradient": ("joint", {"align": "gradient"}),
-}
 SLOW = pytest.mark.slow
-
-
-def analytic(problem: gda.MetricProblem, method: str, **options: Any) -> gda.Result:
-    return gda.solve(problem, method, **({"solver": "analytic"} | options))
 
 
 # --- Invariants ----------------------------------------------------------------------------------
 
 
-def fall(case: Case, method: str, **options: Any) -> float:
-    """Run a case with the invariants checked; return the share of the objective that is left."""
+def fall(case: Case, way: str, **options: Any) -> float:
+    """Run a case with each state checked; return the share of the objective that is left."""
     problem, floor = case.problem(), case.edge_floor
-    feasible_set = problem.feasible_set
-    assert isinstance(feasible_set, gda.GraphMetrics)
     rises = options.get("step") in ("agnostic", "full")
-    invariants = Invariants(feasible_set, floor, may_rise=rises)
-    name, own = METHODS[method]
-    result = analytic(
-        problem, name, edge_floor=floor, callback=invariants, trace_every=0, **own, **options
-    )
+    watch = Watch(problem.feasible_set, floor, may_rise=rises)
+    result = solve(problem, way, edge_floor=floor, callback=watch, trace_every=0, **options)
     assert result.status in ("stalled", "iteration_limit"), result.message
-    assert feasible_set.contains(result.metric)
-    return result.objective / invariants.values[0]
+    return result.objective / watch.states[0].objective
 
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
-    ("method", "with_floor"),
-    [
-        *((name, floor) for name in ("alternating", "joint") for floor in (False, True)),
-        ("joint by gradient", False),
-    ],
+    ("way", "with_floor"),
+    [*product(["alternating", "joint"], [False, True]), ("joint, gradient", False)],
 )
-def test_invariants(method: str, with_floor: bool, step: str) -> None:
+def test_invariants(way: str, with_floor: bool, step: str) -> None:
     """Of every step rule on every kind of set, at every state."""
     left: list[float] = []
 
     @settings(max_examples=6, deadline=None, derandomize=True)
     @given(cases(bounds_follow=True, with_floor=with_floor))
     def check(case: Case) -> None:
-        left.append(fall(case, method, step=step, max_iterations=80))
+        left.append(fall(case, way, step=step, max_iterations=80))
 
     check()
     assert min(left) < 1
@@ -91,19 +74,22 @@ def test_invariants_of_whole_runs(solver: str, bounds_follow: bool, n_cases: int
             assert fall(case, "alternating", solver=solver, max_iterations=400) <= 1
         else:  # features a million times too large: refused before any step
             with pytest.raises(gda.errors.InvalidInputError, match="multiply the features by"):
-                analytic(problem, "alternating", edge_floor=case.edge_floor)
+                solve(problem, "alternating", edge_floor=case.edge_floor)
 
     check()
 
 
 @pytest.mark.parametrize("method", ["alternating", "joint"])
-def test_realigning_never_cuts_off_the_iterate(method: str) -> None:
+@pytest.mark.parametrize("kind", ["graph", "signed", "sdd", "masked"])
+def test_realigning_never_cuts_off_the_iterate(method: str, kind: str) -> None:
     """Theorem 1: right after alignment all left-ends are at λ_min, or above ρ."""
-    for state in gda.iterate(wine(), method, solver="analytic", max_iterations=60):
+    problem = wine() if kind == "graph" else small(kind, 0.0, 6, 30)
+    rho = problem.feasible_set.min_eigenvalue
+    for state in gda.iterate(problem, method, solver="analytic", max_iterations=60):
         assert state.v is not None
         ends = left_ends(state.metric, state.v)
         assert np.linalg.eigvalsh(state.metric)[0] >= ends.min() - 1e-12
-        assert ends.min() >= 1e-6 - 1e-11
+        assert ends.min() >= rho - 1e-11
         if state.scaling != "resolvent":
             assert state.aligned_spread is not None
             assert state.aligned_spread <= 1e-8
@@ -112,12 +98,11 @@ def test_realigning_never_cuts_off_the_iterate(method: str) -> None:
 # --- Edge floors ---------------------------------------------------------------------------------
 
 
-def iris() -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), SET)
+IRIS = gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), SET)
 
 
 def start(**options: float) -> FloatArray:
-    return gda.methods.Alternating(**options).start(iris())  # type: ignore[arg-type]
+    return gda.methods.Alternating(**options).start(IRIS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", [gda.methods.Alternating, gda.methods.Joint])
@@ -130,12 +115,12 @@ def test_an_edge_counts_from_the_floor_on(method: Any, share: float, components:
     runner = method(edge_floor=0.25, initial=metric, solver="analytic", max_iterations=3)
     assert runner.n_components(metric) == components
     if components == 1:
-        assert gda.solve(iris(), runner).iterations == 3
+        assert gda.solve(IRIS, runner).iterations == 3
         return
     with pytest.raises(
         gda.errors.InvalidInputError, match=r"≥ edge_floor = 0.25 leave 2 components"
     ):
-        gda.solve(iris(), runner)
+        gda.solve(IRIS, runner)
 
 
 def test_the_start_has_edges_of_half_the_bound_or_the_floor() -> None:
@@ -156,7 +141,7 @@ def test_the_start_has_edges_of_half_the_bound_or_the_floor() -> None:
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 def test_the_floor_keeps_the_graph_connected(method: str) -> None:
     kept, free = (
-        analytic(wine("class_0"), method, edge_floor=floor, tolerance=1e-4, trace_every=0)
+        solve(wine("class_0"), method, edge_floor=floor, tolerance=1e-4, trace_every=0)
         for floor in (0.01, 0.0)
     )
     assert (kept.status, kept.components) == ("stalled", 1)
@@ -169,7 +154,7 @@ def test_the_floor_keeps_the_graph_connected(method: str) -> None:
 
 @pytest.mark.parametrize("block_iterations", [1, 3])
 def test_blocks_come_in_order_and_take_so_many_steps(block_iterations: int) -> None:
-    trace = analytic(wine(), "alternating", block_iterations=block_iterations).trace
+    trace = solve(wine(), "alternating", block_iterations=block_iterations).trace
     visits = [(row.round, row.phase, row.block) for row in trace]
     assert max(visits.count(visit) for visit in set(visits)) == block_iterations
     first_round = [row.block for row in trace if row.round == 1]
@@ -178,7 +163,7 @@ def test_blocks_come_in_order_and_take_so_many_steps(block_iterations: int) -> N
 
 @pytest.mark.parametrize(("method", "window"), [("alternating", 1), ("joint", 2)])
 def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
-    result = analytic(wine(), method, tolerance=1e-3)
+    result = solve(wine(), method, tolerance=1e-3)
     rounds, objective = (result.trace.column(name) for name in ("round", "objective"))
     ends = np.array([objective[rounds == number][-1] for number in range(rounds[-1] + 1)])
     gains = (ends[:-window] - ends[window:]) / ends[:-window]
@@ -194,7 +179,7 @@ def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
 
 
 def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
-    result = analytic(wine(), "alternating")
+    result = solve(wine(), "alternating")
     assert result.objective > 1.1 * gda.solve(wine()).objective
     assert result.message.startswith("no block improves on its own: the last round lowered")
 

@@ -19,6 +19,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods.balanced import _Run, conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
+from tests.methods.run_cases import seeds
 
 OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
 SMALL = 1e-3  # LSML has optima at 0, of which no share is a tolerance
@@ -39,13 +40,6 @@ def objective(name: str, rng: np.random.Generator, size: int) -> Any:
     return getattr(gda, name)(X, y)
 
 
-def campaign(n_problems: int, by_default: range) -> pytest.MarkDecorator:
-    """Run a test for so many seeds, of which only those of a range are not slow."""
-    slow = pytest.mark.slow
-    seeds = [pytest.param(n, marks=[] if n in by_default else slow) for n in range(n_problems)]
-    return pytest.mark.parametrize("seed", seeds)
-
-
 def drawn(seed: int, name: str, size: int) -> gda.MetricProblem:
     """Return a random problem, some with a mask of edges, some with colours that are known."""
     rng = np.random.default_rng(seed)
@@ -61,30 +55,11 @@ def drawn(seed: int, name: str, size: int) -> gda.MetricProblem:
     return gda.MetricProblem(objective(name, rng, size), feasible_set)
 
 
-def with_rows(problem: gda.MetricProblem, rng: np.random.Generator) -> gda.MetricProblem:
-    """Return the problem with linear constraints that a random member of the set keeps."""
-    hull, size = problem.feasible_set, problem.n_features
-    atoms = hull.best_atoms(random_symmetric(rng, size), 6).atoms
-    weights = 0.8 * hull.budget(size) * rng.dirichlet(np.ones(len(atoms)))
-    member = atoms.added_to(hull.start(size) / 5 + 0.8 * hull.base(size), weights)
-    normal, room = random_symmetric(rng, size), rng.choice([1e-3, 1e-1]) * hull.budget(size)
-
-    def rows(M: cp.Expression) -> list[cp.Constraint]:
-        return [
-            cp.sum(cp.multiply(normal, M)) <= float(np.vdot(normal, member)) + room,
-            M[0, -1] == member[0, -1],
-        ]
-
-    return replace(problem, constraints=rows)
-
-
-@campaign(200, range(24))
+@seeds(200, range(24))
 def test_the_optimum_is_that_of_second_order_cones(seed: int) -> None:
-    """All objectives, with and without masks, colours, rows and a smallest eigenvalue."""
+    """All objectives, with and without masks, colours and a smallest eigenvalue."""
     size = 1 + seed // 6 % 5
     problem = drawn(5000 + seed, OBJECTIVES[seed % 6], size)
-    if seed % 4 == 3:
-        problem = with_rows(problem, np.random.default_rng(seed))
     found = gda.solve(problem, tolerance=1e-8)
     metric = cp.Variable((size, size), symmetric=True)
     program = problem.to_cvxpy(metric, cone="second-order")
@@ -148,7 +123,7 @@ def assert_balanced(result: gda.Result) -> None:
     assert np.triu(signs, 1).max() <= 0
 
 
-@campaign(100, range(6, 18))
+@seeds(100, range(6, 18))
 def test_is_the_best_of_all_colourings(seed: int) -> None:
     assert_best(drawn(1000 + seed, OBJECTIVES[seed % 6], 2 + seed // 6 % 7))
 
@@ -208,7 +183,7 @@ def interrupt(state: gda.methods.State) -> None:
     ],
 )
 def test_limits_leave_a_balanced_metric_and_a_true_bound(
-    limit: dict[str, Any], status: str
+    limit: dict[str, Any], status: str, tmp_path: Path
 ) -> None:
     best = gda.solve(frustrated(), "balanced")
     found = gda.solve(frustrated(), "balanced", **limit)
@@ -219,6 +194,7 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
     assert found.lower_bound <= best.objective <= found.objective * (1 + 1e-12)
     assert found.relative_gap is not None
     assert found.relative_gap > 1e-6
+    assert gda.Result.load(found.save(tmp_path / "run")) == found
 
 
 def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,11 +209,6 @@ def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatc
     assert runs[0].trace[-1].round == runs[1].trace[-1].round > 1
     np.testing.assert_array_equal(runs[0].colors, runs[1].colors)
     assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-9)
-
-
-def test_colours_are_saved(tmp_path: Path) -> None:
-    found = gda.solve(frustrated(3), "balanced")
-    assert gda.Result.load(found.save(tmp_path / "run")) == found
 
 
 # --- Starts and refusals -------------------------------------------------------------------------
@@ -270,9 +241,8 @@ def triangle(sign: float) -> FloatArray:
 
 
 def test_refuses_a_start_that_is_not_balanced() -> None:
-    with pytest.raises(
-        InvalidInputError, match=r"initial is not balanced: no colours .* \[\d,\d\]"
-    ):
+    match = r"initial is not balanced: no colours .* \[\d,\d\]"
+    with pytest.raises(InvalidInputError, match=match):
         gda.solve(frustrated(), "balanced", initial=triangle(1.0))
     gda.solve(frustrated(), "balanced", initial=triangle(-1.0), max_iterations=0)
 

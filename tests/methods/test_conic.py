@@ -12,14 +12,8 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
 from tests.methods.certified_cases import assert_same_optimum, certified, samples, set_of, synthetic
+from tests.methods.run_cases import CONIC, WAYS, is_for, small, solve
 from tests.programs.cases import need
-
-WAYS = [("sdp", "CLARABEL"), ("sdp", "SCS"), ("socp", "CLARABEL"), ("socp", "ECOS")]
-
-
-def small(n_features: int = 3, n_samples: int = 10) -> gda.MetricProblem:
-    X, z = synthetic(n_features, n_samples)
-    return gda.MetricProblem(gda.GLR(2 * X, z), gda.GraphMetrics(n_features, 1e-2))
 
 
 def assert_as_certified(
@@ -38,19 +32,19 @@ def assert_as_certified(
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("log_scale", [-5.0, -2.0, 2.0, 5.0])
 @pytest.mark.parametrize(("kind", "floor"), [("graph", 0.05), ("diagonal", 0.0), ("definite", 0.0)])
-@pytest.mark.parametrize(("method", "solver"), WAYS)
+@pytest.mark.parametrize("way", ["sdp", "sdp, SCS", "socp", "socp, ECOS"])
 def test_features_and_bounds_scale_together(
-    method: str, solver: str, kind: str, floor: float, log_scale: float
+    way: str, kind: str, floor: float, log_scale: float
 ) -> None:
     """Solvers judge by absolute tolerances: what they see must not depend on units."""
-    need(solver)
-    if method == "socp" and kind == "definite":
-        return
+    need(WAYS[way][1]["solver"])
+    if not is_for(way, kind, floor):
+        pytest.skip("for other sets")
     X, z = samples("iris", "versicolor", "half", "unit")
     scale = 10.0**log_scale
     bounds = np.array([4.0, 1e-3, floor]) / scale**2
     problem = gda.MetricProblem(gda.GLR(scale * X[::2], z[::2]), set_of(kind, 4, *bounds))
-    assert_as_certified(problem, gda.solve(problem, method, solver=solver), gap=1e-3)
+    assert_as_certified(problem, solve(problem, way), gap=1e-3)
 
 
 def n_exponentials(glr: gda.GLR, feasible_set: FeasibleSet) -> int:
@@ -63,42 +57,30 @@ LATTICE = np.column_stack([np.arange(6.0), np.zeros(6), [0, 1, 0, 1, 0, 1]])
 LEVELS = np.array([0.0, 0.0, 0.5, 0.5, 2.0, 2.0])
 
 
-@pytest.mark.parametrize(
-    ("X", "z", "expected"),
-    [
-        (synthetic(3, 10)[0], np.repeat([1.0, -1.0], [4, 6]), 4 * 6),
-        (np.vstack([synthetic(3, 10)[0]] * 2), np.tile(np.repeat([1.0, -1.0], [4, 6]), 2), 4 * 6),
-        (LATTICE, np.repeat([1.0, -1.0], 3), 6),  # of 9: (1, 1), (2, 0), (3, ±1), (4, 0), (5, 1)
-        (LATTICE[::-1], np.repeat([1.0, -1.0], 3), 6),  # and their negatives
-        (LATTICE / 3e7 + 1.0, np.repeat([1.0, -1.0], 3), 6),
-        (synthetic(3, 6)[0], LEVELS, 15 - 3),  # pairs of equal z drop out
-        (synthetic(3, 6)[0], np.column_stack([LEVELS, np.arange(6.0)]), 15),
-        (synthetic(3, 20)[0], np.arange(20.0) ** 2, 190),  # too many levels for rectangles
-        (synthetic(3, 20)[0], np.append(np.arange(19.0), 0.0), 189),
-        (np.vstack([LATTICE] * 4), np.arange(24.0), 8),  # (1, -1) and 0 as well
-    ],
-    ids=[
-        "plain",
-        "twice",
-        "lattice",
-        "reversed",
-        "tiny",
-        "levels",
-        "signals",
-        "real",
-        "tie",
-        "all",
-    ],
-)
-def test_equal_pairs_are_merged_and_the_optimum_stays(
-    X: FloatArray, z: FloatArray, expected: int
-) -> None:
+TEN, HALVES = np.repeat([1.0, -1.0], [4, 6]), np.repeat([1.0, -1.0], 3)
+MERGED: dict[str, tuple[FloatArray, FloatArray, int]] = {
+    "plain": (synthetic(3, 10)[0], TEN, 4 * 6),
+    "twice": (np.vstack([synthetic(3, 10)[0]] * 2), np.tile(TEN, 2), 4 * 6),
+    "lattice": (LATTICE, HALVES, 6),  # of 9: (1, 1), (2, 0), (3, ±1), (4, 0), (5, 1)
+    "reversed": (LATTICE[::-1], HALVES, 6),  # and their negatives
+    "tiny": (LATTICE / 3e7 + 1.0, HALVES, 6),
+    "levels": (synthetic(3, 6)[0], LEVELS, 15 - 3),  # pairs of equal z drop out
+    "signals": (synthetic(3, 6)[0], np.column_stack([LEVELS, np.arange(6.0)]), 15),
+    "real": (synthetic(3, 20)[0], np.arange(20.0) ** 2, 190),  # too many levels for rectangles
+    "tie": (synthetic(3, 20)[0], np.append(np.arange(19.0), 0.0), 189),
+    "all": (np.vstack([LATTICE] * 4), np.arange(24.0), 8),  # (1, -1) and 0 as well
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_equal_pairs_are_merged_and_the_optimum_stays(name: str) -> None:
+    X, z, expected = MERGED[name]
     unit = float(np.ptp(X))
     glr = gda.GLR(X, z)
     feasible_set = gda.GraphMetrics(3 / unit**2, 1e-2 / unit**2)
     assert n_exponentials(glr, feasible_set) == expected
     problem = gda.MetricProblem(glr, feasible_set)
-    for method in ("sdp", "socp"):
+    for method in CONIC:
         assert_as_certified(problem, gda.solve(problem, method))
 
 
@@ -131,6 +113,6 @@ def test_estimates_grow_with_the_program() -> None:
     # In a semidefinite cone all entries count, in second-order cones only those of edges.
     assert conic.cone_bytes(50, 49, "semidefinite") == large
     assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
-    few, many = (small(5, n).objective.conic_bytes() for n in (20, 40))
+    few, many = (small("graph", 0.0, 5, n).objective.conic_bytes() for n in (20, 40))
     assert many > 2 * few
     assert 0 < resources.free_memory() < 1e15

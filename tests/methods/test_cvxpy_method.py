@@ -12,6 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.methods import State
 from tests.constraints.model_cases import RandomModel, by_cone
+from tests.methods.run_cases import seeds
 
 SIZE = 3
 SET = gda.GraphMetrics(trace_bound=6.0, min_eigenvalue=0.01)
@@ -23,13 +24,16 @@ def variable() -> Any:
     return cp.Variable((SIZE, SIZE), symmetric=True, name="M")
 
 
+def least(M: Any, *rows: Any, objective: Any = None) -> cp.Problem:
+    """Return the model of least GLR, or another objective, over the set and under rows."""
+    return cp.Problem(cp.Minimize(GLR(M) if objective is None else objective), [*SET.of(M), *rows])
+
+
 def stats(problem: cp.Problem) -> Any:
     return problem.solver_stats
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(s, marks=[] if s < 60 else pytest.mark.slow) for s in range(300)]
-)
+@seeds(300, range(60))
 def test_random_models_have_the_values_statuses_and_duals_of_a_conic_solver(seed: int) -> None:
     model = RandomModel(seed)
     value = model.problem.solve(method="gdaopt", tolerance=1e-8)
@@ -54,7 +58,7 @@ def test_random_models_have_the_values_statuses_and_duals_of_a_conic_solver(seed
 def test_what_is_there_after_a_solve() -> None:
     M = variable()
     edge, diagonal = M[0, 1] == -0.1, cp.diag(M) <= np.array([0.5, 6.0, 6.0])
-    problem = cp.Problem(cp.Minimize(GLR(M) + 2), [*SET.of(M), edge, diagonal])
+    problem = least(M, edge, diagonal, objective=GLR(M) + 2)
     value = problem.solve(method="gdaopt")
     result = stats(problem).extra_stats
     assert isinstance(result, gda.Result)
@@ -75,10 +79,8 @@ def test_what_is_there_after_a_solve() -> None:
 
 def test_the_three_ways_to_solve_a_model() -> None:
     M, budget = variable(), cp.Parameter(value=4.0)
-    problem = cp.Problem(
-        cp.Minimize(GLR(M) + 0.1 * cp.sum_squares(M)),
-        [*SET.of(M), M[0, 1] == 0, budget >= cp.trace(M)],
-    )
+    rows = M[0, 1] == 0, budget >= cp.trace(M)
+    problem = least(M, *rows, objective=GLR(M) + 0.1 * cp.sum_squares(M))
     certified = problem.solve(method="gdaopt")
     conic = problem.solve(solver="CLARABEL")
     assert conic == pytest.approx(certified, rel=1e-6)
@@ -96,7 +98,7 @@ def test_a_distance_is_the_projection(multiple: float, inside: bool) -> None:
     M = variable()
     S = np.array([[2.0, -0.5, 0.0], [-0.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
     S = S if inside else 3 * S + 1
-    problem = cp.Problem(cp.Minimize(cp.norm(multiple * (M - S), "fro")), SET.of(M))
+    problem = least(M, objective=cp.norm(multiple * (M - S), "fro"))
     value = problem.solve(method="gdaopt")
     nearest = SET.projected(S).point
     assert value == pytest.approx(abs(multiple) * np.linalg.norm(nearest - S), abs=1e-8)
@@ -108,9 +110,7 @@ def test_the_multiplier_of_a_distance_is_not_that_of_its_square() -> None:
     M = variable()
     bound = cp.Parameter(value=1.0)
     rows = [M[0, 0] <= bound, M[1, 1] <= 3]
-    problem = cp.Problem(
-        cp.Minimize(cp.norm(M - 2 * np.diag([1.0, 1.0, 0.5]), "fro")), [*SET.of(M), *rows]
-    )
+    problem = least(M, *rows, objective=cp.norm(M - 2 * np.diag([1.0, 1.0, 0.5]), "fro"))
     problem.solve(method="gdaopt", tolerance=1e-9)
     ours = float(rows[0].dual_value)
     problem.solve(solver="CLARABEL")
@@ -134,18 +134,15 @@ def test_a_bound_on_the_trace_that_no_member_keeps(feasible: bool) -> None:
 
 def test_members_on_the_boundary_alone_are_no_infeasible_model() -> None:
     M = variable()
-    no_interior = [M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01]
-    problem = cp.Problem(cp.Minimize(GLR(M)), [*SET.of(M), *no_interior])
+    problem = least(M, M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01)
     with pytest.raises(gda.errors.NoInteriorError, match="on its boundary"):
         problem.solve(method="gdaopt")
 
 
 def test_parameters_count_with_the_values_they_have() -> None:
     M, share, bound = variable(), cp.Parameter(nonneg=True), cp.Parameter()
-    problem = cp.Problem(
-        cp.Minimize(GLR(M) + share * cp.sum_squares(M - np.eye(SIZE))),
-        [*SET.of(M), M[0, 0] <= bound],
-    )
+    distance = cp.sum_squares(M - np.eye(SIZE))
+    problem = least(M, M[0, 0] <= bound, objective=GLR(M) + share * distance)
     for share.value, bound.value in [(0.1, 3.0), (2.0, 0.4), (2.0, 1.5), (0.0, 1.5), (0.1, 0.05)]:
         warm = problem.solve(method="gdaopt")
         cold = problem.solve(method="gdaopt", warm_start=False)
@@ -155,7 +152,7 @@ def test_parameters_count_with_the_values_they_have() -> None:
 
 def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
     M = variable()
-    problem = cp.Problem(cp.Minimize(GLR(M)), [*SET.of(M), M[0, 0] + M[1, 1] <= 1])
+    problem = least(M, M[0, 0] + M[1, 1] <= 1)
     first = problem.solve(method="gdaopt")
     rounds = stats(problem).num_iters
     assert problem.solve(method="gdaopt") <= first * (1 + 1e-14)  # the same sum, rounded anew
@@ -170,16 +167,16 @@ def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
 def test_a_path_of_a_parameter_starts_each_time_with_the_last_atoms(rows: bool) -> None:
     M, budget = variable(), cp.Parameter(nonneg=True)
     own = [budget / 4 >= M[0, 0], M[0, 1] == -0.02 * budget] if rows else []
-    constraints = [*SET.of(M), cp.trace(M) <= budget, *own]
-    warm, cold = (cp.Problem(cp.Minimize(GLR(M)), constraints) for _ in range(2))
+    within = cp.trace(M) <= budget
+    warm, cold = (least(M, within, *own) for _ in range(2))
     rounds, cold_rounds = 0, 0
     for budget.value in np.geomspace(2.0, 2.4, 8):
         cold.solve(method="gdaopt", warm_start=False)
         cold_rounds += stats(cold).num_iters
-        dual = cold.constraints[3].dual_value
+        dual = within.dual_value
         M.value = None if rounds == 0 else stats(warm).extra_stats.metric
         assert warm.solve(method="gdaopt") == pytest.approx(cold.value, rel=2e-6)
-        assert warm.constraints[3].dual_value == pytest.approx(dual, rel=1e-2)
+        assert within.dual_value == pytest.approx(dual, rel=1e-2)
         rounds += stats(warm).num_iters
     assert rounds <= 0.7 * cold_rounds
     assert warm.solve(method="gdaopt") <= cold.value * (1 + 1e-6)
@@ -188,9 +185,8 @@ def test_a_path_of_a_parameter_starts_each_time_with_the_last_atoms(rows: bool) 
 
 def test_a_constraint_and_a_variable_in_two_problems() -> None:
     M = variable()
-    shared, constraints = M[0, 0] <= 0.5, SET.of(M)
-    first = cp.Problem(cp.Minimize(GLR(M)), [*constraints, shared])
-    second = cp.Problem(cp.Minimize(GLR(M) + cp.trace(M)), [*constraints, shared])
+    shared = M[0, 0] <= 0.5
+    first, second = least(M, shared), least(M, shared, objective=GLR(M) + cp.trace(M))
     first.solve(method="gdaopt")
     dual = float(shared.dual_value)
     second.solve(method="gdaopt")
@@ -204,14 +200,14 @@ def test_a_constraint_and_a_variable_in_two_problems() -> None:
 )
 def test_copies_are_solved_alike(copied: Any) -> None:
     M = variable()
-    problem = cp.Problem(cp.Minimize(GLR(M) + cp.trace(M)), [*SET.of(M), M[0, 2] == 0])
+    problem = least(M, M[0, 2] == 0, objective=GLR(M) + cp.trace(M))
     other = copied(problem)
     assert other.solve(method="gdaopt") == problem.solve(method="gdaopt", warm_start=False)
 
 
 def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
     M, rounds = variable(), []
-    problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M))
+    problem = least(M)
 
     def watch(state: State) -> bool:
         rounds.append(state.round)
@@ -225,14 +221,12 @@ def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
 
 
 def test_verbose_prints_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    M = variable()
-    cp.Problem(cp.Minimize(GLR(M)), SET.of(M)).solve(method="gdaopt", verbose=True)
+    least(variable()).solve(method="gdaopt", verbose=True)
     assert "objective" in capsys.readouterr().out
 
 
 def test_an_unknown_option_is_refused() -> None:
-    M = variable()
-    problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M))
+    problem = least(variable())
     with pytest.raises(gda.errors.InvalidInputError, match="tolerance"):
         problem.solve(method="gdaopt", tolerence=1e-3)
     with pytest.raises(gda.errors.InvalidInputError, match="alternating"):
@@ -240,7 +234,6 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_a_solver_that_fails_is_cvxpys_solver_error() -> None:
-    M = variable()
-    problem = cp.Problem(cp.Minimize(GLR(M)), SET.of(M))
+    problem = least(variable())
     with pytest.raises(cp.SolverError, match="try another solver"):
         problem.solve(method="gdaopt", by="sdp", solver="SCS", solver_opts={"max_iters": 1})

@@ -1,7 +1,6 @@
 """Runs whose solvers fail, lie, hang or die, in this process and in a worker."""
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,18 +10,17 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import isolated
-from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
 from gdaopt.programs import DiagonalPolytope, Program
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled
-from tests.methods.certified_cases import certified, synthetic
+from tests.methods.certified_cases import Watch, certified
+from tests.methods.run_cases import ALIGNED, CONIC, small
 
-METHODS = ("alternating", "joint")
-CONIC = ("sdp", "socp")
+IRIS = gda.MetricProblem(gda.GLR(*scaled("iris", "virginica")), gda.GraphMetrics(4.0, 1e-3))
+THREE = small(size=3, n_samples=10)  # for conic solvers
 STEPS = 3  # steps before the fault
 PROGRAMS = {
     "alternating": ("HIGHS", " program"),
@@ -33,21 +31,9 @@ PROGRAMS = {
 }
 """The solver that a method takes by default, and what messages call its first program."""
 
+PROBLEMS = {method: IRIS if method in ALIGNED else THREE for method in PROGRAMS}
+
 Strike = Callable[[cp.Problem], None]
-
-
-def iris() -> gda.MetricProblem:
-    return gda.MetricProblem(gda.GLR(*scaled("iris", "virginica")), gda.GraphMetrics(4.0, 1e-3))
-
-
-def three() -> gda.MetricProblem:
-    """A problem that conic solvers solve soon."""
-    X, z = synthetic(3, 10)
-    return gda.MetricProblem(gda.GLR(2 * X, z), gda.GraphMetrics(3.0, 1e-2))
-
-
-def problem_of(method: str) -> gda.MetricProblem:
-    return iris() if method in METHODS else three()
 
 
 def changed(change: Callable[[Any], Any]) -> Strike:
@@ -128,7 +114,7 @@ def assert_failed_after(result: gda.Result, steps: int, method: str, says: str) 
     assert len(result.trace) == steps + 1
     assert result.trace[-1].iteration == steps
     assert result.trace[-1].objective == result.objective
-    problem = problem_of(method)
+    problem = PROBLEMS[method]
     assert not problem.feasible_set.violations(result.metric)
     value = problem.objective.at(result.metric).value
     assert result.objective == pytest.approx(value, rel=1e-12)
@@ -145,12 +131,11 @@ def test_a_fault_ends_the_run(fault: str, method: str, steps: int, stub: Stub) -
     strike, says = FAULTS[fault]
     if steps and method in CONIC:
         pytest.skip("it solves one program")
-    problem = problem_of(method)
-    unharmed = gda.solve(problem, method, max_iterations=steps)
+    unharmed = gda.solve(PROBLEMS[method], method, max_iterations=steps)
     solver = PROGRAMS[method][0]
     stub.calls.clear()
     stub.faults[solver] = strike, steps
-    result = gda.solve(problem, method)
+    result = gda.solve(PROBLEMS[method], method)
     assert_failed_after(result, steps, method, says)
     if method == "alternating":
         assert ("column program" if steps == 6 else "diagonal program") in result.message
@@ -162,31 +147,23 @@ def test_a_fault_ends_the_run(fault: str, method: str, steps: int, stub: Stub) -
 def test_a_conic_fault_leaves_the_users_start(method: str, stub: Stub) -> None:
     stub.faults["CLARABEL"] = FAULTS["NaN"][0], 0
     initial = np.diag([1.5, 1.0, 0.25])
-    result = gda.solve(three(), method, initial=initial)
+    result = gda.solve(THREE, method, initial=initial)
     assert (result.status, result.repair_distance) == ("solver_failed", None)
     np.testing.assert_allclose(result.metric, initial, rtol=1e-15)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALIGNED)
 def test_answers_called_inaccurate_are_used(method: str, stub: Stub) -> None:
     def strike(problem: cp.Problem) -> None:
-        problem._status = cp.OPTIMAL_INACCURATE
-        for variable in problem.variables():
-            assert variable.value is not None
-            variable.save_value(1.01 * variable.value)  # beyond the budget
+        ended(cp.OPTIMAL_INACCURATE)(problem)
+        changed(lambda value: 1.01 * value)(problem)  # beyond the budget
 
-    def check(state: gda.methods.State) -> None:
-        values.append(state.objective)
-        assert not problem.feasible_set.violations(state.metric)
-
-    values: list[float] = []
-    problem = iris()
+    watch = Watch(IRIS.feasible_set)
     stub.faults["HIGHS"] = strike, STEPS
     with pytest.warns(gda.errors.InaccurateSolutionWarning, match="HIGHS calls its answer to the"):
-        result = gda.solve(problem, method, callback=check, max_iterations=40)
+        result = gda.solve(IRIS, method, callback=watch, max_iterations=40)
     assert result.status in ("stalled", "iteration_limit")
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < values[STEPS]
+    assert result.objective < watch.states[STEPS].objective
     rows = [row for row in list(result.trace)[STEPS + 1 :] if row.solver == "HIGHS"]
     assert {row.solver_status for row in rows} == {"optimal_inaccurate"}
     assert max(row.repair_distance or 0.0 for row in rows) > 1e-3
@@ -211,13 +188,13 @@ def assert_solved_by(result: gda.Result, solver: str, after: int, reasons: Seque
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("method", [*METHODS, "sdp-frank-wolfe"])
+@pytest.mark.parametrize("method", [*ALIGNED, "sdp-frank-wolfe"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_closed_form_takes_over(fault: str, method: str, stub: Stub) -> None:
     (strike, says), solver = FAULTS[fault], PROGRAMS[method][0]
-    analytic = gda.solve(problem_of(method), method, solver="analytic", max_iterations=20)
+    analytic = gda.solve(PROBLEMS[method], method, solver="analytic", max_iterations=20)
     stub.faults[solver] = strike, 0
-    result = gda.solve(problem_of(method), method, fallback="analytic", max_iterations=20)
+    result = gda.solve(PROBLEMS[method], method, fallback="analytic", max_iterations=20)
     assert (result.status, result.message) == (analytic.status, analytic.message)
     np.testing.assert_array_equal(result.metric, analytic.metric)
     np.testing.assert_array_equal(
@@ -226,49 +203,30 @@ def test_the_closed_form_takes_over(fault: str, method: str, stub: Stub) -> None
     assert_solved_by(result, "analytic", 0, [solver, says])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALIGNED)
 def test_a_list_of_fall_backs(method: str, stub: Stub) -> None:
     fallback = ["clarabel", "analytic"]
     stub.faults["HIGHS"] = FAULTS["SolverError"][0], STEPS
     options = {"presolve": "on"}  # of HIGHS: CLARABEL would refuse them
-    by_second = gda.solve(iris(), method, fallback=fallback, solver_opts=options, tolerance=1e-2)
+    by_second = gda.solve(IRIS, method, fallback=fallback, solver_opts=options, tolerance=1e-2)
     assert by_second.status == "stalled"
     assert_solved_by(by_second, "CLARABEL", STEPS, ["HIGHS", "no licence"])
     stub.calls.clear()
     stub.faults["CLARABEL"] = FAULTS["unbounded"][0], 0
-    by_third = gda.solve(iris(), method, fallback=fallback, tolerance=1e-2)
-    analytic = gda.solve(iris(), method, solver="analytic", tolerance=1e-2)
+    by_third = gda.solve(IRIS, method, fallback=fallback, tolerance=1e-2)
+    analytic = gda.solve(IRIS, method, solver="analytic", tolerance=1e-2)
     assert by_third.status == analytic.status == "stalled"
     assert by_third.objective == pytest.approx(analytic.objective, rel=1e-9)
     assert_solved_by(by_third, "analytic", STEPS, ["HIGHS", "no licence", "CLARABEL", "unbounded"])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALIGNED)
 def test_when_all_solvers_fail_the_first_error_counts(method: str, stub: Stub) -> None:
     stub.faults["HIGHS"] = FAULTS["SolverError"][0], 1
     stub.faults["CLARABEL"] = FAULTS["unbounded"][0], 0
-    result = gda.solve(iris(), method, fallback="CLARABEL")
+    result = gda.solve(IRIS, method, fallback="CLARABEL")
     assert_failed_after(result, 1, method, "no licence")
     assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS", "CLARABEL"]
-
-
-@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "SCS", "OSQP"])
-def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
-    rng = np.random.default_rng(0)
-    x = cp.Variable(300)
-    rows = rng.random((400, 300))
-    problem = cp.Problem(cp.Maximize(rng.random(300) @ x), [rows @ x <= 1, x >= 0])
-    loose = {"SCS": {"eps": 1e-3}, "OSQP": {"eps_abs": 1e-2, "eps_rel": 1e-2}}.get(solver, {})
-    mine = loose | {entry_of(solver).time_limit: 300.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
-        solve_program(problem, solver, time_limit=300.0, solver_opts=loose)
-        solve_program(problem, solver, time_limit=1e-9, solver_opts=mine)  # the user's comes first
-        if solver == "SCS":  # it returns its last iterate, and calls it inaccurate
-            assert solve_program(problem, solver, time_limit=1e-9).status == "optimal_inaccurate"
-        else:
-            with pytest.raises(gda.errors.SolverFailedError, match="user_limit"):
-                solve_program(problem, solver, time_limit=1e-9)
 
 
 def test_all_attempts_share_the_time(stub: Stub) -> None:
@@ -296,17 +254,17 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
 @pytest.mark.parametrize("method", CONIC)
 @pytest.mark.parametrize("factor", [1.001, 1.1])
 def test_points_outside_are_moved_inside(factor: float, method: str, stub: Stub) -> None:
-    honest = gda.solve(three(), method)
+    honest = gda.solve(THREE, method)
     stub.faults["CLARABEL"] = changed(lambda value: factor * value), 0
-    result = gda.solve(three(), method)
+    result = gda.solve(THREE, method)
     assert honest.repair_distance is not None
     assert honest.repair_distance <= 1e-6
     assert result.repair_distance is not None
     assert result.repair_distance >= 0.1 * abs(factor - 1)
     assert result.trace[-1].repair_distance == result.repair_distance
-    assert not three().feasible_set.violations(result.metric)
-    assert result.objective == three().objective.at(result.metric).value
-    optimum = certified(three())
+    assert not THREE.feasible_set.violations(result.metric)
+    assert result.objective == THREE.objective.at(result.metric).value
+    optimum = certified(THREE)
     assert result.lower_bound is not None
     assert result.lower_bound <= optimum.objective * (1 + 1e-12)
     if factor == 1.001:
@@ -318,7 +276,7 @@ def test_points_outside_are_moved_inside(factor: float, method: str, stub: Stub)
 @pytest.mark.parametrize("method", CONIC)
 def test_answers_called_inaccurate_are_judged_by_the_certificate(method: str, stub: Stub) -> None:
     stub.faults["CLARABEL"] = ended(cp.OPTIMAL_INACCURATE), 0
-    result = gda.solve(three(), method, tolerance=1e-5)  # without a warning
+    result = gda.solve(THREE, method, tolerance=1e-5)  # without a warning
     assert result.status == "converged"
     assert result.trace[-1].solver_status == "optimal_inaccurate"
 
@@ -327,8 +285,8 @@ def test_answers_called_inaccurate_are_judged_by_the_certificate(method: str, st
 def test_interrupts(method: str, stub: Stub) -> None:
     stub.faults["CLARABEL"] = raised(KeyboardInterrupt()), 0
     with pytest.raises(KeyboardInterrupt):
-        gda.solve(three(), method)
-    result = gda.solve(three(), method, on_interrupt="return")
+        gda.solve(THREE, method)
+    result = gda.solve(THREE, method, on_interrupt="return")
     assert (result.status, result.iterations) == ("interrupted", 0)
 
 
@@ -340,31 +298,29 @@ def test_the_solver_is_asked_for_what_the_tolerance_needs(
     solver: str, name: str, share: float, stub: Stub
 ) -> None:
     for tolerance in (1e-6, 1e-4):
-        gda.solve(three(), "sdp", solver=solver, tolerance=tolerance)
+        gda.solve(THREE, "sdp", solver=solver, tolerance=tolerance)
         assert stub.calls[-1][name] == pytest.approx(share * tolerance)
-    gda.solve(three(), "sdp", solver=solver, solver_opts={name: 1e-3})
+    gda.solve(THREE, "sdp", solver=solver, solver_opts={name: 1e-3})
     assert stub.calls[-1][name] == 1e-3
 
 
 def test_options_of_the_user_come_first(stub: Stub) -> None:
     loose = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-2)
-    result = gda.solve(three(), "sdp", solver_opts=loose)
+    result = gda.solve(THREE, "sdp", solver_opts=loose)
     assert result.status == "stalled"
     assert result.relative_gap is not None
     assert 1e-6 < result.relative_gap < 1
-    assert not three().feasible_set.violations(result.metric)
-    result = gda.solve(three(), "sdp", solver_opts={"no_such_option": 1})
+    assert not THREE.feasible_set.violations(result.metric)
+    result = gda.solve(THREE, "sdp", solver_opts={"no_such_option": 1})
     assert result.status == "solver_failed"
     assert "no_such_option" in result.message
 
 
 @pytest.mark.parametrize("method", CONIC)
 def test_time_limits(method: str, stub: Stub) -> None:
-    gda.solve(three(), method, time_limit=20.0)
+    gda.solve(THREE, method, time_limit=20.0)
     assert 10.0 < stub.calls[-1]["time_limit"] <= 20.0
-    result = gda.solve(three(), method, time_limit=1e-9)
-    assert (result.status, result.iterations) == ("time_limit", 0)
-    result = gda.solve(three(), method, solver_opts={"time_limit": 1e-9})
+    result = gda.solve(THREE, method, solver_opts={"time_limit": 1e-9})
     assert result.status == "solver_failed"
     assert "user_limit" in result.message
 
@@ -393,31 +349,26 @@ def new_worker() -> None:
 )
 def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     here, there = (
-        gda.solve(problem_of(method), method, max_iterations=20, isolate=isolate)
+        gda.solve(PROBLEMS[method], method, max_iterations=20, isolate=isolate)
         for isolate in (False, True)
     )
     assert there.status == here.status
     np.testing.assert_allclose(there.metric, here.metric, atol=1e-8 if method in CONIC else 1e-15)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALIGNED)
 @pytest.mark.parametrize("fallback", [(), pytest.param("analytic", marks=pytest.mark.slow)])
 def test_a_worker_that_dies_in_a_run(
     method: str, fallback: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:
     monkeypatch.setattr(cp, "Problem", Sabotaged)
     options: dict[str, Any] = {"solver_opts": {"fault": "die", "after": 1}, "fallback": fallback}
-    result = gda.solve(iris(), method, isolate=True, max_iterations=4, **options)
+    result = gda.solve(IRIS, method, isolate=True, max_iterations=4, **options)
     if not fallback:
         assert_failed_after(result, 1, method, "it ended its worker process")
         return
     assert result.status == "iteration_limit"  # each new worker does one solve before it dies
-    assert [row.solver for row in list(result.trace)[1:]] == [
-        "HIGHS",
-        "analytic",
-        "HIGHS",
-        "analytic",
-    ]
+    assert [row.solver for row in list(result.trace)[1:]] == ["HIGHS", "analytic"] * 2
     assert "it ended its worker process" in result.trace[2].solver_status
 
 
@@ -428,15 +379,10 @@ def test_a_run_that_hangs_ends_at_its_limit(
     sabotaged()  # starts the worker and counts
     monkeypatch.setattr(cp, "Problem", Sabotaged)
     start = time.perf_counter()
-    result = gda.solve(
-        iris(),
-        method,
-        isolate=True,
-        time_limit=2.0,
-        solver_opts={"fault": "hang", "after": 1 + STEPS},
-    )
+    options = {"fault": "hang", "after": 1 + STEPS}
+    result = gda.solve(IRIS, method, isolate=True, time_limit=2.0, solver_opts=options)
     assert 2.0 <= time.perf_counter() - start < 30  # it would hang for 60
     assert result.status == "time_limit"
     assert "was killed" in result.message
     assert result.iterations == len(result.trace) - 1 == STEPS
-    assert not iris().feasible_set.violations(result.metric)
+    assert not IRIS.feasible_set.violations(result.metric)

@@ -4,7 +4,6 @@ What counts as many is made small here.
 """
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from gdaopt.objectives.pairs import rectangles
 from gdaopt.support import deadline
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
+from tests.methods.run_cases import FakeTime
 
 SIZE, N_SAMPLES = 6, 400
 
@@ -140,21 +140,15 @@ def test_samples_are_stratified() -> None:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that goes on by a second in a pass over all samples, a share of it at each block."""
-    found = SimpleNamespace(now=0.0, asked=0)
-
-    def perf_counter() -> float:
-        found.asked += 1
-        return float(found.now)
-
-    for module in (deadline, state_module):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=perf_counter))
+    found = FakeTime.of(monkeypatch, deadline, state_module)
+    n_pairs = objective(request.node.callspec.params["name"]).pairs.n_pairs
     original = rectangles.RectanglePairs.distances
 
     def distances(self: Any, samples: Any) -> Iterator[FloatArray]:
         for block in original(self, samples):
-            found.now += block.size / found.all_pairs
+            found.advance(block.size / n_pairs)
             yield block
 
     monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
@@ -165,11 +159,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.parametrize("limit", [0.5, 3.5, 5.3, 7.1, 9.9])
 @pytest.mark.usefixtures("few_are_many")
-def test_at_most_one_evaluation_after_the_limit(
-    name: str, limit: float, clock: SimpleNamespace
-) -> None:
+def test_at_most_one_evaluation_after_the_limit(name: str, limit: float, clock: FakeTime) -> None:
     asked = problem(name)
-    clock.all_pairs = asked.objective.pairs.n_pairs  # type: ignore[attr-defined]
     asked.objective.at(np.eye(SIZE)).gradient()
     evaluation, clock.now = clock.now, 0.0
     result = gda.solve(asked, "certified", tolerance=0, time_limit=limit)
@@ -182,14 +173,13 @@ def test_at_most_one_evaluation_after_the_limit(
 
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.usefixtures("few_are_many")
-def test_a_pass_asks_the_clock_in_each_block(name: str, clock: SimpleNamespace) -> None:
+def test_a_pass_asks_the_clock_in_each_block(name: str, clock: FakeTime) -> None:
     asked = objective(name)
-    clock.all_pairs = asked.pairs.n_pairs
     n_blocks = sum(1 for _ in asked.pairs.blocks())
     with until(Deadline.after(1e6)):
-        clock.asked = 0
+        clock.n_readings = 0
         asked.at(np.eye(SIZE)).gradient()
-    assert clock.asked >= n_blocks
+    assert clock.n_readings >= n_blocks
     with until(Deadline(at=clock.now + 0.5, time_limit=0.5)):
         start = clock.now
         with pytest.raises(gda.errors.TimeLimitError):

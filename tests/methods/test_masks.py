@@ -1,4 +1,4 @@
-"""All methods under masks of edges: CVXPY's optimum, and every step keeps to the edges."""
+"""Masks of edges: CVXPY's optimum, edge floors, and what need not be computed."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,30 +14,14 @@ from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from tests.methods.certified_cases import certified
-from tests.programs.cases import need
+from tests.methods.run_cases import WAYS, seeds, solve
 from tests.sets.mask_cases import (
     MaskedSet,
-    is_allowed,
     objective_of,
     random_mask,
     random_set,
     without_mask,
 )
-
-N_PROBLEMS = 200
-FEW = 20  # of each objective in the default suite, the others are slow
-SEEDS = [
-    *range(FEW),
-    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(FEW, N_PROBLEMS // 2)),
-]
-
-# Both programs, both alignments, with a solver and in closed form.
-ALIGNED: list[tuple[str, dict[str, Any]]] = [
-    ("alternating", {"solver": "analytic", "max_iterations": 60}),
-    ("alternating", {"solver": "HIGHS", "max_iterations": 15}),
-    ("joint", {"solver": "analytic", "max_iterations": 60}),
-    ("joint", {"solver": "HIGHS", "align": "gradient", "max_iterations": 15}),
-]
 
 
 def masked_problem(seed: int, objective: str) -> gda.MetricProblem:
@@ -54,11 +38,6 @@ def set_of(problem: gda.MetricProblem) -> MaskedSet:
     return feasible_set
 
 
-def assert_keeps_to_the_edges(problem: gda.MetricProblem, metric: Any) -> None:
-    assert problem.feasible_set.violations(metric) == ()
-    assert not (metric * (1 - is_allowed(len(metric), set_of(problem)))).any()
-
-
 def graph_problem(seed: int, size: int = 6, share: float | None = None) -> gda.MetricProblem:
     rng = np.random.default_rng(seed)
     feasible_set = gda.GraphMetrics(2.0 * size, 1e-3, edges=random_mask(rng, size, share))
@@ -67,77 +46,30 @@ def graph_problem(seed: int, size: int = 6, share: float | None = None) -> gda.M
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # CLARABEL's, near the optimum
 @pytest.mark.parametrize("objective", ["glr", "log-det"])
-@pytest.mark.parametrize("seed", SEEDS)
+@seeds(100, range(20))
 def test_the_certified_optimum_is_cvxpys(seed: int, objective: str) -> None:
     problem = masked_problem(seed, objective)
     result = certified(problem, tolerance=1e-8)
-    assert_keeps_to_the_edges(problem, result.metric)
     metric = cp.Variable((problem.n_features, problem.n_features), symmetric=True)
     value = problem.to_cvxpy(metric, log=objective == "glr").solve("CLARABEL")
     expected = np.exp(value) if objective == "glr" else value
     assert result.objective == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("objective", ["glr", "log-det"])
-@pytest.mark.parametrize("seed", SEEDS[1::4])
-def test_every_step_keeps_to_the_edges(seed: int, objective: str) -> None:
-    problem = masked_problem(seed, objective)
-    feasible_set = set_of(problem)
-    if isinstance(feasible_set, gda.SignedGraphMetrics):
-        bounds = feasible_set.trace_bound, feasible_set.min_eigenvalue
-        feasible_set = gda.GraphMetrics(*bounds, feasible_set.path_weight, feasible_set.edges)
-    problem = replace(problem, feasible_set=feasible_set)
-    for method, options in ALIGNED:
-        for state in gda.iterate(problem, method, **options):
-            assert_keeps_to_the_edges(problem, state.metric)
-
-
 @pytest.mark.parametrize(
-    ("method", "options", "tolerance"),
+    "way",
     [
-        ("frank-wolfe", {"variant": "pairwise", "max_iterations": 3000}, 1e-3),
-        ("certified", {"pricing": "program"}, 1e-5),
-        ("projected-gradient", {}, 1e-5),
-        ("socp", {}, 1e-5),
-        ("socp", {"solver": "ECOS"}, 1e-5),
-        ("sdp", {}, 1e-5),
-        ("sdp-frank-wolfe", {"max_iterations": 30}, 0.2),
+        *("certified", "certified, program", "alternating, HiGHS", "alternating, floor"),
+        *("joint, HiGHS", "joint, gradient", "frank-wolfe, away", "projected-gradient"),
+        *("socp", "sdp"),
     ],
 )
-def test_other_methods_find_the_same_optimum(
-    method: str, options: dict[str, Any], tolerance: float
-) -> None:
-    need(options.get("solver", "CLARABEL"))
-    for seed, share in ((0, 0.3), (1, 0.6), (2, 0.0)):
-        problem = graph_problem(seed, share=share)
-        best = certified(problem, tolerance=1e-8)
-        result = gda.solve(problem, method, **options)
-        assert_keeps_to_the_edges(problem, result.metric)
-        assert result.objective == pytest.approx(best.objective, rel=tolerance)
-
-
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("certified", {}),
-        ("certified", {"pricing": "program", "max_iterations": 20}),
-        ("alternating", {"max_iterations": 15}),
-        ("alternating", {"edge_floor": 0.01, "max_iterations": 15}),
-        ("joint", {"max_iterations": 10}),
-        ("joint", {"align": "gradient", "solver": "analytic", "max_iterations": 30}),
-        ("frank-wolfe", {"variant": "away", "max_iterations": 60}),
-        ("projected-gradient", {"max_iterations": 60}),
-        ("socp", {}),
-        ("sdp", {}),
-    ],
-)
-def test_the_mask_of_all_edges_changes_no_bit(method: str, options: dict[str, Any]) -> None:
+def test_the_mask_of_all_edges_changes_no_bit(way: str) -> None:
     problem = graph_problem(3)
     free = without_mask(set_of(problem))
     full = replace(free, edges=np.ones((6, 6), dtype=bool))
     results = [
-        gda.solve(replace(problem, feasible_set=feasible_set), method, **options)
+        solve(replace(problem, feasible_set=feasible_set), way, max_iterations=20)
         for feasible_set in (free, full)
     ]
     np.testing.assert_array_equal(results[0].metric, results[1].metric)
@@ -161,7 +93,7 @@ def test_edge_floors_connect_by_edges_of_the_mask(method: str, seed: int) -> Non
     problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, 1e-3, edges=edges))
     options: dict[str, Any] = {"edge_floor": 0.05, "max_iterations": 40, "solver": "analytic"}
     for state in gda.iterate(problem, method, **options):
-        assert_keeps_to_the_edges(problem, state.metric)
+        assert problem.feasible_set.contains(state.metric)
         assert n_components(state.metric, 0.05 * (1 - 1e-9)) == 1
 
 
@@ -181,7 +113,7 @@ def test_the_papers_rule_keeps_an_edge_of_the_mask() -> None:
     problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, 1e-3, edges=edges))
     options: dict[str, Any] = {"edge_floor": 0.01, "connectivity": "zeta", "max_iterations": 30}
     result = gda.solve(problem, "alternating", **options)
-    assert_keeps_to_the_edges(problem, result.metric)
+    assert problem.feasible_set.contains(result.metric)
 
 
 def test_a_column_program_serves_all_columns_of_as_many_neighbours(
@@ -212,16 +144,10 @@ def test_no_more_of_the_gradient_is_computed_than_the_mask_needs(
     size = 40
     feasible_set = gda.GraphMetrics(size, 1e-3, edges=random_mask(rng, size, 0.05))
     problem = gda.MetricProblem(objective_of(rng, size, "glr"), feasible_set)
-    runs: list[tuple[str, dict[str, Any]]] = [
-        ("certified", {}),
-        ("certified", {"pricing": "program", "max_iterations": 3}),
-        ("frank-wolfe", {"max_iterations": 30}),
-        ("joint", {"max_iterations": 10, "solver": "analytic"}),
-        ("joint", {"max_iterations": 10, "solver": "analytic", "align": "gradient"}),
-    ]
+    ways = ("certified", "certified, program", "frank-wolfe", "joint", "joint, gradient")
+    most = {"max_iterations": 4}
     # The rows of a trace are certified by the gradient as a whole where a run has no certificate.
-    every: dict[str, Any] = {"trace_every": 0}
-    whole = [gda.solve(problem, method, **options, **every).objective for method, options in runs]
+    whole = [solve(problem, way, **most, trace_every=0).objective for way in ways]
     sums = SignalPairs.scatter
     calls: list[str] = []
 
@@ -230,8 +156,9 @@ def test_no_more_of_the_gradient_is_computed_than_the_mask_needs(
         return sums(self, coefficients)
 
     monkeypatch.setattr(SignalPairs, "scatter", counted)
-    for (method, options), expected in zip(runs, whole, strict=True):
-        states = list(gda.iterate(problem, method, **options))
+    for way, expected in zip(ways, whole, strict=True):
+        method, options = WAYS[way]
+        states = list(gda.iterate(problem, method, **options, **most))
         assert states[-1].objective == pytest.approx(expected, rel=1e-9)
         assert calls == []
 
@@ -250,31 +177,6 @@ def test_any_metric_is_certified_by_the_whole_gradient() -> None:
     bound = gda.certify(problem, other.metric).lower_bound
     assert bound <= best.objective * (1 + 1e-9)
     assert other.objective < best.objective
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "tolerance"),
-    [
-        ("certified", {}, 1e-6),
-        ("socp", {}, 1e-5),
-        ("sdp", {}, 1e-5),
-        ("joint", {"max_iterations": 60}, 1.0),
-        ("alternating", {"max_iterations": 60}, 1.0),
-    ],
-)
-def test_constraints_and_masks_go_together(
-    method: str, options: dict[str, Any], tolerance: float
-) -> None:
-    problem = graph_problem(0, share=0.6)
-    first = certified(problem).metric
-    problem = replace(problem, constraints=lambda M: [M[0, 0] <= first[0, 0] / 2])
-    metric = cp.Variable((6, 6), symmetric=True)
-    expected = np.exp(problem.to_cvxpy(metric, log=True).solve("CLARABEL"))
-    result = gda.solve(problem, method, **options)
-    assert_keeps_to_the_edges(problem, result.metric)
-    assert result.metric[0, 0] <= first[0, 0] / 2 * (1 + 1e-8)
-    assert result.objective == pytest.approx(expected, rel=tolerance)
-    assert result.objective >= expected * (1 - 1e-6)
 
 
 def test_over_diagonal_metrics_no_more_than_the_diagonal_of_the_gradient(

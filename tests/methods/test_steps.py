@@ -1,25 +1,68 @@
-"""Step rules: by their names, of one's own, and the formula or the promise of each."""
+"""Step rules: by their names, of one's own, and the formula or the promise of each.
+
+The exact step is compared with SciPy's bounded minimiser.
+"""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
-from gdaopt.linalg.directions import DenseDirection
-from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
+from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.methods.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
+from gdaopt.objectives.glr import ExponentialLine
 from gdaopt.objectives.protocol import Line
-from gdaopt.programs import JointPolytope
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, generators, random_metric
+from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import Nearest
-from tests.methods.run_cases import Case, Function, parabola, segment
+from tests.methods.run_cases import Case, before_each
+
+
+@dataclass
+class Function:
+    """A line from its value and two derivatives, counting evaluations."""
+
+    phi: Callable[[float], float]
+    slope: Callable[[float], float]
+    curvature: Callable[[float], float] = lambda _: math.nan
+    direction: Direction = field(default_factory=lambda: DiagonalDirection(np.ones(1)))
+    trials: list[float] = field(default_factory=list)
+
+    def value(self, gamma: float) -> float:
+        return self.phi(gamma)
+
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        assert 0 <= gamma <= 1
+        self.trials.append(gamma)
+        return self.slope(gamma), self.curvature(gamma)
+
+
+def parabola(minimum: float, *, curved: bool = True) -> Function:
+    return Function(
+        lambda g: (g - minimum) ** 2,
+        lambda g: 2 * (g - minimum),
+        (lambda _: 2.0) if curved else (lambda _: math.nan),
+    )
+
+
+def segment(rng: np.random.Generator) -> tuple[gda.GLR, float, FloatArray, FloatArray]:
+    """Return a GLR, ρ, and two members of ``M ⪰ ρI``; often it is downhill at first."""
+    size = int(rng.integers(1, 6))
+    X = rng.standard_normal((12, size)) * 10 ** rng.uniform(-1.5, 0.5)
+    z = rng.standard_normal(12) * 10 ** rng.uniform(-3, 3)
+    rho = float(rng.choice([0.0, 0.01, 0.3]))
+    low, high = (
+        random_metric(rng, size) * 10 ** rng.uniform(-2, 1) + rho * np.eye(size) for _ in range(2)
+    )
+    return gda.GLR(X, z), rho, low, high
+
 
 # --- By name, and of one's own --------------------------------------------------------------------
 
@@ -30,24 +73,12 @@ def test_steps_are_found_by_name(rule: Any) -> None:
     assert find_step(rule) is rule
 
 
-class Half(Step):
-    """A rule of one's own."""
-
-    def size(self, line: Line, iteration: int) -> float:
-        return 0.5
-
-
-def test_a_rule_of_ones_own_is_used() -> None:
-    point = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    problem = gda.MetricProblem(point, gda.GraphMetrics(2.0))
-    trace = gda.solve(
-        problem, "alternating", solver="analytic", step=Half(), max_iterations=3
-    ).trace
-    assert [row.step for row in trace][1:] == [0.5, 0.5, 0.5]
+THREE = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+OF_THREE = gda.MetricProblem(THREE, gda.GraphMetrics(2.0))
 
 
 class Returning(Step):
-    """A rule that returns some object."""
+    """A rule of one's own, that returns some object."""
 
     def __init__(self, found: Any) -> None:
         self.found = found
@@ -55,6 +86,12 @@ class Returning(Step):
     def size(self, line: Line, iteration: int) -> float:
         found: float = self.found
         return found
+
+
+@pytest.mark.parametrize("method", ["alternating", "frank-wolfe"])
+def test_a_rule_of_ones_own_is_used(method: str) -> None:
+    trace = gda.solve(OF_THREE, method, step=Returning(0.5), max_iterations=3, tolerance=0).trace
+    assert [row.step for row in trace][1:] == [0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("method", ["alternating", "frank-wolfe"])
@@ -68,13 +105,11 @@ class Returning(Step):
     ],
 )
 def test_what_a_rule_returns_is_checked(method: str, found: Any, message: str) -> None:
-    glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    problem = gda.MetricProblem(glr, gda.GraphMetrics(2.0))
     with pytest.raises(gda.errors.InvalidInputError, match=message):
-        gda.solve(problem, method, step=Returning(found))
+        gda.solve(OF_THREE, method, step=Returning(found))
 
 
-@pytest.mark.parametrize("step", ["exakt", "EXACT", "", None, 1, Half])
+@pytest.mark.parametrize("step", ["exakt", "EXACT", "", None, 1, Returning])
 def test_others_are_refused(step: Any) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=r"unknown step .*Known: adaptive, "):
         find_step(step)
@@ -111,12 +146,12 @@ def test_no_step_uphill(rule: Step, slope: float) -> None:
 @PROPERTY
 @given(generators)
 def test_short_is_its_formula_and_decreases(rng: np.random.Generator) -> None:
-    there = segment(rng)
-    problem = gda.MetricProblem(there.glr, gda.GraphMetrics(100.0, there.rho))
-    rule, line = Short().prepared(problem), there.line
+    glr, rho, metric, other = segment(rng)
+    rule = Short().prepared(gda.MetricProblem(glr, gda.GraphMetrics(100.0, rho)))
+    line = glr.at(metric).line(DenseDirection(other - metric))
     slope = line.derivatives(0.0)[0]
-    length = float(((there.other - there.metric) ** 2).sum())
-    expected = min(1.0, max(0.0, -slope) / (there.glr.lipschitz(there.rho) * length))
+    length = float(((other - metric) ** 2).sum())
+    expected = min(1.0, max(0.0, -slope) / (glr.lipschitz(rho) * length))
     gamma = rule.size(line, 3)
     assert gamma == pytest.approx(expected, rel=1e-12)
     assert line.value(gamma) <= line.value(0.0) * (1 + 1e-14) + gamma * slope / 2
@@ -159,11 +194,11 @@ def test_short_takes_the_objectives_own_constant() -> None:
 @given(generators, st.sampled_from([Adaptive(), Adaptive(0.5, 1.5), Adaptive(1.0, 10.0)]))
 def test_adaptive_decreases(rng: np.random.Generator, rule: Adaptive) -> None:
     """By half of what the slope promises, at each of a few steps that share the estimate."""
-    there = segment(rng)
-    running = rule.prepared(gda.MetricProblem(there.glr, gda.GraphMetrics(100.0, there.rho)))
-    point = there.glr.at(there.metric)
+    glr, rho, metric, _ = segment(rng)
+    running = rule.prepared(gda.MetricProblem(glr, gda.GraphMetrics(100.0, rho)))
+    point = glr.at(metric)
     for iteration in range(8):
-        target = random_metric(rng, len(there.metric)) * 10 ** rng.uniform(-2, 1)
+        target = random_metric(rng, len(metric)) * 10 ** rng.uniform(-2, 1)
         direction = DenseDirection(target - point.metric)
         line = point.line(direction)
         slope = line.derivatives(0.0)[0]
@@ -203,85 +238,198 @@ def test_the_estimate_does_not_leak_between_runs(method: str) -> None:
     np.testing.assert_array_equal(first.metric, second.metric)
 
 
-# --- Open loop, and the bound of the agnostic step on a fixed polytope ----------------------------
+# --- Open loop ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("iteration", [0, 1, 2, 10, 1000])
-def test_the_agnostic_step(iteration: int) -> None:
+def test_open_loop_steps_look_at_no_line(iteration: int) -> None:
     line = parabola(0.3)
     assert Agnostic().size(line, iteration) == 2 / (iteration + 2)
+    assert Full().size(line, iteration) == 1.0
     assert line.trials == []
 
 
-@dataclass(frozen=True, eq=False)
-class Fixed:
-    """A joint polytope of a fixed v, and an objective over it.
-
-    Its vertices are those of "Proposition: joint program is a ratio test".
-    """
-
-    objective: Any
-    lipschitz: float
-    v: FloatArray
-    rho: float = 0.01
-
-    @property
-    def polytope(self) -> JointPolytope:
-        size = len(self.v)
-        edges = all_edges(size)
-        return JointPolytope(self.v, self.rho, float(size), edges, np.zeros(len(edges[0])))
-
-    @property
-    def diameter(self) -> float:
-        size = len(self.v)
-        atoms = [np.zeros(size), *np.eye(size)]
-        for i in range(size):
-            for j in range(i + 1, size):
-                u = self.v[j] * np.eye(size)[i] - self.v[i] * np.eye(size)[j]
-                atoms.append(u / np.linalg.norm(u))
-        vertices = self.polytope.budget * np.array([np.outer(u, u) for u in atoms])
-        return float(max(np.linalg.norm(a - b) for a in vertices for b in vertices))
-
-    def run(self, rule: Step, steps: int) -> tuple[FloatArray, float]:
-        """Return the values of Frank–Wolfe by hand from the vertex ρI, and a lower bound of Q*."""
-        size, polytope = len(self.v), self.polytope
-        point = self.objective.at(self.rho * np.eye(size))
-        values, bound = [point.value], -math.inf
-        for iteration in range(steps):
-            gradient = point.gradient()
-            cost = np.concatenate([np.diagonal(gradient), -2 * gradient[polytope.edges]])
-            change = polytope.minimize(cost) - entries_of(point.metric, polytope.edges)
-            bound = max(bound, point.value + float(cost @ change))
-            direction = DenseDirection(matrix_of(change, size, polytope.edges))
-            point = point.moved(direction, rule.size(point.line(direction), iteration))
-            values.append(point.value)
-        return np.array(values), bound
+# --- Exact ----------------------------------------------------------------------------------------
 
 
-def fixed(kind: str, seed: int) -> Fixed:
+def exponentials(weights: FloatArray, rates: FloatArray, *, curved: bool = True) -> Function:
+    """``Σ w exp(-r γ)``, the shape of every GLR line."""
+
+    def moment(power: int) -> Callable[[float], float]:
+        return lambda g: float(weights @ ((-rates) ** power * np.exp(-rates * g)))
+
+    return Function(moment(0), moment(1), moment(2) if curved else (lambda _: math.nan))
+
+
+def until(end: float, inside: Function, beyond: float) -> Function:
+    """Return a line that is some number from γ = `end` on."""
+
+    def of(function: Callable[[float], float]) -> Callable[[float], float]:
+        return lambda g: function(g) if g < end else beyond
+
+    return Function(of(inside.phi), of(inside.slope), of(inside.curvature))
+
+
+def barrier(end: float, beyond: float = math.inf) -> Function:
+    """``-2γ/end - log(end - γ)``, whose minimum is at γ = `end`/2."""
+    inside = Function(
+        lambda g: -2 * g / end - math.log(end - g),
+        lambda g: -2 / end + 1 / (end - g),
+        lambda g: 1 / (end - g) ** 2,
+    )
+    return until(end, inside, beyond)
+
+
+def uncurved(line: Function) -> Function:
+    """Return a line that does not know its curvature."""
+    return replace(line, curvature=lambda _: math.nan)
+
+
+def reference(line: Line) -> float:
+    """Return the smallest value over [0, 1] that SciPy finds, ends included."""
+    inner = minimize_scalar(line.value, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
+    return float(min(inner.fun, line.value(0.0), line.value(1.0)))
+
+
+def check_minimum(line: Line, *, rel: float = 1e-12) -> float:
+    """Check that the exact step is as low as SciPy's; return it."""
+    gamma = Exact().size(line, 0)
+    assert 0 <= gamma <= 1
+    assert line.value(gamma) <= reference(line) + rel * abs(line.value(0.0))
+    return gamma
+
+
+@pytest.mark.parametrize("curved", [True, False])
+@pytest.mark.parametrize(
+    ("minimum", "expected"),
+    [(-3.0, 0.0), (0.0, 0.0), (1e-9, 1e-9), (0.3, 0.3), (1 - 1e-9, 1 - 1e-9), (1.0, 1.0), (9, 1.0)],
+)
+def test_parabolas(minimum: float, expected: float, curved: bool) -> None:
+    line = parabola(minimum, curved=curved)
+    assert Exact().size(line, 0) == pytest.approx(expected, rel=1e-8, abs=0)
+    assert len(line.trials) <= 4  # one step of Newton or of the secant is exact
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (Function(lambda _: 3.0, lambda _: 0.0, lambda _: 0.0), 0.0),
+        (Function(lambda _: math.nan, lambda _: math.nan), 0.0),
+        (Function(lambda g: -g, lambda _: -1.0, lambda _: 0.0), 1.0),
+        (barrier(0.5, math.nan), 0.25),
+    ],
+    ids=["flat", "without a slope", "falling", "not a number beyond the domain"],
+)
+def test_odd_lines(line: Function, expected: float) -> None:
+    assert Exact().size(line, 0) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("end", [1.0, 0.5, 1e-3])
+@pytest.mark.parametrize("curved", [True, False])
+def test_lines_that_leave_the_domain(end: float, curved: bool) -> None:
+    """At γ = 1 value and slope are infinite, as for -log det at a singular metric."""
+    line = barrier(end) if curved else uncurved(barrier(end))
+    assert Exact().size(line, 0) == pytest.approx(end / 2, rel=1e-7)
+
+
+def test_a_kink_of_the_slope_is_bracketed() -> None:
+    """Newton jumps to and fro over it: only the bracket ends that."""
+    line = Function(
+        lambda g: 1e6 * max(g - 0.2, 0.0) ** 2 - g,
+        lambda g: 2e6 * max(g - 0.2, 0.0) - 1,
+        lambda g: 2e6 if g > 0.2 else 1e-6,
+    )
+    assert Exact().size(line, 0) == pytest.approx(0.2 + 0.5e-6, rel=1e-12)
+    assert len(line.trials) <= 122
+
+
+@pytest.mark.parametrize("curved", [True, False])
+def test_a_slope_that_explodes_at_the_end(curved: bool) -> None:
+    """A secant through γ = 1 stays at 0 there, to round-off: only bisection gets on."""
+    line = exponentials(np.array([1e-100, 1.0]), np.array([-600.0, 5.0]), curved=curved)
+    assert 0.3 < check_minimum(line) < 0.4
+
+
+@pytest.mark.parametrize("curved", [True, False])
+def test_a_slope_that_falls_by_decades_at_the_start(curved: bool) -> None:
+    """A billionth of the first slope is still steep there: the value must not rise."""
+    rates = np.array([-1.0, -1.0, -1.0, 1e12])
+    inside = Function(
+        lambda g: 50 * g - float(np.log1p(g * rates).sum()),
+        lambda g: 50 - float((rates / (1 + g * rates)).sum()),
+        lambda g: float(((rates / (1 + g * rates)) ** 2).sum()),
+    )
+    line = until(1.0, inside if curved else uncurved(inside), math.inf)
+    gamma = Exact().size(line, 0)
+    lowest = min(line.value(g) for g in np.linspace(1e-4, 0.1, 1000))
+    assert line.value(gamma) <= lowest < line.value(0.0)
+
+
+@pytest.mark.parametrize("curved", [True, False])
+@properties(200)
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 30), log_rate=st.floats(-4, 3))
+def test_sums_of_exponentials(curved: bool, seed: int, size: int, log_rate: float) -> None:
     rng = np.random.default_rng(seed)
-    v = 10 ** rng.uniform(-0.5, 0, 4)
-    if kind == "glr":
-        glr = gda.GLR(rng.standard_normal((15, 4)) / 2, np.repeat([1.0, -1.0], [7, 8]))
-        return Fixed(glr, glr.lipschitz(0.01), v)
-    return Fixed(Nearest(random_metric(rng, 4) / 2), 1.0, v)
+    weights = rng.random(size) * 10.0 ** rng.uniform(-6, 6)
+    rates = rng.standard_normal(size) * 10.0**log_rate
+    line = exponentials(weights, np.maximum(rates, -600.0), curved=curved)
+    gamma = check_minimum(line, rel=1e-11)
+    # Never up, and stationary unless it is at an end.
+    assert line.value(gamma) <= line.value(0.0)
+    first = line.slope(0.0)
+    if 0 < gamma < 1:
+        assert abs(line.slope(gamma)) <= 1.0001e-9 * abs(first) or len(line.trials) > 120
+    elif gamma == 0:
+        assert first >= 0
+    else:
+        assert line.slope(1.0) <= 0
 
 
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("kind", ["glr", "nearest"])
-@pytest.mark.parametrize("seed", range(3))
-def test_agnostic_keeps_its_bound_on_a_fixed_polytope(kind: str, seed: int) -> None:
-    """``Q_t - Q* ≤ 2 L diam² / (t + 2)`` for t ≥ 1 (Jaggi 2013, theorem 1)."""
-    there = fixed(kind, seed)
-    exact, best = there.run(Exact(), 2000)
-    assert exact[-1] - best <= 0.01 * abs(exact[0] - best)  # Q* is known well enough
-    values, _ = there.run(Agnostic(), 500)
-    steps = np.arange(1, 501)
-    bound = 2 * there.lipschitz * there.diameter**2 / (steps + 2)
-    assert (values[1:] - best <= bound).all()
-    assert exact[-1] >= best * (1 - 1e-12)
+def test_glr_lines() -> None:
+    """The steps end inside and at both ends."""
+    found = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, z = rng.standard_normal((15, 4)), rng.choice([-1.0, 1.0], 15)
+        z[:2] = 1.0, -1.0
+        point, dense = gda.GLR(X, z).at(np.eye(4) / 4), random_symmetric(rng, 4)
+        for direction in (
+            DiagonalDirection(rng.standard_normal(4)),
+            ColumnDirection(2, np.insert(rng.standard_normal(3), 2, 0.0)),
+            DenseDirection(2 * dense),
+        ):
+            gamma = check_minimum(point.line(direction))
+            found.add(gamma if gamma in (0.0, 1.0) else None)
+    assert found == {0.0, 1.0, None}
 
 
-@pytest.mark.parametrize("iteration", [0, 1, 100])
-def test_the_full_step_is_1(iteration: int) -> None:
-    assert Full().size(parabola(0.0), iteration) == 1.0
+class TestBalance:
+    """The exact step on the graph Laplacian regulariser, by the balance of its slope's parts."""
+
+    @PROPERTY
+    @given(generators, st.floats(-2, 6))
+    def test_it_is_the_zero_of_the_slope(self, rng: np.random.Generator, decades: float) -> None:
+        X, z = rng.standard_normal((20, 4)), np.where(np.arange(20) < 9, 1.0, -1.0)
+        point = gda.GLR(X, z).at(random_metric(rng, 4))
+        line = point.line(DenseDirection(10**decades * random_symmetric(rng, 4)))
+        gamma = Exact().size(line, 0)
+        first, slope = line.derivatives(0.0)[0], line.derivatives(gamma)[0]
+        if first >= 0:
+            assert gamma == 0
+        elif gamma == 1:
+            assert slope <= 0
+        else:
+            assert abs(slope) <= 2e-9 * abs(first) + 1e-12 * point.value
+
+    def test_it_takes_few_evaluations(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where Q rises by hundreds of decades towards γ = 1."""
+        n_calls: list[float] = []
+        before_each(monkeypatch, ExponentialLine, "balance", lambda _, gamma: n_calls.append(gamma))
+        rng = np.random.default_rng(0)
+        X, z = rng.standard_normal((30, 3)), np.where(np.arange(30) < 9, 1.0, -1.0)
+        point = gda.GLR(X, z).at(np.eye(3))
+        for scale in (1.0, 1e2, 1e4):
+            n_calls.clear()
+            gamma = Exact().size(point.line(DiagonalDirection(scale * np.array([1.0, -1, 0]))), 0)
+            assert 0 < gamma < 1 or scale == 1
+            assert len(n_calls) <= 8

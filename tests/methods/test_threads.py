@@ -18,24 +18,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gdaopt as gda
 from gdaopt.methods import State
-from tests.helpers import scaled
+from tests.methods.run_cases import small, solve
 
-# At least one run by each kind of method and of subproblem, short but for the certified one.
-RUNS: list[tuple[str, dict[str, Any]]] = [
-    ("alternating", {"max_iterations": 20}),
-    ("joint", {"max_iterations": 10}),
-    ("joint", {"max_iterations": 10, "solver": "analytic"}),
-    ("frank-wolfe", {"max_iterations": 20}),
-    ("certified", {}),
-    ("projected-gradient", {"max_iterations": 20}),
-    ("sdp-frank-wolfe", {"max_iterations": 5}),
-    ("socp", {}),
+# At least one run by each kind of method and of subproblem, short.
+# At least one run by each kind of method and of subproblem, short.
+RUNS = [
+    *("alternating, HiGHS", "joint, HiGHS", "joint", "frank-wolfe", "certified"),
+    *("projected-gradient", "sdp-frank-wolfe, CLARABEL", "socp"),
 ]
-
-
-def problem() -> gda.MetricProblem:
-    X, signal = scaled("iris", "versicolor")
-    return gda.MetricProblem(gda.GLR(X, signal), gda.GraphMetrics(4.0))
 
 
 @pytest.fixture
@@ -49,11 +39,11 @@ def _many_switches() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_many_switches")
 def test_runs_in_threads_are_those_alone() -> None:
-    alone = [gda.solve(problem(), method, **options) for method, options in RUNS]
-    shared = problem()
+    alone = [solve(small(), way, max_iterations=10) for way in RUNS]
+    shared = small()
     filters = list(warnings.filters)
     with ThreadPoolExecutor(4) as threads:
-        together = threads.map(lambda run: gda.solve(shared, run[0], **run[1]), RUNS)
+        together = threads.map(lambda way: solve(shared, way, max_iterations=10), RUNS)
         for there, here in zip(together, alone, strict=True):
             assert (there.status, there.message) == (here.status, here.message)
             np.testing.assert_array_equal(there.metric, here.metric)
@@ -67,7 +57,7 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second solve begins during the first one, and ends after it."""
-    gda.solve(problem(), method, max_iterations=1)  # the solvers are tried
+    gda.solve(small(), method, max_iterations=1)  # the solvers are tried
     unpack: Callable[..., Any] = cp.Problem.unpack_results  # CVXPY warns there
     second_has_begun, first_is_over = threading.Event(), threading.Event()
 
@@ -76,7 +66,7 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
             second_has_begun.set()
             assert first_is_over.wait(60)
         elif not second:
-            second.append(thread.submit(gda.solve, problem(), method, max_iterations=1))
+            second.append(thread.submit(gda.solve, small(), method, max_iterations=1))
             assert second_has_begun.wait(60)
         return unpack(program, *args, **kwargs)
 
@@ -84,7 +74,7 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
     second: list[Any] = []
     with ThreadPoolExecutor(1) as thread, monkeypatch.context() as patch:
         patch.setattr(cp.Problem, "unpack_results", overlapping)
-        gda.solve(problem(), method, max_iterations=1)
+        gda.solve(small(), method, max_iterations=1)
         first_is_over.set()
         for run in second:
             run.result()
@@ -103,54 +93,26 @@ def two() -> Iterator[None]:
         yield
 
 
-def small_problem() -> gda.MetricProblem:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
-    return gda.MetricProblem(gda.MCML(X, y), gda.GraphMetrics(3.0))
-
-
 @pytest.mark.usefixtures("two")
-class TestRuns:
-    def test_one_thread_inside_and_all_of_them_afterwards(self) -> None:
-        seen: list[set[int]] = []
+@pytest.mark.parametrize(("few", "inside"), [(512, 1), (2, 2)])
+def test_few_features_have_one_thread_inside_of_runs(
+    few: int, inside: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a run in a run; all threads are there afterwards, and between states of a loop."""
+    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", few)
+    seen: list[set[int]] = []
 
-        def note(_: State) -> None:
-            seen.append(n_threads())
-
-        gda.solve(small_problem(), "certified", max_iterations=2, callback=note)
-        assert seen
-        assert all(found == {1} for found in seen)
-        assert n_threads() == {2}
-
-    def test_after_an_error(self) -> None:
-        def fail(_: State) -> None:
+    def note(state: State) -> None:
+        gda.solve(small(), max_iterations=1)
+        seen.append(n_threads())
+        if state.iteration == 2:
             raise ZeroDivisionError
 
-        with pytest.raises(ZeroDivisionError):
-            gda.solve(small_problem(), "certified", callback=fail)
+    with pytest.raises(ZeroDivisionError):
+        gda.solve(small(), tolerance=0, callback=note)
+    assert seen == [{inside}] * 3
+    assert n_threads() == {2}
+    for _ in gda.iterate(small(), max_iterations=2):
         assert n_threads() == {2}
-
-    def test_between_the_states_of_a_loop_all_threads_are_there(self) -> None:
-        for state in gda.iterate(small_problem(), "certified"):
-            assert n_threads() == {2}
-            if state.iteration == 2:
-                break
-
-    def test_many_features_have_their_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", 2)
-        seen: list[set[int]] = []
-        gda.solve(
-            small_problem(),
-            "certified",
-            max_iterations=1,
-            callback=lambda _: seen.append(n_threads()),
-        )
-        assert {2} in seen
-
-    def test_a_run_in_a_run(self) -> None:
-        def again(_: State) -> None:
-            gda.solve(small_problem(), "certified", max_iterations=1)
-            assert n_threads() == {1}
-
-        gda.solve(small_problem(), "certified", max_iterations=1, callback=again)
-        assert n_threads() == {2}
+    gda.solve(small(), max_iterations=1)
+    assert n_threads() == {2}

@@ -1,6 +1,5 @@
 """Many features: the same optimum and certificate without any K×K array."""
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from gdaopt.objectives.pairs import base
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.validation import FloatArray
+from tests.helpers import traced_peak
 
 SIZE = 40
 LABELS = np.repeat([0, 1, 2], 6)
@@ -54,6 +54,10 @@ def samples(seed: int = 0, size: int = SIZE) -> FloatArray:
     return scaled
 
 
+def problem(name: str, set_name: str = "graph") -> gda.MetricProblem:
+    return gda.MetricProblem(OBJECTIVES[name](samples()), SETS[set_name])
+
+
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function after whose call all samples have many features."""
@@ -65,13 +69,12 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_the_optimum_and_its_bound_are_the_same(
     name: str, set_name: str, wide: Callable[[], None]
 ) -> None:
-    feasible_set, make = SETS[set_name], OBJECTIVES[name]
+    feasible_set = SETS[set_name]
     options: dict[str, Any] = {"tolerance": 1e-7, "max_iterations": 60}
-    dense = gda.solve(gda.MetricProblem(make(samples()), feasible_set), **options)
+    dense = gda.solve(problem(name, set_name), **options)
     wide()
-    problem = gda.MetricProblem(make(samples()), feasible_set)
-    assert problem.is_wide
-    found = gda.solve(problem, **options)
+    assert problem(name, set_name).is_wide
+    found = gda.solve(problem(name, set_name), **options)
     assert found.status == dense.status
     slack = 0.0 if name == "NCA" else 2e-7 * abs(dense.objective)
     assert found.objective <= dense.objective + slack + (1e-2 if name == "NCA" else 0.0)
@@ -90,19 +93,15 @@ def test_the_optimum_and_its_bound_are_the_same(
 
 
 @pytest.mark.parametrize("set_name", SETS)
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"NCA"}))  # which has none
 def test_a_metric_has_the_same_certificate(
     name: str, set_name: str, wide: Callable[[], None]
 ) -> None:
     """Also the allowance for round-off, but for the number of terms of its sums."""
-    feasible_set, make = SETS[set_name], OBJECTIVES[name]
-    problem = gda.MetricProblem(make(samples()), feasible_set)
-    if not problem.is_convex:
-        return
-    metric = gda.solve(problem, tolerance=1e-3).sparse_metric
-    dense = gda.certify(problem, metric.toarray())
+    metric = gda.solve(problem(name, set_name), tolerance=1e-3).sparse_metric
+    dense = gda.certify(problem(name, set_name), metric.toarray())
     wide()
-    found = gda.certify(gda.MetricProblem(make(samples()), feasible_set), metric)
+    found = gda.certify(problem(name, set_name), metric)
     assert found.bound == dense.bound
     assert found.objective == pytest.approx(dense.objective, rel=1e-12)
     assert found.lower_bound == pytest.approx(
@@ -144,12 +143,9 @@ def test_sparse_samples_have_the_same_values(name: str) -> None:
 @pytest.mark.parametrize("variant", ["vanilla", "away", "pairwise"])
 def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]) -> None:
     options: dict[str, Any] = {"variant": variant, "max_iterations": 60, "tolerance": 0.0}
-    dense = gda.solve(
-        gda.MetricProblem(gda.MCML(samples(), LABELS), SETS["graph"]), "frank-wolfe", **options
-    )
+    dense = gda.solve(problem("MCML"), "frank-wolfe", **options)
     wide()
-    problem = gda.MetricProblem(gda.MCML(samples(), LABELS), SETS["graph"])
-    found = gda.solve(problem, "frank-wolfe", **options)
+    found = gda.solve(problem("MCML"), "frank-wolfe", **options)
     np.testing.assert_allclose(
         found.trace.column("objective"), dense.trace.column("objective"), rtol=1e-9
     )
@@ -159,22 +155,21 @@ def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]
 def test_a_wide_run_makes_no_square_array() -> None:
     """Of 3,000 features one such array would have 72 MB."""
     X = samples(size=3000)
-    gda.solve(gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"]))  # imports what it needs
-    tracemalloc.start()
-    problem = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(3000.0))
-    found = gda.solve(problem, tolerance=1e-6)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert found.status == "converged"
-    assert peak < 3000**2 * 8 / 4
-    assert found.atoms.shape[1] == 3000
+
+    def solved() -> None:
+        whole = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(3000.0))
+        found = gda.solve(whole, tolerance=1e-6)
+        assert found.status == "converged"
+        assert found.atoms.shape[1] == 3000
+
+    assert traced_peak(solved) < 3000**2 * 8 / 4
 
 
 def test_the_optimum_of_few_features_is_where_a_run_starts() -> None:
     """Its first state is better than the middle of the set, and the end is certified."""
     X = samples(size=9000)
-    problem = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(9000.0))
-    found = gda.solve(problem, tolerance=1e-6)
+    whole = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(9000.0))
+    found = gda.solve(whole, tolerance=1e-6)
     assert found.status == "converged"
     assert found.trace[0].objective < 1.5 * found.objective
 
@@ -190,14 +185,13 @@ def test_fewer_features_keep_the_model_of_second_derivatives(
 
 def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], None]) -> None:
     wide()
-    problem = gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"])
-    found = gda.solve(problem)
+    found = gda.solve(problem("GLR"))
     loaded = gda.Result.load(found.save(tmp_path / "wide"))
     assert loaded == found
     np.testing.assert_array_equal(loaded.metric, found.metric)
     with np.load(tmp_path / "wide.npz") as archive:
         assert max(archive[name].size for name in archive.files) < SIZE**2 / 2
-    warm = gda.solve(problem, "certified", warm_start=loaded)
+    warm = gda.solve(problem("GLR"), "certified", warm_start=loaded)
     assert warm.status == "converged"
     assert warm.iterations == 0
 
@@ -205,14 +199,13 @@ def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], No
 @pytest.mark.parametrize("name", ["edges", "atom_features", "atom_starts", "edge_entries"])
 def test_a_damaged_file_is_refused(name: str, tmp_path: Path, wide: Callable[[], None]) -> None:
     wide()
-    found = gda.solve(gda.MetricProblem(gda.GLR(samples(), LABELS), SETS["graph"]))
+    found = gda.solve(problem("GLR"))
     path = found.save(tmp_path / "wide")
     with np.load(path) as archive:
         arrays = {each: archive[each] for each in archive.files}
-    damages = [arrays[name] + 1000, arrays[name][1:], arrays[name][::-1]]
-    if name == "atom_features":  # of other atoms
-        del damages[2]
-    for damaged in damages[1:2] if name == "edge_entries" else damages:
+    damages = [arrays[name][1:], arrays[name] + 1000, arrays[name][::-1]]
+    # Other entries of edges may be true, and features in another order are those of other atoms.
+    for damaged in damages[: {"edge_entries": 1, "atom_features": 2}.get(name, 3)]:
         np.savez(path, **arrays | {name: damaged})
         with pytest.raises(InvalidInputError, match="not a saved gdaopt result"):
             gda.Result.load(path)
