@@ -89,7 +89,7 @@ def test_negative_edges_have_a_colour_of_their_own() -> None:
 def test_threshold() -> None:
     tiny = METRIC.copy()
     tiny[0, 3] = tiny[3, 0] = -1e-12  # Frank–Wolfe leaves such edges
-    shown: list[tuple[FloatArray, dict[str, float], int]] = [
+    shown: list[tuple[FloatArray, dict[str, Any], int]] = [
         (METRIC, {"threshold": 0.01}, 2),
         (METRIC, {"threshold": 1}, 1),  # of two
         (METRIC, {"threshold": 5}, 0),

@@ -67,7 +67,8 @@ def test_masks_of_other_pairs_or_sizes_differ() -> None:
     masks = [EdgeMask.of(edges) for edges in ([], PAIRS, PAIRS[:2], MATRIX, np.zeros((4, 4), bool))]
     assert len(set(masks)) == len(masks)
     assert masks[1] != PAIRS
-    for empty in ([], np.zeros((0, 2)), np.zeros((3, 3), bool), nx.Graph()):
+    nothing: list[Any] = [[], np.zeros((0, 2)), np.zeros((3, 3), bool), nx.Graph()]
+    for empty in nothing:
         assert len(EdgeMask.of(empty)) == 0
     variable = gda.GraphMetrics(4.0, edges=PAIRS).variable(4)
     assert sum(leaf.size for leaf in variable.variables()) == 4 + len(PAIRS)
@@ -123,7 +124,8 @@ def test_bad_edges_are_refused(case: str) -> None:
 def test_names_are_read_where_they_are_known() -> None:
     names = ["height", "length", "width"]
     pair: Any = ("width", "height")
-    for edges in ([pair], np.array([pair]), nx.Graph([pair])):
+    written: list[Any] = [[pair], np.array([pair]), nx.Graph([pair])]
+    for edges in written:
         assert EdgeMask.of(edges, names) == EdgeMask.of([(0, 2)])
     for pair, known, says in (
         (("heigth", "width"), names, "'heigth'; did you mean 'height'"),
@@ -242,12 +244,11 @@ def test_all_pairs_are_no_mask(rng: Rng, size: int, kind: str) -> None:
     free = without_mask(random_set(rng, size, kind))
     full = replace(free, edges=np.ones((size, size), dtype=bool))
     gradient = random_symmetric(rng, size)
-    for made in (
-        lambda one: one.minimize_linear(gradient).vertex,
-        lambda one: one.projected(gradient).point,
-        lambda one: one.made_feasible(gradient),
-    ):
-        np.testing.assert_array_equal(made(full), made(free))
+    vertex = free.minimize_linear(gradient).vertex
+    np.testing.assert_array_equal(full.minimize_linear(gradient).vertex, vertex)
+    nearest = free.projected(gradient).point
+    np.testing.assert_array_equal(full.projected(gradient).point, nearest)
+    np.testing.assert_array_equal(full.made_feasible(gradient), free.made_feasible(gradient))
     assert full.violations(gradient) == free.violations(gradient)
     assert full.edges_of(size) is free.edges_of(size)
 
@@ -256,8 +257,8 @@ def test_without_pairs_metrics_are_diagonal() -> None:
     rng = np.random.default_rng(0)
     empty, diagonal = gda.GraphMetrics(5.0, 0.1, edges=[]), gda.DiagonalMetrics(5.0, 0.1)
     for gradient in (random_symmetric(rng, 4) for _ in range(5)):
-        vertices = (one.minimize_linear(gradient).vertex for one in (empty, diagonal))
-        np.testing.assert_array_equal(*vertices)
-        points = (one.projected(gradient).point for one in (empty, diagonal))
-        np.testing.assert_allclose(*points, atol=1e-9)
+        one, other = empty.minimize_linear(gradient), diagonal.minimize_linear(gradient)
+        np.testing.assert_array_equal(one.vertex, other.vertex)
+        nearest, expected = empty.projected(gradient), diagonal.projected(gradient)
+        np.testing.assert_allclose(nearest.point, expected.point, atol=1e-9)
     np.testing.assert_array_equal(empty.start(4), 1.25 * np.eye(4))
