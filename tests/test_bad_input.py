@@ -142,7 +142,6 @@ CASES: list[tuple[str, Make, str]] = [
     ),
     ("solver_opts as text", method(solver_opts="x"), "solver_opts must be a dict .* got 'x'"),
     ("fallback as number", method(fallback=3), "fallback must be names of solvers, got 3"),
-    ("a number among fallbacks", method(fallback=["HIGHS", 3]), "3"),
     ("a problem that is none", lambda: gda.solve(None), "problem must be a MetricProblem, got"),  # type: ignore[arg-type]
     ("initial with NaN is not missing", method(initial=[[NAN]]), "all of its entries must be fin"),
     # sets
