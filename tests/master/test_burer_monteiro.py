@@ -8,6 +8,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.master_point import ActiveSet
+from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, scaled
 from tests.master.cases import random_atoms
 
@@ -81,3 +82,25 @@ def test_a_curvature_that_leaves_floating_point_ends_a_newton_step(scale: float)
     objective = gda.GLR([[0.0, 0.0], [0.0, 1.0], [scale, 0.0]], [1, -1, -1])
     problem = gda.MetricProblem(objective, gda.PositiveDefiniteMetrics(2.0, 0.0))
     assert gda.solve(problem, "certified").objective == pytest.approx(8 * np.exp(-2), rel=1e-6)
+
+
+def test_the_curvature_is_that_of_the_sphere() -> None:
+    """Against differences of the slope along the sphere."""
+    from gdaopt.master.burer_monteiro import _Factorization
+
+    rng = np.random.default_rng(5)
+    factor = rng.standard_normal((13, 3))
+    current = _Factorization(wine(), 1e-3 * np.eye(13), 13.0, factor)
+    step: FloatArray = rng.standard_normal((13, 3))
+    step -= current.factor * (np.vdot(current.factor, step) / 13.0)
+    length = 1e-5 / float(np.linalg.norm(step))
+    unit = float(np.abs(current.point.gradient()).max())
+
+    def slope_at(sign: float) -> FloatArray:
+        moved = current.moved(sign * length * step)
+        return moved.slope * (float(np.abs(moved.point.gradient()).max()) / unit)
+
+    difference = (slope_at(1) - slope_at(-1)) / (2 * length)
+    difference -= current.factor * (np.vdot(current.factor, difference) / 13.0)
+    error = np.abs(current.curvature(step) - difference).max()
+    assert error <= 1e-3 * np.abs(difference).max()

@@ -58,8 +58,8 @@ def test_converges(cell: Cell) -> None:
     # The run has kept the best bound of all rounds. The last metric's own may be farther: near the
     # optimum Q changes by the square of the distance and the gap by the distance itself, so that
     # metrics which Q, known to 1e-14 or so, cannot tell apart have gaps up to 1e-7 of it. In one
-    # cell of the grid they go from 1.7e-9 to 1.08e-8 in the last rounds, of the same Q to 1e-13.
-    assert again.relative_gap <= 2e-8 or again.gap <= 1.5 * again.round_off
+    # cell of the grid it is 8e-8, with the kernels of one processor and not with those of another.
+    assert again.relative_gap <= 1e-7 or again.gap <= 1.5 * again.round_off
 
 
 def raw_covariance(name: str) -> FloatArray:

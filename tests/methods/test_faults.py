@@ -1,6 +1,7 @@
 """Runs whose solvers fail, lie, hang or die, in this process and in a worker."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import isolated
+from gdaopt.backends.catalogue import entry_of
+from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
 from gdaopt.programs import DiagonalPolytope, Program
 from gdaopt.programs.base import ProgramOptions
@@ -386,3 +389,22 @@ def test_a_run_that_hangs_ends_at_its_limit(
     assert "was killed" in result.message
     assert result.iterations == len(result.trace) - 1 == STEPS
     assert not IRIS.feasible_set.violations(result.metric)
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "SCS", "OSQP"])
+def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    x = cp.Variable(300)
+    rows = rng.random((400, 300))
+    problem = cp.Problem(cp.Maximize(rng.random(300) @ x), [rows @ x <= 1, x >= 0])
+    loose = {"SCS": {"eps": 1e-3}, "OSQP": {"eps_abs": 1e-2, "eps_rel": 1e-2}}.get(solver, {})
+    mine = loose | {entry_of(solver).time_limit: 300.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
+        solve_program(problem, solver, time_limit=300.0, solver_opts=loose)
+        solve_program(problem, solver, time_limit=1e-9, solver_opts=mine)  # the user's comes first
+        if solver == "SCS":  # it returns its last iterate, and calls it inaccurate
+            assert solve_program(problem, solver, time_limit=1e-9).status == "optimal_inaccurate"
+        else:
+            with pytest.raises(gda.errors.SolverFailedError, match="user_limit"):
+                solve_program(problem, solver, time_limit=1e-9)

@@ -374,3 +374,11 @@ def test_subsamples_are_not_convex_either() -> None:
     assert subsample is not None
     assert not subsample.convex
     assert subsample.value(np.eye(2)) == pytest.approx(-0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("width", [1e-3, 0.2, 2.0])
+def test_lmnn_is_as_near_to_the_hinge_as_it_says(width: float) -> None:
+    nearly = gda.LMNN(X, LABELS, n_neighbors=2, width=1e-12).value(0.3 * np.eye(K))
+    smooth = gda.LMNN(X, LABELS, n_neighbors=2, width=width).value(0.3 * np.eye(K))
+    most = 0.5 * width / 2 * N  # at most N impostors for each target
+    assert -1e-10 <= nearly - smooth <= most + 1e-10

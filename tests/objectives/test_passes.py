@@ -18,7 +18,7 @@ from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import _Thinning, loss_sums
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pairs.passes import PairSums, Total
+from gdaopt.objectives.pairs.passes import BufferPool, PairSums, Total
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from tests.helpers import random_metric
 from tests.objectives.cases import make_blocks_small
@@ -135,3 +135,16 @@ def test_second_derivatives_are_nearly_those_of_all(
     np.testing.assert_allclose(found.gradient(), exact.gradient(), rtol=1e-10)
     ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian())).real
     assert 0.4 < ratios.min() <= ratios.max() < 2.5
+
+
+def test_no_array_is_lent_twice_at_a_time() -> None:
+    memory = BufferPool(size=5, most=3)
+    rng = np.random.default_rng(1)
+    lent: list[np.ndarray] = []
+    for _ in range(300):
+        if lent and rng.random() < 0.5:
+            lent.pop(rng.integers(len(lent)))
+        else:
+            lent.append(memory.lend()[rng.integers(4) :])  # a view keeps the whole
+        addresses = [int(array.base.ctypes.data) for array in lent if array.base is not None]
+        assert len(set(addresses)) == len(lent)
