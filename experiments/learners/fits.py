@@ -24,7 +24,7 @@ from learners import child, data
 from learners.environment import REQUIREMENTS, Environment
 from learners.rows import LEARNERS, Learner
 
-LIMIT = 45.0  # CPU seconds of a fit
+LIMIT = 120.0  # CPU seconds of a fit
 MEMORY = 8  # GiB of the process of a learner
 
 Fitted = tuple[str, str, dict[str, Any], list[FloatArray]]
