@@ -22,9 +22,10 @@ from gdaopt.support.files import write_atomically
 from gdaopt.support.validation import FloatArray
 from learners import child, data
 from learners.environment import REQUIREMENTS, Environment
-from learners.rows import LEARNERS, Learner
+from learners.rows import LEARNERS, SEARCH, Learner
 
-LIMIT = 45.0  # CPU seconds of a fit
+LIMIT = 120.0  # CPU seconds of a fit
+SEARCH_LIMIT = 900.0  # of the search, which fits a hundred metrics
 MEMORY = 8  # GiB of the process of a learner
 
 Fitted = tuple[str, str, dict[str, Any], list[FloatArray]]
@@ -64,6 +65,11 @@ def fit_task(
         }
 
 
+def limit_of(name: str) -> float:
+    """Return how many CPU seconds a fit of a row may take."""
+    return SEARCH_LIMIT if name == SEARCH else LIMIT
+
+
 def run_fits(
     path: Path, names: Sequence[str], environment: Environment | None, progress: Progress
 ) -> Iterator[Fitted]:
@@ -73,6 +79,7 @@ def run_fits(
         {
             "requirements": REQUIREMENTS,
             "limit": LIMIT,
+            "search_limit": SEARCH_LIMIT,
             "memory": MEMORY,
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
@@ -89,7 +96,8 @@ def run_fits(
                     continue
                 python = str(environment.python)
             key = task_key(name, learner.name)
-            tasks[key] = Task(fit_task, (python, learner, str(source), LIMIT))
+            limit = limit_of(learner.name)
+            tasks[key] = Task(fit_task, (python, learner, str(source), limit))
             labels[key] = name, learner.name
     with sole_writer(path):
         rows = run_tasks(directory, tasks, TaskWorkers(backend="pool"), progress=progress)

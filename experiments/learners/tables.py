@@ -10,7 +10,7 @@ import sklearn
 from gdaopt.studies.study_directory import versions
 from learners.data import DATA, folds, labelled_samples
 from learners.environment import REQUIREMENTS, Environment
-from learners.fits import LIMIT, MEMORY
+from learners.fits import LIMIT, MEMORY, SEARCH_LIMIT, limit_of
 from learners.rows import DEFAULTS, SEARCH
 from learners.scores import NEIGHBORS, Score, Scores, best_of, ranks
 
@@ -36,8 +36,9 @@ def preface(environment: Environment | None) -> list[str]:
             "neighbours in the learned metric: mean, ± its standard error over the samples, "
             "each of which counts by the share of its wrong answers; the least in bold. "
             "Differences are taken sample by sample, and so are their standard errors. A "
-            f"learner of which a fit takes more than {LIMIT:g} s is stopped, and one that needs "
-            f"more than {MEMORY:g} GiB fails. Written by `python experiments/learners`.",
+            f"learner of which a fit takes more than {LIMIT:g} s is stopped, {SEARCH}, which fits "
+            f"a hundred metrics, after {SEARCH_LIMIT:g} s; one that needs more than {MEMORY:g} GiB "
+            "fails. Written by `python experiments/learners`.",
             100,
             break_on_hyphens=False,
         ),
@@ -66,7 +67,7 @@ def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
     yield "|---|--:|--:|--:|---|"
     best = best_of(found, found)
     for name, line in found.items():
-        seconds = f"> {LIMIT:g}" if line.is_late else ""
+        seconds = f"> {limit_of(name):g}" if line.is_late else ""
         seconds = seconds if line.seconds is None else f"{line.seconds:.3g}"
         memory = "" if line.memory is None else f"{line.memory / 2**20:.0f}"
         error = "" if line.error is None else f"{line.error:.2f} ± {line.spread:.2f}"
