@@ -30,7 +30,13 @@ ACCURACIES = {
     **dict.fromkeys(["sdp", "socp", "socp, ECOS"], 1e-5),
     "sdp, SCS": 1e-4,  # four digits, by luck of its scaling
 }
-EVERYWHERE = [(way, *of) for way in ACCURACIES for of in SETS if is_for(way, *of)]
+EVERYWHERE = [
+    (way, *of)
+    for way in ACCURACIES
+    for of in SETS
+    # Over a mask ECOS and SCS call answers inaccurate, as they do over few edges.
+    if is_for(way, *of) and not (of[0] == "masked" and way.endswith(("ECOS", "SCS")))
+]
 
 
 def objective_of(name: str, size: int) -> gda.GLR | gda.LogDet | Nearest:
@@ -98,6 +104,8 @@ def test_ends_near_the_optimum(
     method, options = WAYS[way]
     if size == 20 and ("SCS" in way or method == "sdp-frank-wolfe"):
         pytest.skip("minutes, for three digits")
+    if size == 2 and kind == "masked":
+        pytest.skip("a cycle of two features has no edge: metrics are diagonal")
     need(options.get("solver", "analytic"))
     for multiple, rho in ((1.0, 1e-2), (5.0, 0.0)):
         feasible_set = set_of(kind, size, multiple * size, rho, floor / 10 if size == 20 else floor)
