@@ -47,6 +47,13 @@ OPEN = {
 }
 """Seeds of problems that fail, and how."""
 
+BY_KERNEL = {
+    1066: "stalls: multipliers of weights that differ by nine decades",
+    1335: "stalls: multipliers of weights that differ by nine decades",
+    1886: "stalls: linear near the optimum, under a trace bound of a million times the trace",
+}
+"""Those that fail with the BLAS kernels of some processors only."""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -55,13 +62,17 @@ OPEN = {
 )
 def test_many(sort: str | None, chunk: int) -> None:
     first = 1000 + chunk * CHUNK
-    check([seed for seed in range(first, first + CHUNK) if sort or seed not in OPEN], sort)
+    left_out = {} if sort else OPEN | BY_KERNEL
+    check([seed for seed in range(first, first + CHUNK) if seed not in left_out], sort)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
-    [pytest.param(seed, marks=pytest.mark.xfail(reason=OPEN[seed])) for seed in OPEN],
+    [
+        pytest.param(seed, marks=pytest.mark.xfail(reason=reason, strict=seed in OPEN))
+        for seed, reason in (OPEN | BY_KERNEL).items()
+    ],
 )
 def test_open(seed: int) -> None:
     check([seed])
