@@ -21,7 +21,7 @@ SOLVERS = ("HIGHS", "CLARABEL", "SCIPY")
 def wine(kind: str = "graph") -> gda.MetricProblem:
     X, z = scaled("wine", "class_1")
     glr = gda.GLR(X[::3, :6], z[::3])
-    return gda.MetricProblem(glr, set_of(kind, 6, 6.0, 0.0), constraints=three)
+    return gda.MetricProblem(glr, set_of(kind, 6, 6.0, 1e-6), constraints=three)
 
 
 def three(metric: cp.Expression) -> list[cp.Constraint]:
