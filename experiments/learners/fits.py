@@ -96,8 +96,8 @@ def run_fits(
                     continue
                 python = str(environment.python)
             key = task_key(name, learner.name)
-            limit = limit_of(learner.name)
-            tasks[key] = Task(fit_task, (python, learner, str(source), limit))
+            arguments = (python, learner, str(source), limit_of(learner.name))
+            tasks[key] = Task(fit_task, arguments)
             labels[key] = name, learner.name
     with sole_writer(path):
         rows = run_tasks(directory, tasks, TaskWorkers(backend="pool"), progress=progress)

@@ -152,7 +152,7 @@ def _tex_of(character: str) -> str:
 
 
 def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
-    """Return the short_label names of K features; their numbers when no names are given."""
+    """Return the short labels of K features; their numbers when no names are given."""
     if names is None:
         return [str(number) for number in range(size)]
     if isinstance(names, str) or not isinstance(names, Iterable):

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -149,15 +150,21 @@ class LearnedRun:
         return self.metrics[name]
 
     def _scaled(self, X: Samples) -> Samples:
-        """Return scaled samples; dense ones about the mean of the samples learned from.
+        """Return scaled samples; dense ones about the mean of the samples learned from."""
+        scaled = scale_features(X, self.scale, self.dataset.features)
+        return scaled if self._origin is None else scaled - self._origin
+
+    @cached_property
+    def _origin(self) -> FloatArray | None:
+        """The mean of the samples learned from, scaled; None where they are sparse.
 
         Distances do not depend on the origin, but their round-off does.
         """
         known = self.dataset.features
-        scaled = scale_features(X, self.scale, known)
         if is_sparse(known):
-            return scaled
-        return scaled - scale_features(known, self.scale).mean(axis=0)
+            return None
+        origin: FloatArray = scale_features(known, self.scale).mean(axis=0)
+        return origin
 
 
 def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) -> str:

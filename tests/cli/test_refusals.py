@@ -9,11 +9,10 @@ from typer.main import get_command
 import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.cli.output import IN_USE
-from gdaopt.datasets import FROM_UCI, builtin
-from gdaopt.datasets.builtin import CACHE_VARIABLE, DATA_VARIABLE
+from gdaopt.datasets import FROM_UCI
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
-from tests.datasets.cases import SEEDS_TEXT, SMALL_BLOCKS, SMALL_SEEDS
+from tests.datasets.cases import SEEDS_TEXT, hide_other_data
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
@@ -174,12 +173,7 @@ def test_help_names_every_option(command: str) -> None:
 
 @pytest.fixture
 def no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the data files and the cache of the person who runs the tests, and the internet."""
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(builtin, "SEEDS", SMALL_SEEDS)
-    monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
+    hide_other_data(monkeypatch, tmp_path / "cache")
 
 
 @pytest.mark.usefixtures("no_other_data")

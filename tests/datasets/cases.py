@@ -9,11 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from gdaopt.datasets.builtin import PAGE_BLOCKS, SEEDS, UciTable, digest
+from gdaopt.datasets import builtin
+from gdaopt.datasets.builtin import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    PAGE_BLOCKS,
+    SEEDS,
+    UciTable,
+    digest,
+)
 
 # As in UCI's own file, there are sometimes two tabs between numbers.
 SEEDS_TEXT = """\
@@ -132,3 +142,12 @@ def serving() -> Iterator[Server]:
             state.stopping.set()
             server.shutdown()
             thread.join()
+
+
+def hide_other_data(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Hide the data files and the cache of the person who runs the tests, and the internet."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(builtin, "SEEDS", SMALL_SEEDS)
+    monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)

@@ -10,7 +10,6 @@ import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
 from gdaopt.datasets.builtin import (
-    CACHE_VARIABLE,
     DATA_VARIABLE,
     PAGE_BLOCKS,
     SEEDS,
@@ -22,9 +21,8 @@ from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import (
     BLOCKS_TEXT,
     SEEDS_TEXT,
-    SMALL_BLOCKS,
-    SMALL_SEEDS,
     compressed,
+    hide_other_data,
     made_up,
     zipped,
 )
@@ -34,12 +32,7 @@ REAL = Path(os.environ.get(DATA_VARIABLE) or "GDAOPT_DATA is not set")
 
 @pytest.fixture(autouse=True)
 def _no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide the data files and the cache of the person who runs the tests, and the internet."""
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(builtin, "SEEDS", SMALL_SEEDS)
-    monkeypatch.setattr(builtin, "PAGE_BLOCKS", SMALL_BLOCKS)
+    hide_other_data(monkeypatch, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
