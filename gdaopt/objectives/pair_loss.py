@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,7 +70,22 @@ class BlockLoss(ABC):
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
-        return self.curvature(lambda *indices: rates[None][(slice(None), *indices)].copy()).item()
+        return self.curvature(_Rates(rates[None])).item()
+
+
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """The changes of the distances of a block, all of them known."""
+
+    values: FloatArray  # directions × shape of the block
+
+    def __call__(self, *indices: Any) -> FloatArray:
+        found: FloatArray = self.values[(slice(None), *indices)].copy()
+        return found
+
+    def row_sums(self, shares: FloatArray) -> FloatArray:
+        sums: FloatArray = (self.values * shares).sum(axis=2)
+        return sums
 
 
 class DistanceLoss(ABC):
@@ -205,8 +221,13 @@ class _Thinning:
 
     def __call__(self, terms: FloatArray) -> FloatArray:
         """Return the next terms, with 0 for each term that is left out."""
-        is_left = self._rng.random(terms.shape) * self._least < terms
-        return np.where(is_left, np.maximum(terms, self._least), 0.0)
+        return thinned(terms, self._least, self._rng)
+
+
+def thinned(terms: FloatArray, least: float, rng: np.random.Generator) -> FloatArray:
+    """Return terms ≥ 0 where small ones are 0 or `least`, so that sums are right in the mean."""
+    is_kept = rng.random(terms.shape) * least < terms
+    return np.where(is_kept, np.maximum(terms, least), 0.0)
 
 
 class LossLine(Line):

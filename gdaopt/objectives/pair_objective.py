@@ -161,7 +161,8 @@ class PairObjective(Objective, Generic[LossT]):
     @cached_property
     def model(self) -> PairObjective[DistanceLoss] | None:
         """The objective of a subsample for second derivatives; None where these are of all."""
-        if not self.has_many_pairs:
+        # Where the loss is not convex, those of a subsample may have another sign.
+        if not self.has_many_pairs or not self.loss.convex:
             return None
         least, most = _MODEL_SAMPLES
         size = min(max(least, int(_MODEL_SHARE * self.pairs.features.shape[0])), most)

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss, thinned
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances
-from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.passes import MANY_PAIRS, Block, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import checked_samples, checked_weights, class_codes
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
@@ -93,24 +93,6 @@ class _SoftmaxRows(BlockLoss):
     def most(self) -> float:
         """What an error of the exponents is multiplied by at most: one and an entropy."""
         return 1 + math.log(self.terms.shape[1])
-
-    def centred(self, changes: Changes) -> tuple[FloatArray, FloatArray, Any]:
-        """Return ``φ_ik - Σ_l p_il φ_il`` and ``w_i p_ik`` of the pairs that count, and these."""
-        counts = self.terms > _NEGLIGIBLE
-        if np.count_nonzero(counts) > counts.size / 2:
-            shares = self.terms / self.total[:, None]
-            values = changes()
-            means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
-            centred: FloatArray = values - means.transpose(1, 0, 2)
-            shares *= self.weights[:, None]
-            return centred.reshape(len(centred), -1), shares.ravel(), slice(None)
-        # Under a metric of large trace most samples have few neighbours.
-        rows, columns = np.nonzero(counts)
-        share = self.terms[rows, columns] / self.total[rows]
-        values = changes(rows, columns)
-        starts = np.searchsorted(rows, self.rows)
-        means = np.add.reduceat(values * share, starts, axis=1)
-        return values - means[:, rows], self.weights[rows] * share, (rows, columns)
 
 
 class SoftmaxObjective(PairObjective[LossT]):
@@ -193,9 +175,24 @@ class _MCMLRows(_SoftmaxRows):
 
     def factors(self, changes: Changes) -> FloatArray:
         """Return ``√(w_i p_ik) (φ_ik - Σ_l p_il φ_il)``: their Gram is a sum of covariances."""
-        centred, shares, _ = self.centred(changes)
-        factors: FloatArray = centred * np.sqrt(shares)
-        return factors
+        counts = self.terms > _NEGLIGIBLE
+        if np.count_nonzero(counts) > counts.size / 2:
+            shares = self.terms / self.total[:, None]
+            values = changes()
+            means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
+            values -= means.transpose(1, 0, 2)
+            shares *= self.weights[:, None]
+            values *= np.sqrt(shares)
+            return values.reshape(len(values), -1)
+        # Under a metric of large trace most samples have few neighbours.
+        rows, columns = np.nonzero(counts)
+        share = self.terms[rows, columns] / self.total[rows]
+        values = changes(rows, columns)
+        starts = np.searchsorted(rows, self.rows)
+        means = np.add.reduceat(values * share, starts, axis=1)
+        values -= means[:, rows]
+        values *= np.sqrt(self.weights[rows] * share)
+        return values
 
 
 class MCML(SoftmaxObjective[_MCMLLoss]):
@@ -255,6 +252,7 @@ class _NCALoss(SoftmaxLoss):
     """``-Σ_i w_i p_i``, where p_i is the sum of p_ij over the other samples j of the class of i."""
 
     convex = False
+    curved_everywhere = False  # no pair of a sample that is sure of its class
 
     def at(self, block: Block, distances: FloatArray) -> _NCARows:
         return _NCARows(self, block, distances)
@@ -263,15 +261,17 @@ class _NCALoss(SoftmaxLoss):
 class _NCARows(_SoftmaxRows):
     def __init__(self, loss: _NCALoss, block: Block, distances: FloatArray) -> None:
         super().__init__(loss, block, distances)
-        self._is_own = np.zeros(distances.shape, dtype=bool)
-        for rows, members in own_classes(block, loss.classes):
-            self._is_own[rows, members] = True
+        self._classes = list(own_classes(block, loss.classes))
 
     @cached_property
     def _shares(self) -> tuple[FloatArray, FloatArray]:
         """The probabilities p_i of a neighbour of the own class, and ``1 - p_i`` exactly."""
-        others = np.where(self._is_own, 0.0, self.terms).sum(axis=1)
-        own = np.where(self._is_own, self.terms, 0.0).sum(axis=1)
+        own, others = np.empty_like(self.total), np.empty_like(self.total)
+        for rows, members in self._classes:
+            terms = self.terms[rows]
+            own[rows] = terms[:, members].sum(axis=1)
+            others[rows] = terms[:, : members.start].sum(axis=1)
+            others[rows] += terms[:, members.stop :].sum(axis=1)
         return own / self.total, others / self.total
 
     @cached_property
@@ -283,20 +283,43 @@ class _NCARows(_SoftmaxRows):
         return float(self.weights.sum()) * self.most
 
     def coefficients(self) -> FloatArray:
-        """Return ``w_i p_ij (1 - p_i)`` for pairs of one class, ``-w_i p_ij p_i`` for others."""
-        own, others = self._shares
         coefficients = self.terms
-        coefficients *= (self.weights / self.total)[:, None]
-        coefficients *= np.where(self._is_own, others[:, None], -own[:, None])
+        coefficients *= (1 / self.total)[:, None]
+        self._differentiate(coefficients)
         return coefficients
 
+    def _differentiate(self, shares: FloatArray) -> None:
+        """Turn p_ij into ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
+        pull, push = (self.weights * share for share in reversed(self._shares))
+        for rows, members in self._classes:
+            of_rows = shares[rows]
+            of_rows[:, members] *= pull[rows, None]
+            of_rows[:, : members.start] *= -push[rows, None]
+            of_rows[:, members.stop :] *= -push[rows, None]
+
     def curvature(self, changes: Changes) -> FloatArray:
-        """Return ``Σ_ij w_i p_ij (p_i - [j is of the class of i]) ψ_ij ψ_ij'``, ψ the centred φ."""
-        own, others = self._shares
-        centred, shares, counted = self.centred(changes)
-        signed = shares * np.where(self._is_own, -others[:, None], own[:, None])[counted].ravel()
-        curvature: FloatArray = (centred * signed) @ centred.T
-        return curvature
+        """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
+
+        ``ψ_ij = φ_ij - Σ_l p_il φ_il``, which is 0 in the mean.
+        """
+        shares = self.terms / self.total[:, None]
+        means = changes.row_sums(shares)
+        self._differentiate(shares)
+        magnitudes = np.abs(shares)
+        n_rows, n_samples = magnitudes.shape
+        if n_samples**2 > MANY_PAIRS:
+            rng = np.random.default_rng(self.block.rows.start)
+            least = float(magnitudes.sum()) * n_samples / (n_rows * MANY_PAIRS)
+            magnitudes = thinned(magnitudes, least, rng)
+        counts = magnitudes > NEGLIGIBLE * magnitudes.max()
+        total = np.zeros((len(means), len(means)))
+        for sign, pairs in ((1.0, counts & (shares < 0)), (-1.0, counts & (shares > 0))):
+            rows, columns = np.nonzero(pairs)
+            factors = changes(rows, columns)
+            factors -= means[:, rows]
+            factors *= np.sqrt(magnitudes[rows, columns])
+            total += sign * (factors @ factors.T)
+        return total
 
 
 class NCA(SoftmaxObjective[_NCALoss]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any, Protocol, Self
@@ -33,6 +34,9 @@ class Changes(Protocol):
 
     def __call__(self, *indices: Any) -> FloatArray:
         """Return the changes of pairs at given indices, or of all; they may be overwritten."""
+
+    def row_sums(self, shares: FloatArray) -> FloatArray:
+        """Return ``Σ_c s_rc φ_rc`` for a block of whole rows r, of shape (n, rows)."""
 
 
 class Pairs(ABC):
@@ -197,19 +201,7 @@ class Pairs(ABC):
 
         With coordinates a of the samples along n atoms, distances change by φ_k with weight k.
         """
-        samples = self.samples(block)
-
-        def squares(*indices: Any) -> FloatArray:
-            left, right = samples
-            if indices:
-                left, right = (each[indices] for each in np.broadcast_arrays(left, right))
-            found: FloatArray = values.take(left, axis=1) - values.take(right, axis=1)
-            found *= found
-            if means is not None:
-                found -= means.reshape(-1, *[1] * (found.ndim - 1))
-            return found
-
-        return squares
+        return _Squares(*self.samples(block), values, means)
 
     def listed(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, block by block."""
@@ -232,3 +224,33 @@ def less(
         return
     for distance, log_weight in zip(distances, log_weights, strict=False):
         yield np.subtract(distance, log_weight, out=distance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    """The changes of distances with the weights of atoms, along which samples have coordinates."""
+
+    left: Indices
+    right: Indices
+    values: FloatArray
+    means: FloatArray | None = None
+
+    def __call__(self, *indices: Any) -> FloatArray:
+        left, right = self.left, self.right
+        if indices:
+            left, right = (each[indices] for each in np.broadcast_arrays(left, right))
+        found: FloatArray = self.values.take(left, axis=1) - self.values.take(right, axis=1)
+        found *= found
+        if self.means is not None:
+            found -= self.means.reshape(-1, *[1] * (found.ndim - 1))
+        return found
+
+    def row_sums(self, shares: FloatArray) -> FloatArray:
+        rows = self.values.take(self.left.ravel(), axis=1)
+        columns = self.values.take(self.right.ravel(), axis=1)
+        sums: FloatArray = (columns * columns) @ shares.T
+        total = shares.sum(axis=1)
+        sums += rows * (rows * total - 2 * (columns @ shares.T))
+        if self.means is not None:
+            sums -= self.means[:, None] * total
+        return sums
