@@ -25,7 +25,7 @@ from learners.environment import REQUIREMENTS, Environment
 from learners.rows import LEARNERS, SEARCH, Learner
 
 LIMIT = 120.0  # CPU seconds of a fit
-SEARCH_LIMIT = 900.0  # of the search, which fits a hundred metrics
+SEARCH_LIMIT = 1800.0  # of the search, which fits a hundred metrics
 MEMORY = 8  # GiB of the process of a learner
 
 Fitted = tuple[str, str, dict[str, Any], list[FloatArray]]
