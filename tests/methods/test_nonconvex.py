@@ -205,3 +205,11 @@ def test_many_samples_with_nested_samples() -> None:
     assert found.status == "stationary"
     assert "sample" in [row.phase for row in found.trace]
     assert found.metric[2, 2] < 0.5 * min(found.metric[0, 0], found.metric[1, 1])
+
+
+def test_a_master_problem_of_many_pairs_takes_few_newton_steps() -> None:
+    """By the second derivatives of a subsample it takes dozens: these have another sign."""
+    problem = components("graph", digits, trace_bound=60.0)
+    states = list(gda.iterate(problem, "certified", initial=np.eye(problem.n_features) / 2))
+    assert states[-1].frank_wolfe_gap <= 1e-3
+    assert np.median(np.diff([state.newton_steps for state in states])) <= 5

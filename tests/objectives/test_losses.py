@@ -11,7 +11,8 @@ from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term, softmax
 from gdaopt.objectives.lmnn import target_neighbors
 from gdaopt.objectives.pair_losses import Identity, Logistic, MinusRoot, ScalarFunction, SmoothHinge
 from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
@@ -366,6 +367,21 @@ def test_the_surrogate_is_an_upper_bound() -> None:
         mcml = gda.MCML(X, labels, sample_weight=weights).value(metric)
         assert surrogate.value(metric) == pytest.approx(mcml, rel=1e-12)
         assert nca.value(metric) <= mcml - constant
+
+
+def test_second_derivatives_of_nca_of_many_pairs_are_nearly_those_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some pairs stand for the others, always the same; a subsample would be off by far more."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(400, 6)), np.arange(400) % 3
+    atoms = Atoms.of_vectors(rng.normal(size=(12, 6)))
+    point = gda.NCA(X, labels).at(4 * np.eye(6))
+    thinned, again = point.curvature(atoms), point.curvature(atoms)
+    monkeypatch.setattr(softmax, "MANY_PAIRS", X.shape[0] ** 2)
+    exact = point.curvature(atoms)
+    assert (thinned == again).all()
+    assert 0 < np.linalg.norm(thinned - exact) < 0.05 * np.linalg.norm(exact)
 
 
 def test_subsamples_are_not_convex_either() -> None:
