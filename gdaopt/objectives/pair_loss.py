@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pairs.base import Changes, Pairs
+from gdaopt.objectives.pairs.base import Changes, Pairs, SquaredChanges
 from gdaopt.objectives.pairs.passes import (
     Block,
     PairSums,
@@ -63,29 +62,15 @@ class BlockLoss(ABC):
         """Return F, of shape (n, m), such that `curvature` is ``F F'``; only convex losses can."""
         raise NotImplementedError
 
-    def curvature(self, changes: Changes) -> FloatArray:
+    def curvature(self, changes: SquaredChanges) -> FloatArray:
         """Return the second derivatives along n directions, of shape (n, n)."""
         factors = self.factors(changes)
         return factors @ factors.T
 
     def bend(self, rates: FloatArray) -> float:
         """Return the second derivative along one direction, in which δ changes by `rates`."""
-        return self.curvature(_Rates(rates[None])).item()
-
-
-@dataclass(frozen=True, eq=False)
-class _Rates:
-    """The changes of the distances of a block, all of them known."""
-
-    values: FloatArray  # directions × shape of the block
-
-    def __call__(self, *indices: Any) -> FloatArray:
-        found: FloatArray = self.values[(slice(None), *indices)].copy()
-        return found
-
-    def row_sums(self, shares: FloatArray) -> FloatArray:
-        sums: FloatArray = (self.values * shares).sum(axis=2)
-        return sums
+        factors = self.factors(lambda *indices: rates[None][(slice(None), *indices)].copy())
+        return float(factors[0] @ factors[0])
 
 
 class DistanceLoss(ABC):
@@ -189,12 +174,13 @@ class LossSum:
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
-        thinning = None
+        least, rng = 0.0, np.random.default_rng(0)
         if n_represented and loss.is_exponential:
-            thinning = _Thinning(self.total.scaled, size, n_represented)
+            fewest, most = (size * n_pairs for n_pairs in _MODEL_PAIRS)
+            least = self.total.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
         every, n_values = 1, size // _SPARSE + 1
         if loss.curved_everywhere:
-            every, n_values = 1 if thinning else max(1, pairs.n_pairs // _MOST_PAIRS), size
+            every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
         known = self.coefficients if loss.is_exponential else self.distances
         for block, numbers in zip(pairs.blocks(), known, strict=True):
@@ -204,24 +190,10 @@ class LossSum:
                     continue
                 of_part = numbers[rows]
                 n_seen += of_part.size
-                at = loss.again(part, thinning(of_part) if thinning else of_part)
+                at = loss.again(part, thinned(of_part, least, rng) if least else of_part)
                 total += at.curvature(pairs.changes(part, values, means))
         total *= pairs.n_pairs / n_seen
         return total
-
-
-class _Thinning:
-    """Leaves out most small terms, always the same ones, so that sums are right in the mean."""
-
-    def __init__(self, total: float, n_atoms: int, n_represented: int) -> None:
-        fewest, most = _MODEL_PAIRS
-        kept = min(max(fewest * n_atoms, _PAIRS_SHARE * n_represented), most * n_atoms)
-        self._least = total / kept
-        self._rng = np.random.default_rng(0)
-
-    def __call__(self, terms: FloatArray) -> FloatArray:
-        """Return the next terms, with 0 for each term that is left out."""
-        return thinned(terms, self._least, self._rng)
 
 
 def thinned(terms: FloatArray, least: float, rng: np.random.Generator) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss, thinned
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
-from gdaopt.objectives.pairs.base import Changes, Indices
+from gdaopt.objectives.pairs.base import Changes, Indices, SquaredChanges
 from gdaopt.objectives.pairs.expressions import all_distances
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, Block, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import checked_samples, checked_weights, class_codes
@@ -297,7 +297,7 @@ class _NCARows(_SoftmaxRows):
             of_rows[:, : members.start] *= -push[rows, None]
             of_rows[:, members.stop :] *= -push[rows, None]
 
-    def curvature(self, changes: Changes) -> FloatArray:
+    def curvature(self, changes: SquaredChanges) -> FloatArray:
         """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
 
         ``ψ_ij = φ_ij - Σ_l p_il φ_il``, which is 0 in the mean.
@@ -320,6 +320,12 @@ class _NCARows(_SoftmaxRows):
             factors *= np.sqrt(magnitudes[rows, columns])
             total += sign * (factors @ factors.T)
         return total
+
+    def bend(self, rates: FloatArray) -> float:
+        shares = self.terms / self.total[:, None]
+        centred = rates - (shares * rates).sum(axis=1)[:, None]
+        self._differentiate(shares)
+        return -float(np.vdot(shares, centred * centred))
 
 
 class NCA(SoftmaxObjective[_NCALoss]):

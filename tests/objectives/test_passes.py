@@ -16,7 +16,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
-from gdaopt.objectives.pair_loss import _Thinning, loss_sums
+from gdaopt.objectives.pair_loss import loss_sums, thinned
 from gdaopt.objectives.pair_objective import stratified
 from gdaopt.objectives.pairs.passes import BufferPool, PairSums, Total
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
@@ -112,7 +112,7 @@ def test_sizes_of_samples(n: int, expected: int) -> None:
 
 def test_terms_that_are_left_are_right_in_the_mean() -> None:
     terms = np.random.default_rng(7).random(200_000) ** 8
-    few = _Thinning(float(terms.sum()), 10, 1)(terms)
+    few = thinned(terms, float(terms.sum()) / 320, np.random.default_rng(0))
     left = few > 0
     assert 200 < np.count_nonzero(left) <= 400
     assert few.sum() == pytest.approx(terms.sum(), rel=0.2)

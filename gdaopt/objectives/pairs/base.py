@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,9 @@ Coefficients = Callable[[], Iterator[FloatArray]]
 """Returns an iterator over a number of each pair, block by block; arrays may be overwritten."""
 
 
-class Changes(Protocol):
-    """How the distances of the pairs of a block change along n directions: computed on demand."""
-
-    def __call__(self, *indices: Any) -> FloatArray:
-        """Return the changes of pairs at given indices, or of all; they may be overwritten."""
-
-    def row_sums(self, shares: FloatArray) -> FloatArray:
-        """Return ``Σ_c s_rc φ_rc`` for a block of whole rows r, of shape (n, rows)."""
+Changes = Callable[..., FloatArray]
+"""Returns how the distances of pairs of a block at given indices, or of all, change along n
+directions; the array may be overwritten."""
 
 
 class Pairs(ABC):
@@ -196,12 +191,11 @@ class Pairs(ABC):
 
         return self.scatter(counted()), degrees @ self._squares
 
-    def changes(self, block: Block, values: FloatArray, means: FloatArray | None = None) -> Changes:
-        """Return ``φ_k = (a_r - a_c)_k²``, less optional means, for the pairs of a block.
-
-        With coordinates a of the samples along n atoms, distances change by φ_k with weight k.
-        """
-        return _Squares(*self.samples(block), values, means)
+    def changes(
+        self, block: Block, values: FloatArray, means: FloatArray | None = None
+    ) -> SquaredChanges:
+        """Return the changes of distances with the weights of atoms, for the pairs of a block."""
+        return SquaredChanges(*self.samples(block), values, means)
 
     def listed(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, block by block."""
@@ -227,15 +221,16 @@ def less(
 
 
 @dataclass(frozen=True, eq=False)
-class _Squares:
-    """The changes of distances with the weights of atoms, along which samples have coordinates."""
+class SquaredChanges:
+    """``φ_k = (a_r - a_c)_k²``, less optional means, with coordinates a along n atoms."""
 
     left: Indices
     right: Indices
-    values: FloatArray
+    values: FloatArray  # a', atoms × samples
     means: FloatArray | None = None
 
     def __call__(self, *indices: Any) -> FloatArray:
+        """Return φ of pairs at given indices, or of all."""
         left, right = self.left, self.right
         if indices:
             left, right = (each[indices] for each in np.broadcast_arrays(left, right))
@@ -246,11 +241,8 @@ class _Squares:
         return found
 
     def row_sums(self, shares: FloatArray) -> FloatArray:
-        rows = self.values.take(self.left.ravel(), axis=1)
-        columns = self.values.take(self.right.ravel(), axis=1)
+        """Return ``Σ_c s_rc (a_r - a_c)_k²`` for a block of whole rows r, of shape (n, rows)."""
+        rows, columns = (self.values.take(side.ravel(), axis=1) for side in (self.left, self.right))
         sums: FloatArray = (columns * columns) @ shares.T
-        total = shares.sum(axis=1)
-        sums += rows * (rows * total - 2 * (columns @ shares.T))
-        if self.means is not None:
-            sums -= self.means[:, None] * total
+        sums += rows * (rows * shares.sum(axis=1) - 2 * (columns @ shares.T))
         return sums
