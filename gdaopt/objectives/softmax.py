@@ -290,12 +290,12 @@ class _NCARows(_SoftmaxRows):
 
     def _differentiate(self, shares: FloatArray) -> None:
         """Turn p_ij into ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
-        pull, push = (self.weights * share for share in reversed(self._shares))
+        own, others = self._shares
         for rows, members in self._classes:
-            of_rows = shares[rows]
-            of_rows[:, members] *= pull[rows, None]
-            of_rows[:, : members.start] *= -push[rows, None]
-            of_rows[:, members.stop :] *= -push[rows, None]
+            weights = self.weights[rows, None]
+            shares[rows, members] *= weights * others[rows, None]
+            shares[rows, : members.start] *= -weights * own[rows, None]
+            shares[rows, members.stop :] *= -weights * own[rows, None]
 
     def curvature(self, changes: SquaredChanges) -> FloatArray:
         """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
