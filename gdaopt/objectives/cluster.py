@@ -15,6 +15,7 @@ from gdaopt.errors import ClusterError, GdaoptError, InvalidInputError
 from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
 from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.passes import PairSums
+from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
@@ -29,8 +30,8 @@ class Cluster:
     """The chunks of some pairs, which share their samples, on the workers of an executor."""
 
     def __init__(self, client: Any, loss: DistanceLoss, chunks: Sequence[Pairs]) -> None:
-        self._client = client if hasattr(client, "get_executor") else None  # of Dask
-        executor = client if self._client is None else client.get_executor(pure=False)
+        self._client = client if hasattr(client, "scatter") else None  # of Dask
+        executor = client if self._client is None else DaskExecutor(client)
         if not isinstance(executor, Executor):
             raise InvalidInputError(
                 "client must be a distributed.Client or a concurrent.futures.Executor, got "

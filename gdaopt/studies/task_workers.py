@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.processes import ProcessExecutor
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, integer, number, store_checked
@@ -78,11 +79,7 @@ class TaskWorkers:
         """Start so many workers, or connect to those of a cluster; a GdaoptError if it fails."""
         if self.scheduler is not None:
             with _connected(self.scheduler) as client:
-                workers = client.get_executor(pure=False)
-                try:
-                    yield workers
-                finally:
-                    workers.shutdown(wait=False)
+                yield DaskExecutor(client)
         else:
             lasting = self.backend == "pool"
             prepare = _prepare if lasting else None

@@ -91,6 +91,13 @@ def kill_once(path: Path, note: Path) -> dict[str, Any]:
     return {"note": note.read_text()}
 
 
+def be_killed_the_second_time(note: Path) -> tuple[str, str]:
+    if note.exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    note.write_text(str(os.getpid()))
+    return "first", "try"
+
+
 def doze(path: Path, number: int, notes: Path) -> dict[str, Any]:
     """Take a while, and leave a note of the process, as `note_pid`; no file beside the row."""
     with (notes / path.name).open("a") as file:

@@ -1,5 +1,6 @@
 """Workers of tasks: the same rows from each, and what is left when something is killed."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from gdaopt.studies import runner, task_workers
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
+from gdaopt.support.dask_executor import DaskExecutor
 from tests.process_cases import is_alive, posix_only, soon
 from tests.studies import task_cases
 from tests.studies.cases import finished, refused, squares
@@ -171,6 +173,43 @@ def test_tasks_that_kill_their_workers(
     for key, task in killers.items():
         assert rows[key] == {**task.about, "status": "died", "message": said[key]}
     assert not {key for key in killers if study(tmp_path).row(key)}
+
+
+@needs_dask
+@posix_only
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_worker_that_dies_with_results(
+    is_fetched: bool, tmp_path: Path, dask: TaskWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dask.started(2) as executor:
+        assert isinstance(executor, DaskExecutor)
+        client = executor._client
+        fetch, lose = client._gather_remote, client._stream_handlers["lost-data"]
+        lost, note = asyncio.Event(), tmp_path / "note"
+
+        def lose_and_tell(**message: Any) -> None:
+            lose(**message)
+            lost.set()
+
+        async def fetch_and_kill(*args: Any) -> Any:
+            """Kill the worker before or after its result is fetched, and let the client hear it."""
+            monkeypatch.setattr(client, "_gather_remote", fetch)
+            answer = await fetch(*args) if is_fetched else None
+            worker = int(note.read_text())
+            if is_fetched:
+                note.unlink()  # so that only this worker dies
+            os.kill(worker, signal.SIGKILL)
+            await lost.wait()
+            return answer or await fetch(*args)
+
+        monkeypatch.setitem(client._stream_handlers, "lost-data", lose_and_tell)
+        monkeypatch.setattr(client, "_gather_remote", fetch_and_kill)
+        outcome = executor.submit(task_cases.be_killed_the_second_time, note)
+        if is_fetched:
+            assert outcome.result(timeout=60) == ("first", "try")
+        else:
+            assert type(outcome.exception(timeout=60)).__name__ == "KilledWorker"
+        assert lost.is_set()
 
 
 @pytest.mark.parametrize(
