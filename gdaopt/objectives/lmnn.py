@@ -174,10 +174,19 @@ class LMNN(PairObjective[LMNNLoss]):
         super().__init__(RectanglePairs.ordered(features), loss)
 
     def auto_trace_bound(self) -> float:
-        """Return the trace beyond which the pull on a sample costs more than k impostors."""
-        features, targets = self.pairs.features, self.loss.targets
+        """Return the trace beyond which the pull on a sample costs more than k impostors.
+
+        Where each sample coincides with its targets, as of few binary features, nothing pulls:
+        instead of the targets it is then all samples of the class.
+        """
+        features, codes, targets = self.pairs.features, self.loss.codes, self.loss.targets
         rows = np.repeat(np.arange(len(targets)), targets.shape[1])
         squares = mean_squares(features, rows, targets.ravel())
+        if not squares.any():
+            sizes = np.bincount(codes)
+            share = 1 / float(sizes @ (sizes - 1))
+            is_own = (np.equal.outer(codes[block.rows], codes) for block in self.pairs.blocks())
+            squares = self.pairs.scatter_diagonal(share * own for own in is_own)
         return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:

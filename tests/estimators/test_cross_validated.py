@@ -136,6 +136,15 @@ def test_the_objective_is_chosen_without_a_learner() -> None:
     assert "lmnn" not in small.cv_results_["param_objective"]
 
 
+def test_samples_of_few_binary_features() -> None:
+    """All target neighbours of LMNN coincide with their samples."""
+    X = np.random.default_rng(0).integers(2, size=(120, 4)).astype(float)
+    y = X[:, :2].sum(axis=1) % 2 == 0
+    found = gda.MetricLearnerCV(trace_bounds=2, cv=3).fit(X, y)
+    assert "lmnn" in found.cv_results_["param_objective"]
+    assert found.best_score_ == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     "options",
     [

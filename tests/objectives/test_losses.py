@@ -324,6 +324,16 @@ def test_the_mean_distance_within_classes_that_mcml_allows() -> None:
     assert distances.mean() == pytest.approx(np.log(29))
 
 
+def test_the_trace_bound_of_lmnn_where_all_target_neighbors_coincide() -> None:
+    """Of few binary features: the bound is then by all pairs of one class."""
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 2.0]]).repeat(3, axis=0)
+    y = np.arange(12) // 6
+    lmnn = gda.LMNN(X, y, n_neighbors=2)
+    left, right = np.nonzero(np.equal.outer(y, y) & ~np.eye(12, dtype=bool))
+    squares = ((X[left] - X[right]) ** 2).mean(axis=0)  # the second feature is constant in a class
+    assert lmnn.auto_trace_bound() == pytest.approx(2 * 0.9 / squares[0])
+
+
 @pytest.mark.parametrize(
     ("objective", "says"),
     [
