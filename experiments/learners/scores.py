@@ -100,6 +100,13 @@ def excess(one: Score, other: Score) -> tuple[float, float] | None:
     return float(differences.mean()), standard_error(differences)
 
 
+def is_near_best(found: Mapping[str, Score], name: str) -> bool:
+    """Say whether a learner is the best, or within the standard error of the difference of it."""
+    best = best_of(found, found)
+    distance = None if best is None else excess(found[name], found[best])
+    return distance is not None and distance[0] <= distance[1]
+
+
 def ranks(scores: Scores) -> dict[str, dict[str, float]]:
     """Return the rank of each learner by data set: 1 for the least error; those without come last.
 

@@ -12,7 +12,7 @@ from learners.data import DATA, folds, labelled_samples
 from learners.environment import REQUIREMENTS, Environment
 from learners.fits import LIMIT, MEMORY, SEARCH_LIMIT, limit_of
 from learners.rows import DEFAULTS, SEARCH
-from learners.scores import NEIGHBORS, Score, Scores, best_of, ranks
+from learners.scores import NEIGHBORS, Score, Scores, best_of, is_near_best, ranks
 
 
 def preface(environment: Environment | None) -> list[str]:
@@ -83,11 +83,14 @@ def rank_table(scores: Scores) -> Iterator[str]:
     means = {name: mean(places[data][name] for data in scores) for name in names}
     yield "## Ranks by error"
     yield ""
-    yield f"1 is the least of {len(names)}; learners without a number share the last ranks."
+    yield f"1 is the least of {len(names)}; learners without a number share the last ranks. Near"
+    yield "are the data sets on which a learner has the least error, or one that exceeds it by at"
+    yield "most the standard error of the difference."
     yield ""
-    yield f"| learner | mean | {' | '.join(scores)} |"
-    yield f"|---|--:|{'--:|' * len(scores)}"
+    yield f"| learner | mean | near | {' | '.join(scores)} |"
+    yield f"|---|--:|--:|{'--:|' * len(scores)}"
     for name in sorted(names, key=means.__getitem__):
         cells = " | ".join(f"{places[data][name]:g}" for data in scores)
-        yield f"| {name} | {means[name]:.1f} | {cells} |"
+        near = sum(is_near_best(found, name) for found in scores.values())
+        yield f"| {name} | {means[name]:.1f} | {near} | {cells} |"
     yield ""
