@@ -110,7 +110,7 @@ class Short(Step):
 
 _MOST_INCREASES = 200  # more than enough for the estimate to pass every true constant
 _PROBE = 1e-3  # step of the difference that estimates the first curvature
-_ROUND_OFF = 1e-14  # of the value: a smaller decrease cannot be seen
+_ROUND_OFF = 1e-15  # of a value or a slope: smaller changes cannot be seen
 
 
 @dataclass
@@ -166,7 +166,6 @@ class Adaptive(Step):
 
 
 _BALANCED = 1e-14  # the balance of two sums that are equal up to round-off
-_ROUND_OFF = 1e-15  # of a slope
 _MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a bisection
 
 

@@ -14,7 +14,12 @@ from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
 from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
-from gdaopt.objectives.pairs.reading import checked_samples, class_codes, mean_squares
+from gdaopt.objectives.pairs.reading import (
+    LabelledPairs,
+    checked_samples,
+    class_codes,
+    mean_squares,
+)
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -183,10 +188,7 @@ class LMNN(PairObjective[LMNNLoss]):
         rows = np.repeat(np.arange(len(targets)), targets.shape[1])
         squares = mean_squares(features, rows, targets.ravel())
         if not squares.any():
-            sizes = np.bincount(codes)
-            share = 1 / float(sizes @ (sizes - 1))
-            is_own = (np.equal.outer(codes[block.rows], codes) for block in self.pairs.blocks())
-            squares = self.pairs.scatter_diagonal(share * own for own in is_own)
+            squares = LabelledPairs(self.pairs, codes=codes).mean_squares(similar=True)
         return self.loss.auto_trace_bound(squares, n_pushed=targets.shape[1])
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
