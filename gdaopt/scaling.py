@@ -128,18 +128,15 @@ def _moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _sparse_moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `_moments` does, where zeros are not stored."""
+    from sklearn.utils.sparsefuncs import mean_variance_axis  # on demand: it takes a while
+
     columns = csc_array(X)
     columns.sum_duplicates()
     extent = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel()
     extent = np.where(extent > 0, extent, np.inf)
+    variances = mean_variance_axis(divided(columns, extent), axis=0)[1]
     means = np.asarray(columns.mean(axis=0)).ravel()
-    stored = np.diff(columns.indptr)
-    of_entry = np.repeat(np.arange(len(means)), stored)
-    squares = np.square((columns.data - means[of_entry]) / extent[of_entry])
-    sums = np.bincount(of_entry, squares, minlength=len(means))
-    sums += (columns.shape[0] - stored) * np.square(means / extent)
-    deviation = np.sqrt(sums / columns.shape[0])
-    return means, extent, np.where(deviation > 0, deviation, 1.0)
+    return means, extent, np.where(variances > 0, np.sqrt(variances), 1.0)
 
 
 def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:

@@ -165,8 +165,7 @@ class TripletHinge(_TripletObjective):
     Raises
     ------
     InvalidInputError
-        As for `gdaopt.MCML`, and for no triplets, or triplets that refer to samples that X does not
-        have.
+        As for `gdaopt.MCML`, and for no triplets, or indices of samples that X does not have.
 
     Notes
     -----
