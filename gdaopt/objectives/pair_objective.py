@@ -361,8 +361,11 @@ class PairPoint(Point):
     def kept_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in units of ``exp(shift)``, from the coefficients that are kept."""
         if self._last_slopes is None or self._last_slopes[0] is not atoms:
-            coordinates = atoms.projected(self._pairs.features)
-            self._last_slopes = atoms, self.sum.slopes(coordinates)
+            if "scatter" in vars(self) and self._pass is None:  # of the gradient, and quick
+                slopes = self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
+            else:
+                slopes = self.sum.slopes(atoms.projected(self._pairs.features))
+            self._last_slopes = atoms, slopes
         return self._last_slopes[1]
 
     @property

@@ -160,12 +160,12 @@ class RectanglePairs(Pairs):
         products = np.zeros((size, size))
         for block, p in zip(self.blocks(), coefficients(), strict=True):
             products += self.features[block.rows].T @ (p @ self.features[block.columns])
-            of_rows, of_columns = p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
+            of_rows, of_columns = _margins(p)
             degrees[block.rows] += of_rows
             degrees[block.columns] += of_columns
             if not are_magnitudes and p.min() < 0:
                 np.abs(p, out=p)
-                of_rows, of_columns = p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
+                of_rows, of_columns = _margins(p)
             magnitudes[block.rows] += of_rows
             magnitudes[block.columns] += of_columns
         sizes = magnitudes @ self._squares
@@ -228,8 +228,9 @@ class RectanglePairs(Pairs):
         weights[block.rows, block.columns] -= p
 
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
-        degrees[block.rows] += p.sum(axis=1)
-        degrees[block.columns] += p.sum(axis=0)
+        of_rows, of_columns = _margins(p)
+        degrees[block.rows] += of_rows
+        degrees[block.columns] += of_columns
 
     @property
     def scatter_roundings(self) -> int:
@@ -239,11 +240,12 @@ class RectanglePairs(Pairs):
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
-            if np.count_nonzero(p) < _VERY_SPARSE * p.size:
+            if np.count_nonzero(p != 0) < _VERY_SPARSE * p.size:  # of booleans it is quick
                 row, column = _places(p)
                 diagonal += p[row, column] @ (rows[row] - columns[column]) ** 2
                 continue
-            squares = p.sum(axis=1) @ rows**2 + p.sum(axis=0) @ columns**2
+            of_rows, of_columns = _margins(p)
+            squares = of_rows @ rows**2 + of_columns @ columns**2
             products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
             cancel = _cancel(squares, products)
             if np.count_nonzero(cancel):
@@ -260,8 +262,9 @@ class RectanglePairs(Pairs):
         product = np.zeros(len(feature))  # graph Laplacian of the coefficients times the feature
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = feature[block.rows], feature[block.columns]
-            product[block.rows] += p.sum(axis=1) * rows - p @ columns
-            product[block.columns] += p.sum(axis=0) * columns - rows @ p
+            of_rows, of_columns = _margins(p)
+            product[block.rows] += of_rows * rows - p @ columns
+            product[block.columns] += of_columns * columns - rows @ p
         result: FloatArray = product @ self.features
         return result
 
@@ -269,6 +272,11 @@ class RectanglePairs(Pairs):
 def _n_entries(block: Block) -> int:
     rows, columns = block.rows, block.columns
     return int(rows.stop - rows.start) * int(columns.stop - columns.start)
+
+
+def _margins(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of rows and of columns, by BLAS, which is quicker than `numpy.sum`."""
+    return p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
 
 
 def _places(p: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -302,7 +310,7 @@ class _Sums:
 
 
 def _sums(columns: FloatArray, p: FloatArray) -> _Sums:
-    return _Sums(p.sum(axis=1), p.sum(axis=0), p @ columns)
+    return _Sums(*_margins(p), p @ columns)
 
 
 def _near_factors(
