@@ -16,7 +16,16 @@ from learners.data import folds, labelled_samples
 from learners.fits import LIMIT, fit_task
 from learners.picture import picture
 from learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner, named
-from learners.scores import NEIGHBORS, Score, best_of, excess, no_learning, ranks, score
+from learners.scores import (
+    NEIGHBORS,
+    Score,
+    best_of,
+    excess,
+    is_near_best,
+    no_learning,
+    ranks,
+    score,
+)
 from learners.tables import preface, rank_table, table
 from tests.estimators.cases import samples
 
@@ -207,6 +216,14 @@ def test_times_beside_others() -> None:
     assert told(taking(1.0), Score("failed: x")) == "no comparison"
 
 
+def test_near_the_best_is_within_the_standard_error_of_the_difference() -> None:
+    rows = found(default=BETTER, lda=scored(0, 100, 0, 0), late=Score("stopped"))
+    assert is_near_best(rows, DEFAULTS[0])
+    assert is_near_best(rows, "scikit-learn LDA")  # 25 ± 25 % more
+    assert not is_near_best(rows, "metric-learn LMNN")  # 50 ± 29 % more
+    assert not is_near_best(rows, LEARNERS[3].name)
+
+
 def test_tables_and_picture() -> None:
     late = Score("stopped", is_late=True)
     scores = {"iris": found(default=BETTER, late=late, lda=Score("failed: a | b"))}
@@ -216,8 +233,7 @@ def test_tables_and_picture() -> None:
     assert f"|  | {LIMIT:g} |" not in text
     assert f"| > {LIMIT:g} |  |  | stopped |" in text
     assert "failed: a / b" in text
-    ranks = list(rank_table(scores))
-    assert ranks[6].startswith(f"| {DEFAULTS[0]} | 1.0 | 1 |")
+    assert f"| {DEFAULTS[0]} | 1.0 | 1 | 1 |" in rank_table(scores)
     figure = picture(scores)
     assert figure.axes[0].get_title() == "iris"
     shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
