@@ -26,8 +26,8 @@ the same, with CPU seconds of the search in the place of the number of fits.
 A third round was added after these two, and before it was measured: by what standard error no
 learning counts as near the best, with 600 training samples beside 150, as errors fall with their
 number and the first round has one number only. New are standard errors over the held-out samples of
-all folds ("samples"): that of the mean of their differences in score from the best. The rule is the
-same, over the 54 families of both sizes.
+all folds: that of the mean of their differences in score from the best ("samples, paired"). The
+rule is the same, over the 54 families of both sizes.
 
 No number of a real data set is used.
 """
@@ -86,14 +86,17 @@ takes the first place on the paths, no learning before all, and of several the b
 learning if it is near, and else the best.
 """
 ERRORS = (
-    ("own", 0.0),
-    ("own", 1.0),
-    *product(("paired",), (0.5, 1.0, 2.0)),
-    *product(("samples",), (0.5, 1.0, 2.0, 3.0)),
+    ("shares", "own", 0.0),
+    ("shares", "own", 1.0),
+    *product(("shares",), ("paired",), (0.5, 1.0, 2.0)),
+    *product(("samples",), ("paired",), (0.5, 1.0, 2.0, 3.0)),
 )
-"""Standard errors and multiples of them, within which no learning is near the best."""
+"""Standard errors and multiples of them, within which no learning is near the best; of "samples"
+over the held-out samples of all folds, in place of folds."""
 LEARNER = (BOUNDS[0], SHARES[:1], "shares", "own", 1.0, "none")
 """What `MetricLearnerCV` has: the choice of a first run, see the table."""
+PLACES = np.array([-1, *(list(range(5)) * len(OBJECTIVES))])
+"""The place on its path of no learning, and of each choice that the learner has."""
 NAMES = ("bounds", "shares", "score", "bar", "multiple", "toward")
 
 Samples = tuple[FloatArray, Any]
@@ -335,13 +338,10 @@ def chosen(gains: FloatArray, costs: Any) -> tuple[int, pd.DataFrame]:
 
 
 def by_rule(scores: FloatArray, places: Any, bar: str, multiple: float, toward: str) -> int:
-    """Return the choice from scores of shape (folds, choices); the first learns nothing.
-
-    With the bar "samples" there is a row for each sample.
-    """
+    """Return the choice from scores of shape (folds, choices); the first learns nothing."""
     means = scores.mean(axis=0)
     best = means.argmax()
-    spread = scores[:, [best]] - (0.0 if bar == "own" else scores)
+    spread = scores[:, [best]] - (scores if bar == "paired" else 0.0)
     near = means >= means[best] - multiple * sem(spread, axis=0) - 1e-12
     if toward == "none":
         return 0 if near[0] else int(best)
@@ -353,11 +353,9 @@ class Measured:
     """What the rounds have found, as arrays; no learning is the first choice.
 
     `gains` on the test samples have the shape (families, seeds, choices), `scores` on folds, by
-    "accuracy" and "shares", (rows, folds, choices). `seconds` of the choices are the mean over the
-    rows of what all folds take.
+    "accuracy" and "shares", (rows, folds, choices), and by "samples" (rows, samples, choices).
+    `seconds` of the choices are the mean over the rows of what all folds take.
     """
-
-    of_samples: list[FloatArray]  # shares of neighbours of the right class, (samples, choices)
 
     def __init__(self, parts: list[tuple[list[dict[str, Any]], slice | list[int]]]) -> None:
         tests, folds, seconds = (
@@ -374,18 +372,13 @@ class Measured:
         self.gains = gains_of(tests[..., 0])
         self.plain = 100 * tests[:, 0, 0].reshape(len(FAMILIES), -1).mean(axis=1)
         self.scores = {"accuracy": folds[..., 0], "shares": folds[..., 1]}
+        self.scores["samples"] = np.concatenate([_of_samples(*part) for part in parts], axis=2)
         self.seconds = seconds.sum(axis=1).mean(axis=0)
-        rows, at = parts[0]
-        self.of_samples = [
-            np.concatenate([np.array(fold["right"]).T[:, at] for fold in row["folds"]]) / NEIGHBORS
-            for row in rows
-        ]
 
     def searched(self, kept: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
         """Return the gains of a search among some choices, of shape (families, seeds)."""
         score, *others = rule
-        scores = self.of_samples if others[0] == "samples" else self.scores[score]
-        picks = [kept[by_rule(one[:, kept], places, *others)] for one in scores]
+        picks = [kept[by_rule(one[:, kept], places, *others)] for one in self.scores[score]]
         flat = self.gains.reshape(len(picks), -1)
         found: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
         return found
@@ -393,6 +386,12 @@ class Measured:
 
 def _of_folds(rows: list[dict[str, Any]], name: str) -> FloatArray:
     return np.array([[fold[name] for fold in row["folds"]] for row in rows])
+
+
+def _of_samples(rows: list[dict[str, Any]], at: slice | list[int]) -> FloatArray:
+    """Return the shares of neighbours of the right class, of the held-out samples of all folds."""
+    right = [np.concatenate([np.array(f["right"])[at].T for f in row["folds"]]) for row in rows]
+    return np.array(right) / NEIGHBORS
 
 
 def first_round(found: Measured) -> pd.DataFrame:
@@ -408,7 +407,7 @@ def first_round(found: Measured) -> pd.DataFrame:
             names.append((bounds, shares, *rule))
             gains.append(found.searched(kept, np.array(places), rule))
             fits.append(FOLDS * (len(kept) - 1))
-    return marked(names, NAMES, gains, fits)
+    return marked(names, NAMES, gains, fits).rename(columns={"cost": "fits"})
 
 
 def second_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
@@ -423,26 +422,31 @@ def second_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     loose = Measured([(rows["loose"], slice(None))])
     names, gains, seconds = [], [], []
     for (tolerance, found), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
-        kept = [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
+        kept = kept_of(shift)
         names.append((STEP**shift, tolerance))
-        gains.append(found.searched(kept, np.array([-1, *(list(range(5)) * 4)]), LEARNER[2:]))
+        gains.append(found.searched(kept, PLACES, LEARNER[2:]))
         seconds.append(found.seconds[kept].sum())
-    return marked(names, ("nca", "tolerance"), gains, np.array(seconds) / seconds[0])
+    table = marked(names, ("nca", "tolerance"), gains, np.array(seconds) / seconds[0])
+    return table.rename(columns={"cost": "CPU time"})
+
+
+def kept_of(shift: int) -> list[int]:
+    """Return the choices of `FURTHER` with five bounds for each objective, those of NCA shifted."""
+    return [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
 
 
 def third_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     """Return the standard errors, the chosen one marked, over both numbers of samples."""
     both = [Measured([(rows[which], slice(None))]) for which in ("loose", "large")]
-    kept = [*range(6), *range(7, 12), *range(13, 23)]
-    places = np.array([-1, *(list(range(5)) * 4)])
     gains = [
-        np.concatenate([found.searched(kept, places, ("shares", *error, "none")) for found in both])
+        np.concatenate([found.searched(kept_of(1), PLACES, (*error, "none")) for found in both])
         for error in ERRORS
     ]
-    table = marked(ERRORS, ("error", "multiple"), gains, 1)
+    table = marked(ERRORS, NAMES[2:5], gains, 1)
     for size, part in zip((TRAINING, LARGE), np.split(np.array(gains), 2, axis=1), strict=True):
         own = chosen(part, 1)[1]
-        table[str(size)], table[f"below, {size}"] = own.gain, own.below
+        table[f"gain, {size}"] = own.gain.map("{:.2f}".format)
+        table[f"families below, {size}"] = own.below
     return table
 
 
@@ -493,10 +497,10 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     (learner,) = table[is_learner].itertuples()
     yield f"In this run the rule takes: bounds {best.bounds}, ρ = {best.shares} C/K, score"
     yield f"{best.score}, error {best.bar} × {best.multiple:g}, toward {best.toward}: gain"
-    yield f"{best.gain:.2f}, below on {best.below}, {best.cost} fits. In a first run, whose bounds"
+    yield f"{best.gain:.2f}, below on {best.below}, {best.fits} fits. In a first run, whose bounds"
     yield "differed in the last bit, it took all bounds, ρ = 0.1 C/K, score shares, error own × 1,"
     yield f"toward none, and `MetricLearnerCV` has that (here gain {learner.gain:.2f}, below on"
-    yield f"{learner.below}, {learner.cost} fits). The other rules with its bounds and ρ:"
+    yield f"{learner.below}, {learner.fits} fits). The other rules with its bounds and ρ:"
     yield ""
     yield from grid(_alike(table, NAMES[:2]), NAMES[2:], "fits")
     yield ""
@@ -516,14 +520,14 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield ""
     third = third_round(rows)
     (best,) = third[third["chosen"]].itertuples()
-    (learner,) = third[(third["error"] == "own") & (third["multiple"] == 1)].itertuples()
+    (learner,) = third[(third[list(NAMES[2:5])] == LEARNER[2:5]).all(axis=1)].itertuples()
     yield "Within how many standard errors no learning is near the best, with 150 and with 600"
     yield "training samples; the choice of the rule is in bold type. `MetricLearnerCV` stays with"
     yield f"own × 1: it gains {best.gain - learner.gain:.2f} points less, and is below no learning"
     yield f"on {learner.below} of the {2 * len(FAMILIES)} families, the choice of the rule on"
     yield f"{best.below}; never to be below it is what that learner promises."
     yield ""
-    yield from sizes_grid(third)
+    yield from grid(third, NAMES[2:5], *third.columns[-4:])
     yield ""
     yield "## Families"
     yield ""
@@ -533,8 +537,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield ""
     yield from header("family | no learning | MCML | NCA | best in hindsight | search")
     kept = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
-    places = np.array([-1, *(list(range(5)) * len(OBJECTIVES))])
-    search = first.searched([0, *kept], places, LEARNER[2:])
+    search = first.searched([0, *kept], PLACES, LEARNER[2:])
     columns = [first.gains[..., 4], first.gains[..., 15], first.gains.max(axis=2), search]
     told = [
         [
@@ -553,26 +556,20 @@ def _alike(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return table[np.logical_and.reduce(alike)]
 
 
-def grid(table: pd.DataFrame, names: Sequence[str], cost: str) -> Iterator[str]:
-    """Yield the lines of a table of choices."""
-    yield from header(f"{' | '.join(names)} | gain | families below | {cost}", len(names))
+def grid(table: pd.DataFrame, names: Sequence[str], *others: str) -> Iterator[str]:
+    """Yield the lines of a table of choices: names, gain, families below, and other columns."""
+    heads = " | ".join([*names, "gain", "families below", *others])
+    yield from header(heads, len(names))
     for _, row in table.iterrows():
-        shown = [
-            f"{row[name]:.3g}" if isinstance(row[name], float) else f"{row[name]}" for name in names
-        ]
+        shown, further = (
+            [
+                f"{row[each]:.3g}" if isinstance(row[each], float) else f"{row[each]}"
+                for each in part
+            ]
+            for part in (names, others)
+        )
         gain = f"**{row['gain']:.2f}**" if row["chosen"] else f"{row['gain']:.2f}"
-        yield f"| {' | '.join(shown)} | {gain} | {row['below']} | {row['cost']:.3g} |"
-
-
-def sizes_grid(table: pd.DataFrame) -> Iterator[str]:
-    """Yield the lines of the table of standard errors: gains, and families below no learning."""
-    sizes = [str(size) for size in (TRAINING, LARGE)]
-    heads = " | ".join(f"gain, {size} | families below, {size}" for size in sizes)
-    yield from header(f"error | multiple | gain | {heads}", 2)
-    for _, row in table.iterrows():
-        gain = f"**{row['gain']:.2f}**" if row["chosen"] else f"{row['gain']:.2f}"
-        cells = [f"{row[size]:.2f} | {row[f'below, {size}']}" for size in sizes]
-        yield f"| {row['error']} | {row['multiple']:g} | {gain} | {' | '.join(cells)} |"
+        yield f"| {' | '.join([*shown, gain, str(row['below']), *further])} |"
 
 
 def main() -> None:

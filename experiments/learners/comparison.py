@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from learners.fits import LIMIT
 from learners.rows import DEFAULTS, NO_LEARNING, OURS, named
-from learners.scores import Score, Scores, best_of, excess
+from learners.scores import Score, Scores, best_of, excess, is_near_best
 
 _BASELINES = ("metric-learn LMNN", "metric-learn ITML")
 
@@ -69,7 +69,8 @@ def _best(scores: Scores) -> Iterator[str]:
         place, told = "the best", ""
         if ours != best:
             points, error = excess(found[ours], found[best]) or (0.0, 0.0)
-            place = "within one standard error" if points <= error else "not the best"
+            is_near = is_near_best(found, ours)
+            place = "within one standard error" if is_near else "not the best"
             told = f"{points:+.2f} ± {error:.2f}"
         near += place != "not the best"
         cells = (f"{name}, {found[name].error:.2f} %" for name in (ours, best))

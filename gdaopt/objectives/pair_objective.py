@@ -354,14 +354,8 @@ class PairPoint(Point):
 
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in units of ``exp(shift)``."""
-        if self._pass is not None:
-            return self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
-        return self.kept_slopes(atoms)
-
-    def kept_slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the slopes in units of ``exp(shift)``, from the coefficients that are kept."""
         if self._last_slopes is None or self._last_slopes[0] is not atoms:
-            if "scatter" in vars(self) and self._pass is None:  # of the gradient, and quick
+            if self._pass is not None or "scatter" in vars(self):  # the gradient is known
                 slopes = self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
             else:
                 slopes = self.sum.slopes(atoms.projected(self._pairs.features))
@@ -511,7 +505,7 @@ class ExponentialLogarithm(Derivatives):
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return the covariance of the changes of the distances under the shares of the pairs."""
         modelled = self.point.modelled
-        means = -modelled.kept_slopes(atoms) / modelled.sum.total.scaled
+        means = -modelled.scaled_slopes(atoms) / modelled.total.scaled
         return modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
 
 
@@ -573,7 +567,7 @@ def isotropic_trace(distance: float, squares: FloatArray) -> float:
     varying = squares[squares > 0]
     if not len(varying):
         raise InvalidInputError(
-            "the samples of each class coincide, so that trace_bound='auto' has no value; pass a "
-            "number, or 'K'"
+            "all samples that are to be near each other coincide, so that trace_bound='auto' has "
+            "no value; pass a number, or 'K'"
         )
     return distance / float(varying.mean())

@@ -14,7 +14,7 @@ import tempfile
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from operator import methodcaller
@@ -193,7 +193,7 @@ def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> 
 
 def _how_it_died(future: _Outcome) -> str | None:
     """Return how the process ended that had a task; None where none did, but at the deadline."""
-    error = CancelledError() if future.cancelled() else future.exception()
+    error = future.exception()
     if isinstance(error, WorkerEndedError) and not error.is_late:
         return str(error)
     # An error of Dask, by name: so it need not be imported.

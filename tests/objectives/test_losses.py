@@ -339,7 +339,8 @@ def test_the_trace_bound_of_lmnn_where_all_target_neighbors_coincide() -> None:
     [
         (gda.LMNN(*classes(), push_weight=1.0), "push_weight=1"),
         (gda.DEML(*classes(), similar_weight=0.0), "similar_weight=0"),
-        (gda.MCML(np.array([[0.0], [0.0], [1.0], [1.0]]), [0, 0, 1, 1]), "of each class coincide"),
+        (gda.MCML([[0.0], [0.0], [1.0], [1.0]], [0, 0, 1, 1]), "near each other coincide"),
+        (gda.TripletHinge([[0.0], [0.0], [1.0]], [[0, 1, 2]]), "near each other coincide"),
     ],
 )
 def test_where_nothing_pulls_there_is_no_trace_bound(objective: Any, says: str) -> None:
