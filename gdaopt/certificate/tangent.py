@@ -175,10 +175,10 @@ class Tangent:
         """Return how far Q can be below the optimum at a member that is outside by round-off."""
         rows = self.problem.rows
         moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
+        of_set = moved * norm(cast(Any, self.seen))
+        if rows is None or self.multipliers is None:
+            return of_set
         with np.errstate(over="ignore"):
-            of_set = moved * norm(cast(Any, self.seen))
-            if rows is None or self.multipliers is None:
-                return of_set
             excesses = rows.excesses(self.point.metric)
             beyond = np.abs(rows.in_own_units(self.multipliers)) @ np.abs(excesses)
             return of_set + float(beyond)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.linalg.entries import Edges, IndexArray, as_edges
+from gdaopt.linalg.entries import Edges, IndexArray, all_edges, as_edges
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
 from gdaopt.linalg.samples import Samples, columns_of, is_sparse
@@ -29,6 +29,7 @@ from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector,
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 _ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
 _BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator keeps such arrays
+_FEW_FEATURES = 100  # whose pairs are priced faster one by one than as blocks of a matrix
 _LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
 
@@ -229,6 +230,8 @@ def best_pairs(
         return _best_listed(gradient, count, edges)
     if isinstance(gradient, MaskedMatrix):
         return _best_listed(gradient, count, gradient.edges)
+    if size <= _FEW_FEATURES:
+        return _best_listed(gradient, count, all_edges(size))
     gradient = dense(gradient)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient)

@@ -103,9 +103,10 @@ class HullRun(ABC):
         Return the share of the step that is left; where that would be tiny, the run ends.
         """
         target, share = self.active_set, 1.0
-        while self._certified is not None:
-            gradient = self.feasible_set.gradient_at(self.point)
-            if (reason := nothing_to_certify(self.point, gradient)) is None:
+        while True:
+            gradient = self.feasible_set.gradient_at(self.point)  # which the point keeps
+            reason = nothing_to_certify(self.point, gradient)
+            if reason is None or self._certified is None:
                 break
             share /= 2
             if share < _SHORTEST_STEP:
@@ -131,7 +132,6 @@ class HullRun(ABC):
         start = time.perf_counter()
         with self.clock.completing():
             share = self._step_back()
-            self.feasible_set.gradient_at(self.point)  # which the point keeps
             priced = time.perf_counter()
             self.lower_bound.frank_wolfe_gap = None  # it belongs to another point
             try:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Self
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pairs.base import Changes, Pairs, SquaredChanges
@@ -35,6 +36,7 @@ _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
 _MODEL_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
 _PAIRS_SHARE = 1 / 256  # of all pairs, in between
+_FEW_ROWS = 8  # of which BLAS's product with their transpose takes longer than one of any two
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
 
 KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
@@ -65,6 +67,9 @@ class BlockLoss(ABC):
     def curvature(self, changes: SquaredChanges) -> FloatArray:
         """Return the second derivatives along n directions, of shape (n, n)."""
         factors = self.factors(changes)
+        if len(factors) <= _FEW_ROWS:
+            product: FloatArray = dgemm(1.0, factors.T, factors.T, trans_a=1)
+            return product
         return factors @ factors.T
 
     def bend(self, rates: FloatArray) -> float:
@@ -174,7 +179,7 @@ class LossSum:
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
-        least, rng = 0.0, np.random.default_rng(0)
+        least = 0.0
         if n_represented and loss.is_exponential:
             fewest, most = (size * n_pairs for n_pairs in _MODEL_PAIRS)
             least = self.total.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
@@ -182,6 +187,7 @@ class LossSum:
         if loss.curved_everywhere:
             every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
+        thin = partial(thinned, least=least, rng=np.random.default_rng(0)) if least else None
         known = self.coefficients if loss.is_exponential else self.distances
         for block, numbers in zip(pairs.blocks(), known, strict=True):
             for part, rows in pairs.parts(block, n_values):
@@ -190,7 +196,7 @@ class LossSum:
                     continue
                 of_part = numbers[rows]
                 n_seen += of_part.size
-                at = loss.again(part, thinned(of_part, least, rng) if least else of_part)
+                at = loss.again(part, thin(of_part) if thin else of_part)
                 total += at.curvature(pairs.changes(part, values, means))
         total *= pairs.n_pairs / n_seen
         return total

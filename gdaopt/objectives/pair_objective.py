@@ -513,14 +513,14 @@ def _underflow(
     features: Samples, metric: Symmetric, total: Total, steepest: float, size: float
 ) -> str | None:
     """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-    largest = max(float(features.max()), -float(features.min()))
-    if largest == 0:
-        return "all samples coincide: the gradient is 0, and no metric tells them apart"
     is_small = steepest <= _NOISE * size
     is_flat = steepest * trace(metric) <= _NOISE * total.scaled
     is_lost = steepest * total.scale <= _LEAST_GRADIENT
     if total.value > 0 and not (is_small and is_flat) and not is_lost:
         return None
+    largest = max(float(features.max()), -float(features.min()))
+    if largest == 0:
+        return "all samples coincide: the gradient is 0, and no metric tells them apart"
     # The root mean squared distance of samples, in units in which squares stay within float64.
     spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum()) / features.shape[0])
     unit = float(np.abs(metric.diagonal()).mean()) or 1.0
