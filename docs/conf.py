@@ -49,7 +49,7 @@ shutil.copytree(
 # What users call of an objective, a set, a problem or a method. All other members are for those who
 # write one, and stand apart on its page; pages of what is written for these list them all.
 _OF_USERS = {
-    *("value", "gradient", "log_value", "log_gradient", "to_cvxpy", "log_to_cvxpy", "distributed"),
+    *("value", "gradient", "log_value", "to_cvxpy", "log_to_cvxpy", "distributed"),
     *("of", "contains", "violations", "projected", "minimize_linear", "made_feasible"),
     *("from_cvxpy", "violation", "n_components", "largest_edge_weight", "auto_trace_bound"),
     *("n_features", "central_metric", "is_convex"),

@@ -143,9 +143,9 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
                 best, pair = float(prices.flat[place]), divmod(place + start * size, size)
         values = np.array([[1.0, 0.0]] if pair[0] == pair[1] else [[0.5**0.5, -(0.5**0.5)]])
         atom = Atoms(np.array([pair]), values)
-        target, index = current.with_one(atom)
+        target = current.with_new(atom)
         change = -target.weights
-        change[index] += budget
+        change[target.nearest(atom)[0]] += budget
         direction = AtomsDirection(change, target.atoms)
         gamma = step.checked_size(point.line(direction), iteration)
         current = ActiveSet(target.atoms, target.weights + gamma * change).without_zeros()

@@ -191,13 +191,8 @@ class MetricProblem(ShownAsTable):
 
     def central_metric(self) -> FloatArray:
         """Return a metric inside of the set that keeps all constraints: to start from."""
-        size = self.n_features
-        base = self.feasible_set.base(size)
-        if self.rows is None:
-            middle: FloatArray = base + self.feasible_set.budget(size) / size * np.eye(size)
-            return middle
         atoms, weights = self.centre
-        return atoms.added_to(base, weights)
+        return atoms.added_to(self.feasible_set.base(self.n_features), weights)
 
     def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
         """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced, for the rows as written."""

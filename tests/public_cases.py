@@ -164,7 +164,7 @@ def _valid() -> dict[str, Any]:
         (0.5, "absolute_tolerance accuracy bias decrease eta gamma inner_tolerance lipschitz"),
         (0.5, "min_eigenvalue path_tolerance path_weight push_weight similar_weight t threshold"),
         (0.5, "tolerance upper width"),
-        (2.0, "budget deadline increase initial_edge_weight lower margin max_log_scale"),
+        (2.0, "budget deadline increase lower margin max_log_scale"),
         (1, "n_metrics random_state seed trace_every"),
         (2, "alphas block_iterations count cv jobs max_iterations max_rounds n_components n_jobs"),
         (2, "n_neighbors n_steps realign_every"),

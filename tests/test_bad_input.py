@@ -32,6 +32,8 @@ def problem(
     return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(C, rho, path_weight))
 
 
+GRAPHS: Any = gda.GraphMetrics(3.0, 1e-3)
+
 Make = Callable[[], object]
 
 
@@ -160,22 +162,16 @@ CASES: list[tuple[str, Make, str]] = [
     ),
     # starts
     (
-        "erratum 3: initial edge weight too large",
-        solve(initial_edge_weight=0.7065),
-        r"initial_edge_weight 0.7065 is above .* = 0\.7064.*lower it or pass 'auto'",
+        "erratum 3: edge weight of the start too large",
+        lambda: GRAPHS.start(3, 0.7065),
+        r"edge_weight 0.7065 is above .* = 0\.7064.*lower it, or leave it out",
     ),
     (
-        "initial edge weight below the floor",
-        solve(edge_floor=0.1, initial_edge_weight=0.05),
-        r"initial_edge_weight 0\.05 is below edge_floor 0\.1; raise it",
+        "edge weight negative",
+        lambda: GRAPHS.start(3, -0.1),
+        "edge_weight must be at least 0, got -0",
     ),
-    ("edge weight negative", method(initial_edge_weight=-0.1), "weight must be at least 0, got -0"),
-    ("edge weight of a name", solve(initial_edge_weight="aut0"), "a number or 'auto', got 'aut0'"),
-    (
-        "two starts",
-        method(initial=np.eye(3), initial_edge_weight=0.1),
-        "initial and initial_edge_weight both say where to start; pass one",
-    ),
+    ("edge weight of a name", lambda: GRAPHS.start(3, "auto"), "edge_weight must be a number, got"),
     ("initial not square", solve(initial=np.ones((3, 2))), r"initial must be square.*\(3, 2\)"),
     (
         "initial asymmetric",

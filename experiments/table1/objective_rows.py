@@ -35,7 +35,8 @@ def by_objective(objective: str, method: str, kind: str) -> Callable[[Training],
         )
         labels = training.signal if objective == "glr" else training.labels
         made = OBJECTIVES[objective](training.samples, labels)
-        result = solve(MetricProblem(made, feasible_set), _method(method, protocol))
+        problem = MetricProblem(made, feasible_set)
+        result = solve(problem, _method(method, protocol, problem))
         if result.status not in _ENDS:
             raise GdaoptError(f"{method} ended as {result.status}: {result.message}")
         return Learned(result.metric, _facts(result))
@@ -43,11 +44,13 @@ def by_objective(objective: str, method: str, kind: str) -> Callable[[Training],
     return learn
 
 
-def _method(name: str, protocol: Protocol) -> Method:
+def _method(name: str, protocol: Protocol, problem: MetricProblem) -> Method:
     """Return a method whose trace holds the start and the end only; the end is certified."""
     options: dict[str, Any] = {"tolerance": protocol.tolerance, "trace_every": 0}
     if name in _ALIGNED:
-        options |= {"solver": "analytic", "initial_edge_weight": protocol.initial_edge_weight}
+        graphs: Any = problem.feasible_set
+        start = graphs.start(problem.n_features, protocol.initial_edge_weight)
+        options |= {"solver": "analytic", "initial": start}
     return make_method(name, **options)
 
 

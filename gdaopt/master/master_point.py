@@ -44,14 +44,6 @@ class ActiveSet:
         new = atoms[self.nearest(atoms)[1] > _SAME]
         return ActiveSet(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
 
-    def with_one(self, atom: Atoms) -> tuple[ActiveSet, int]:
-        """Return the active set with an atom, and the atom's index; it joins if it is new."""
-        if len(self):
-            nearest, distance = self.nearest(atom)
-            if distance[0] <= _SAME:
-                return self, int(nearest[0])
-        return self.with_new(atom), len(self)
-
     def on_the_way(self, other: ActiveSet, share: float) -> ActiveSet:
         """Return the metric that is a share of the way to another active set's."""
         joined = self.with_new(other.atoms)
@@ -104,13 +96,9 @@ class MasterPoint:
         """F."""
         return self._derivatives.value
 
-    @cached_property
-    def _gradient(self) -> FloatArray:
-        return self._derivatives.slopes(self._atoms)
-
     def gradient(self) -> FloatArray:
         """Return the derivatives of F, shape (n,)."""
-        return self._gradient
+        return self._derivatives.slopes(self._atoms)
 
     def hessian(self) -> FloatArray:
         """Return the second derivatives of F, or a positive semidefinite model of them."""

@@ -52,8 +52,6 @@ class AlignedMethod(ProgramMethod):
     ----------
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
-    initial_edge_weight : float or "auto", optional
-        Edge weight of the path start (see `gdaopt.GraphMetrics.start`), at least the edge floor.
     edge_floor : float, optional
         ε ≥ 0. When positive, the edges of weight ≥ ε connect all features at every step
         ("Definition: edge floor"). Such metrics form no convex set, so that lower bounds
@@ -64,21 +62,10 @@ class AlignedMethod(ProgramMethod):
 
     tolerance: float = 1e-5
     step: str | Step = "exact"
-    initial_edge_weight: float | str = "auto"
     edge_floor: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.initial_edge_weight, str):
-            store_checked(self, number, "initial_edge_weight", at_least=0)
-        elif self.initial_edge_weight != "auto":
-            raise InvalidInputError(
-                f"initial_edge_weight must be a number or 'auto', got {self.initial_edge_weight!r}"
-            )
-        if self.initial is not None and self.initial_edge_weight != "auto":
-            raise InvalidInputError(
-                "initial and initial_edge_weight both say where to start; pass one of them"
-            )
         store_checked(self, number, "edge_floor", at_least=0)
         find_step(self.step)
 
@@ -103,10 +90,9 @@ class AlignedMethod(ProgramMethod):
         self._check_options(problem)
         if isinstance(feasible_set, GraphMetrics):
             feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
-        elif self.edge_floor > 0 or self.initial_edge_weight != "auto":
+        elif self.edge_floor > 0:
             raise InvalidInputError(
-                "edge_floor and initial_edge_weight are for GraphMetrics, and the set is "
-                f"{feasible_set!r}; leave them out"
+                f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
         initial = self.initial_metric(problem)
         run = AlignedRun(self, problem, clock, self.start(problem) if initial is None else initial)
@@ -129,11 +115,6 @@ class AlignedMethod(ProgramMethod):
                 "write the least weights as constraints, such as M[0, 1] <= -0.1, and leave "
                 "edge_floor out"
             )
-        if self.initial_edge_weight != "auto":
-            raise InvalidInputError(
-                f"initial_edge_weight = {self.initial_edge_weight:g} asks for a path start, which "
-                "linear constraints may forbid; leave it out, or pass initial"
-            )
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         metric = super().initial_metric(problem)
@@ -155,22 +136,12 @@ class AlignedMethod(ProgramMethod):
 
     def start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor; with constraints the centre."""
-        feasible_set, size = problem.feasible_set, problem.n_features
-        floor, weight = self.edge_floor, self.initial_edge_weight
+        feasible_set, size, floor = problem.feasible_set, problem.n_features, self.edge_floor
         if problem.rows is not None:
             return problem.central_metric()
-        if not isinstance(feasible_set, GraphMetrics):
+        if floor == 0 or size == 1 or not isinstance(feasible_set, GraphMetrics):
             return feasible_set.start(size)
-        if floor == 0 or size == 1:
-            return feasible_set.start(size, weight)
         feasible_set.check_path(size, floor, "edge_floor")
-        if not isinstance(weight, str):
-            if weight < floor:
-                raise InvalidInputError(
-                    f"initial_edge_weight {weight:g} is below edge_floor {floor:g}; "
-                    "raise it or pass 'auto'"
-                )
-            return feasible_set.start(size, weight)
         bound = feasible_set.largest_edge_weight(size)
         if floor >= bound:
             # A constant diagonal cannot carry every floor that the set allows; this start can.

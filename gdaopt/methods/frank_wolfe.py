@@ -124,9 +124,10 @@ class _Run(HullRun):
         target = self.active_set
         towards = np.zeros(len(target))  # the base's weights, all zero
         if price < 0:
-            target, best = target.with_one(self.best.atoms[:1])
+            best = self.best.atoms[:1]
+            target = target.with_new(best)
             towards = np.zeros(len(target))
-            towards[best] = self.budget
+            towards[target.nearest(best)[0]] = self.budget
         variant = self._method.variant
         worst, worst_price = self._worst()
         toward_gain, away_gain = self.level - min(price, 0.0), worst_price - self.level

@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from gdaopt.certificate import Certificate, certify_point
 from gdaopt.linalg.masked import MaskedMatrix, magnitude_inner
 from gdaopt.methods.state import RunEnded, State
@@ -64,10 +62,9 @@ class StallRule:
         if self._log_convex:
             return abs(point.value)
         metric: Any = point.known_metric
-        if isinstance(metric, MaskedMatrix):
-            slopes = point.gradient_entries(metric.edges)
-            return max(abs(point.value), magnitude_inner(slopes, metric))
-        return max(abs(point.value), float(np.abs(point.gradient() * metric).sum()))
+        is_masked = isinstance(metric, MaskedMatrix)
+        slopes = point.gradient_entries(metric.edges) if is_masked else point.gradient()
+        return max(abs(point.value), magnitude_inner(slopes, metric))
 
 
 class Patience:

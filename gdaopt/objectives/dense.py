@@ -107,7 +107,8 @@ class DenseObjective(Objective):
     def expression(self, _metric: Expression, /) -> Expression:
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
         raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression; define expression(metric)"
+            f"{type(self).__name__} has no CVXPY expression; define expression(metric), of a "
+            "FunctionObjective pass it, or take a method that needs none, such as 'certified'"
         )
 
     def to_cvxpy(self, metric: Expression) -> Terms:
@@ -303,12 +304,8 @@ class FunctionObjective(DenseObjective):
         return self.evaluated(metric).gradient()
 
     def expression(self, metric: Expression) -> Expression:
-        if self._expression_of is None:
-            raise InvalidInputError(
-                "a FunctionObjective has no CVXPY expression unless it is given one; pass "
-                "expression=, or take a method that needs none, such as 'certified'"
-            )
-        return self._expression_of(metric)
+        given = self._expression_of
+        return super().expression(metric) if given is None else given(metric)
 
 
 @dataclass(frozen=True, eq=False)

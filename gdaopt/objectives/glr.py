@@ -175,11 +175,6 @@ class GLR(PairObjective[Exponentials]):
         """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
         return self.at(metric).logarithm().value
 
-    @underflow_ignored()
-    def log_gradient(self, metric: FloatArray) -> FloatArray:
-        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs, safe from underflow."""
-        return self.at(metric).logarithm().gradient()
-
     def lipschitz(self, min_eigenvalue: float) -> float:
         """Return L by "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``."""
         assert self.log_weights is not None

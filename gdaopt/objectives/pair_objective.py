@@ -494,11 +494,6 @@ class ExponentialLogarithm(Derivatives):
     def value(self) -> float:
         return self.point.total.log_value
 
-    def gradient(self) -> FloatArray:
-        """Return ``∇ log Q(M)``, shape (K, K): a softmax over pairs."""
-        gradient: FloatArray = -self.point.scatter / self.point.total.scaled
-        return gradient
-
     def slopes(self, atoms: Atoms) -> FloatArray:
         return self.point.scaled_slopes(atoms) / self.point.total.scaled
 

@@ -305,9 +305,8 @@ class FeasibleSet(ShownAsTable, ABC):
     def start(self, n_features: int) -> FloatArray:
         """Return a member to start from: ``B + (τ/K) I``."""
         self.check_size(n_features)
-        rest = self.budget(n_features) / n_features
-        start: FloatArray = self.base(n_features) + rest * np.eye(n_features)
-        return start
+        atoms, weights = self.centre(n_features)
+        return atoms.added_to(self.base(n_features), weights)
 
     def minimize_linear(self, gradient: FloatArray) -> LinearMinimum:
         """Minimise ``⟨G, M⟩`` over the set, exactly.

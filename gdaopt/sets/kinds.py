@@ -95,31 +95,26 @@ class GraphsWithPath(FeasibleSet):
         entries = np.concatenate([np.zeros(n_features), np.ones(len(rows))])
         return slack / -smallest_eigenvalue(matrix_of(entries, n_features, (rows, columns)))
 
-    def start(self, n_features: int, edge_weight: float | str = "auto") -> FloatArray:
+    def start(self, n_features: int, edge_weight: float | None = None) -> FloatArray:
         """Return the paper's start: C/K on the diagonal, a path of edges of one weight.
 
-        ``"auto"`` is half of `largest_edge_weight`; a weight above that is refused. Under a mask of
-        edges without this path it is a spanning forest of the mask. Where the set contains a fixed
-        path, the start is the middle of the set instead.
+        The weight is half of `largest_edge_weight` when left out; one above that is refused. Under
+        a mask of edges without this path it is a spanning forest of the mask. Where the set
+        contains a fixed path, the start is the middle of the set instead.
         """
         if self.path_weight > 0:
             return super().start(n_features)
         self.check_size(n_features)
         bound = self.largest_edge_weight(n_features)
-        if isinstance(edge_weight, str):
-            if edge_weight != "auto":
-                raise InvalidInputError(
-                    f"initial_edge_weight must be a number or 'auto', got {edge_weight!r}"
-                )
-            weight = bound / 2 if bound < math.inf else 0.0
-        else:
-            weight = number("initial_edge_weight", edge_weight, at_least=0)
-            if weight > bound:
-                raise InvalidInputError(
-                    f"initial_edge_weight {weight:g} is above (C/K - ρ)/λ = {bound:.6g}, where λ "
-                    "is 2 cos(π/(K+1)) for a path, so that the start would not be a metric; lower "
-                    "it or pass 'auto'"
-                )
+        if edge_weight is None:
+            edge_weight = bound / 2 if bound < math.inf else 0.0
+        weight = number("edge_weight", edge_weight, at_least=0)
+        if weight > bound:
+            raise InvalidInputError(
+                f"edge_weight {weight:g} is above (C/K - ρ)/λ = {bound:.6g}, where λ is "
+                "2 cos(π/(K+1)) for a path, so that the start would not be a metric; lower it, or "
+                "leave it out"
+            )
         metric: FloatArray = weight * unit_laplacian(n_features, self._forest(n_features))
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return self._signed(metric)

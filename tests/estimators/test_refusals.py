@@ -72,7 +72,7 @@ EDGES: list[tuple[Any, str]] = [
 SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
     (GRAPH("lmnn"), (X, CODES, ONES), "sample_weight goes with the objectives glr, mcml, nca, no"),
     (GRAPH(gda.GLR), (X, CODES, ONES), "sample_weight, class_weight, n_neighbors and max_pairs"),
-    (GRAPH(), weighted(0.0), "sample_weight holds 0 at index 59; weights must"),
+    (GRAPH(), weighted(0.0), "sample_weight must be positive, got 0 at index 59"),
     (GRAPH(), weighted(np.nan), "Input sample_weight contains NaN"),
     (GRAPH(), (X, CODES, np.ma.masked_equal(weighted(2.0)[2], 2)), "sample_weight has 1 masked"),
     (GRAPH(), (changed(X, (slice(None), 2), 0) + 1e-160 * X, CODES), "feature x2 varies by .*and"),

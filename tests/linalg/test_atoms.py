@@ -1,12 +1,14 @@
 """Atoms against the vectors written out; the best two-sparse ones, and matrices as their sums."""
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gdaopt.linalg import atoms as atoms_of_pairs
 from gdaopt.linalg.atoms import Atoms, best_pairs, decomposition, pair_atoms
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
@@ -16,6 +18,7 @@ from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, path_laplacian, random_metric, random_symmetric
 
 SIZE = 5
+FEW = [0, 100]  # features whose pairs are priced one by one
 
 
 Draw = Callable[[np.random.Generator, int], Atoms]
@@ -81,12 +84,20 @@ class TestAtoms:
 
 class TestPairs:
     @PROPERTY
-    @given(rng=generators, size=st.integers(1, 12), decades=st.sampled_from([0, 8, 300]))
-    def test_the_minimisers(self, rng: np.random.Generator, size: int, decades: float) -> None:
+    @given(
+        rng=generators,
+        size=st.integers(1, 12),
+        decades=st.sampled_from([0, 8, 300]),
+        few=st.sampled_from(FEW),
+    )
+    def test_the_minimisers(
+        self, rng: np.random.Generator, size: int, decades: float, few: int
+    ) -> None:
         """Of ``u'Gu`` over ``u = a e_i - b e_j``: an eigenvector of each block, a, b ≥ 0."""
         matrix = random_symmetric(rng, size) * 10 ** rng.uniform(-decades / 2, decades / 2)
         matrix *= np.outer(*[10 ** rng.uniform(-min(decades, 8) / 2, 0, size)] * 2)
-        rows, columns, prices = best_pairs(matrix, size**2)
+        with patch.object(atoms_of_pairs, "_FEW_FEATURES", few):
+            rows, columns, prices = best_pairs(matrix, size**2)
         atoms = pair_atoms(matrix, rows, columns)
         assert (rows < columns).all()
         assert set(zip(rows, columns, strict=True)) == set(
@@ -102,9 +113,11 @@ class TestPairs:
 
     def test_a_count_of_the_best(self) -> None:
         matrix = random_symmetric(np.random.default_rng(0), 40)
-        found, every = best_pairs(matrix, 10), best_pairs(matrix, 10**4)
-        for best, all_of_them in zip(found, every, strict=True):
-            np.testing.assert_array_equal(best, all_of_them[:10])
+        for few in FEW:
+            with patch.object(atoms_of_pairs, "_FEW_FEATURES", few):
+                found, every = best_pairs(matrix, 10), best_pairs(matrix, 10**4)
+            for best, all_of_them in zip(found, every, strict=True):
+                np.testing.assert_array_equal(best, all_of_them[:10])
 
     @PROPERTY
     @given(rng=generators, size=st.integers(1, 12), share=st.sampled_from([0.0, 0.4, 1.0]))
@@ -126,7 +139,7 @@ class TestPairs:
             np.testing.assert_array_equal(known[:2], [rows, columns])
             np.testing.assert_allclose(known[2], prices, atol=1e-14)
 
-    @pytest.mark.parametrize("size", [1, 4])
+    @pytest.mark.parametrize("size", [1, 4, 101])
     def test_no_pair_has_a_positive_entry(self, size: int) -> None:
         rows, columns, prices = best_pairs(-np.ones((size, size)), 3)
         assert len(rows) == len(columns) == len(prices) == 0

@@ -81,14 +81,6 @@ class TestActiveSet:
         np.testing.assert_array_equal(longer.atoms.dense(4).argmax(axis=1), [2, 0, 1, 3])
         assert len(active_set) == 2
 
-    def test_a_single_atom_is_found_or_joins(self) -> None:
-        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
-        same, where = active_set.with_one(Atoms.of_features(np.array([0])))
-        assert (len(same), where) == (2, 1)
-        longer, where = active_set.with_one(Atoms.of_features(np.array([1])))
-        assert (len(longer), where) == (3, 2)
-        np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0])
-
     def test_without_zeros_keeps_the_sum(self) -> None:
         rng = np.random.default_rng(0)
         active_set = ActiveSet(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))

@@ -159,7 +159,8 @@ class Cell:
         glr = problem.objective
         assert isinstance(glr, gda.GLR)
         metric = certified(problem, 1e-6).metric
-        steepest = float(np.abs(glr.log_gradient(metric)).max())
+        slopes = glr.at(metric).logarithm().slopes(problem.feasible_set.family.basis(len(metric)))
+        steepest = -float(slopes.min())  # the gradient is semidefinite
         log_gradient = glr.log_value(metric) - 2 * math.log(_LOUD) + math.log(steepest)
         return log_gradient < math.log(1e-290)
 

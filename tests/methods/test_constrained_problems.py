@@ -156,7 +156,6 @@ def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
         ("alternating", {"solver": "analytic"}, "no closed form"),
         ("joint", {"fallback": "analytic"}, "no closed form"),
         ("alternating", {"edge_floor": 0.01}, "edge_floor"),
-        ("joint", {"initial_edge_weight": 0.01}, "initial_edge_weight"),
         ("joint", {"align": "gradient"}, "align"),
         ("certified", {"pricing": "program"}, "pricing"),
         ("certified", {"initial": np.eye(6)}, "initial is not in the set"),

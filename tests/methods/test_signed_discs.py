@@ -158,7 +158,7 @@ def test_greedy_colours_of_two_features_are_those_of_the_better_edge() -> None:
         ({"feasible_set": gda.GraphMetrics(C)}, {}, "greedy_colors=True needs a set of SDDMetrics"),
         ({"constraints": lambda M: [M[0, 0] <= 1.0]}, {"solver": "HIGHS"}, "cannot keep linear"),
         ({}, {"initial": np.eye(SIZE)}, "greedy_colors=True begins at a diagonal metric"),
-        ({}, {"edge_floor": 0.1}, "edge_floor and initial_edge_weight are for GraphMetrics"),
+        ({}, {"edge_floor": 0.1}, "edge_floor is for GraphMetrics"),
     ],
 )
 def test_what_does_not_go_with_greedy_colours(

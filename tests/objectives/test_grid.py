@@ -283,7 +283,6 @@ class TestLogarithms:
         value, gradient, logarithm = point.value, point.gradient(), point.logarithm()
         assert objective.log_value(metric) == logarithm.value
         assert logarithm.value == pytest.approx(math.log(value), rel=1e-13)
-        assert_near(objective.log_gradient(metric), gradient / value)
         for kind in ("dense", "two-sparse"):
             atoms = atoms_of(kind, rng)
             slopes = atoms.quadratic_forms(gradient) / value

@@ -162,7 +162,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: gda.MCML(0 * X, LABELS), "all 16 samples of X coincide"),
     (lambda: gda.MCML(1e-200 * X, LABELS), "rescale X"),
     (lambda: gda.GLR(1e170 * X, LABELS == "a"), "rescale X"),
-    (lambda: gda.MCML(X, LABELS, sample_weight=np.zeros(N)), "sample_weight holds 0 at index 0"),
+    (
+        lambda: gda.MCML(X, LABELS, sample_weight=np.zeros(N)),
+        "must be positive, got 0 at index 0",
+    ),
     (lambda: gda.LMNN(X, LABELS, n_neighbors=3), "n_neighbors is 3, and a class has 3 sample(s)"),
     (lambda: gda.LMNN(X, LABELS, push_weight=2), "push_weight must be at most 1"),
     (lambda: gda.LMNN(X, LABELS, width=0), "width must be"),
@@ -193,8 +196,14 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: gda.LSML(X), "pass either labels y or quadruplets, got neither"),
     (lambda: gda.LSML(X, quadruplets=[[0, 1, 2, 2]]), "c and d of quadruplet 0 coincide"),
     (lambda: gda.LSML(X, quadruplets=[[0, 1, 2]]), "of shape (n, 4)"),
-    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, 1]), "has 2 entries for 3 samples"),
-    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, -2, 1]), "sample_weight holds -2 at index 1"),
+    (
+        lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, 1]),
+        "must have 3 entries, got 2",
+    ),
+    (
+        lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, -2, 1]),
+        "must be positive, got -2 at",
+    ),
     (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, np.nan, 1]), "sample_weight holds nan"),
     (lambda: gda.GLR(THREE, SIGNAL, pairs=[[0, 3]]), "pairs refers to samples 0 to 3"),
     (lambda: gda.GLR(THREE, SIGNAL, pairs=[[-1, 1]]), "pairs refers to samples -1 to 1"),

@@ -150,7 +150,7 @@ def test_loops_of_linear_algebra_ask() -> None:
     with until(PASSED):
         for call in (
             lambda: project_on_intersection(matrix, lambda found: found, 1e-9),
-            lambda: best_pairs(matrix, 1),
+            lambda: best_pairs(large, 1),
             lambda: gda.linalg.align(large - 1e-3, 0.0),  # LOBPCG
             lambda: gda.linalg.align(np.eye(2), 0.0),  # the resolvent of a disconnected graph
             lambda: smallest_eigenpairs(large, 1, guess),

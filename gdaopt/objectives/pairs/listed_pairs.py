@@ -70,9 +70,8 @@ class ListedPairs(Pairs):
             yield values[left] - values[right]
 
     def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        for block in self.blocks():
-            i, j = self.samples(block)
-            yield np.einsum("pf,pf->p", left[i] - left[j], right[i] - right[j])
+        for factors in zip(self._differences(left), self._differences(right), strict=True):
+            yield np.einsum("pf,pf->p", *factors)
 
     def log_weights(self) -> Iterator[FloatArray] | None:
         weights = self._weights

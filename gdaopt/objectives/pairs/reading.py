@@ -19,7 +19,7 @@ from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, finite_array, refuse_masked
+from gdaopt.support.validation import FloatArray, positive_vector, refuse_masked
 
 _LEAST_SPREAD = 1e-100  # products of its squares do not underflow
 LARGEST_SPREAD = 1e150
@@ -71,15 +71,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights as an array, 1 for None; refuse other lengths, and what is not positive."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weights = finite_array("sample_weight", sample_weight, ndim=1)
-    if len(weights) != n_samples:
-        raise InvalidInputError(f"sample_weight has {len(weights)} entries for {n_samples} samples")
-    if weights.min() <= 0:
-        raise InvalidInputError(
-            f"sample_weight holds {weights.min():g} at index {int(weights.argmin())}; weights must "
-            "be positive: leave samples without weight out"
-        )
-    return weights
+    return positive_vector("sample_weight", sample_weight, n_samples)
 
 
 def checked_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> Indices:
