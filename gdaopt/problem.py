@@ -157,9 +157,8 @@ class MetricProblem(ShownAsTable):
 
     def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, None where the objective offers none."""
-        offered = getattr(self.objective, "subsample", None)
-        objective = None if offered is None else offered()
-        return None if objective is None else self.with_objective(objective)
+        offered = getattr(self.objective, "subsample", lambda: None)()
+        return None if offered is None else self.with_objective(offered)
 
     def with_objective(self, objective: Objective) -> MetricProblem:
         """Return the problem of another objective over the same set, with the same constraints."""

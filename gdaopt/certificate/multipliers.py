@@ -7,6 +7,8 @@ at an edge of the set, the smallest ones are rates: they say how the optimum mov
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import csc_array, diags_array
 
@@ -58,6 +60,16 @@ class TightMultipliers:
             return self._last  # any multipliers give a bound
         self.atoms, self._last = solution.atoms, presolved.as_written(solution.multipliers)
         return self._last
+
+    def tried(self, point: Point) -> Iterator[FloatArray]:
+        """Yield the multipliers, then the smallest near them, in which less round-off cancels.
+
+        Where the trace bound is far from binding, a price of -1e-16 can be a gap that matters.
+        """
+        tight = self.at(point)
+        if tight is not None:
+            yield tight
+            yield smallest_multipliers(self._problem, point, tight)
 
 
 def smallest_multipliers(

@@ -161,15 +161,18 @@ class HullRun(ABC):
         are offered to the method.
         """
         certificate, self.offered = self._certificate(), None
-        if self.multipliers is None or certificate.lower_bound > self.lower_bound.value:
+        if certificate.lower_bound > self.lower_bound.value:
             return certificate
-        own = self.multipliers, self.best, self.prices
-        self.multipliers = self._tight_multipliers.at(self.point)
-        self.offered = self._tight_multipliers.atoms
-        other = self._certificate()
-        if _proven(other) > _proven(certificate):
-            return other
-        self.multipliers, self.best, self.prices = own
+        for multipliers in self._tight_multipliers.tried(self.point):
+            self.offered = self._tight_multipliers.atoms
+            own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
+            other = self._certificate()
+            if other.lower_bound > self.lower_bound.value:
+                return other
+            if _proven(other) > _proven(certificate):
+                certificate = other
+            else:
+                self.multipliers, self.best, self.prices = own
         return certificate
 
 

@@ -43,13 +43,11 @@ def test_few() -> None:
 OPEN = {
     1562: "stalls: derivatives of terms that differ by 14 decades",
     2010: "a conic solver keeps rows to 2e-12 of a trace bound that is far from binding",
-    2138: "stalls: linear near the optimum, under a trace bound of 1e8 times the trace",
 }
 """Seeds of problems that fail, and how."""
 
 BY_KERNEL = {
     1066: "stalls: multipliers of weights that differ by nine decades",
-    1335: "stalls: multipliers of weights that differ by nine decades",
     1886: "stalls: linear near the optimum, under a trace bound of a million times the trace",
 }
 """Those that fail with the BLAS kernels of some processors only."""
