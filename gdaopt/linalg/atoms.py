@@ -307,6 +307,8 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     half = diagonal[rows] / 2 - diagonal[columns] / 2
     entries = gradient[rows, columns]
     off = np.abs(entries)
+    unit = np.maximum(np.abs(half), off)  # neither squares nor norms can then under- or overflow
+    half, off = half / unit, off / unit
     radius = np.hypot(half, off)
     # Of the two rows of (G - λI)u = 0 the one without cancellation.
     first = np.where(half >= 0, off, radius - half)

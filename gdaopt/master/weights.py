@@ -271,16 +271,14 @@ def _free_step(
     if not len(others):
         return step
     cross, corner = hessian[others, largest], hessian[largest, largest]
-    reduced = hessian[others[:, None], others]
-    reduced -= cross
+    reduced = hessian[others[:, None], others] - cross
     reduced -= cross[:, None]
     reduced += corner
     right = slope[largest] - slope[others]
     # The terms that the elimination subtracts say how much of a curvature is round-off.
     unit = np.sqrt(np.abs(np.diagonal(hessian)[others]) + abs(corner))
     # Where there is none, such a one that its share below stops no step before a bound does.
-    if not unit.all():
-        unit[unit == 0] = np.sqrt(float(np.abs(right).max()) / total) or 1.0
+    unit[unit == 0] = np.sqrt(float(np.abs(right).max()) / total) or 1.0
     reduced /= unit[:, None] * unit
     diagonal = reduced.ravel()[:: len(others) + 1]  # a view
     exact = diagonal.copy()

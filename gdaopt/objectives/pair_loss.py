@@ -36,7 +36,7 @@ _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
 _MODEL_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
 _PAIRS_SHARE = 1 / 256  # of all pairs, in between
-_FEW_ROWS = 8  # of which BLAS's product with their transpose takes longer than one of any two
+_FEW_ROWS = 8  # for so few, BLAS multiplies two matrices faster than one by its own transpose
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
 
 KeepValues = Callable[[Callable[[], Iterator[FloatArray]]], PairValues]
@@ -68,8 +68,7 @@ class BlockLoss(ABC):
         """Return the second derivatives along n directions, of shape (n, n)."""
         factors = self.factors(changes)
         if len(factors) <= _FEW_ROWS:
-            product: FloatArray = dgemm(1.0, factors.T, factors.T, trans_a=1)
-            return product
+            return np.asarray(dgemm(1.0, factors.T, factors.T, trans_a=1))
         return factors @ factors.T
 
     def bend(self, rates: FloatArray) -> float:
