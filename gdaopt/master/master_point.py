@@ -35,7 +35,7 @@ class ActiveSet:
     def without_zeros(self) -> ActiveSet:
         """Return the active set without the atoms of weight 0."""
         kept = self.weights > 0
-        return ActiveSet(self.atoms[kept], self.weights[kept])
+        return self if kept.all() else ActiveSet(self.atoms[kept], self.weights[kept])
 
     def with_new(self, atoms: Atoms) -> ActiveSet:
         """Return the active set with new atoms, of weight 0; atoms it already has do not join."""

@@ -236,6 +236,9 @@ def _minimized_on_face(
     while True:
         check_time()
         step = _free_step(slope, hessian, free, x)
+        target = x + step
+        if not target.min() < 0:  # also where it is NaN
+            return target
         blocked = (x == 0) & (step < 0)
         if blocked.any():
             free = free & ~blocked
@@ -243,11 +246,9 @@ def _minimized_on_face(
         shrinking = step < 0
         ratios = np.full(len(x), np.inf)
         ratios[shrinking] = -x[shrinking] / step[shrinking]
-        length = float(ratios.min(initial=np.inf))
-        if length >= 1:
-            return x + step
+        length = min(float(ratios.min()), 1.0)
         moved = np.where(ratios <= length, 0.0, np.maximum(x + length * step, 0.0))
-        clipped = np.maximum(x + step, 0.0)
+        clipped = np.maximum(target, 0.0)
         clipped *= total / clipped.sum()
         if _change(slope, hessian, clipped - x) < _change(slope, hessian, moved - x):
             moved = clipped
