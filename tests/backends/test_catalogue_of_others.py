@@ -43,6 +43,7 @@ def install(folder: Path, entry_point: str) -> None:
     (record / "entry_points.txt").write_text(f"[gdaopt.backends]\n{entry_point}\n")
 
 
+@pytest.mark.slow
 def test_an_installed_one_is_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In lists, runs, comparisons and benches, also in their worker processes."""
     assert len(BACKEND.read_text(encoding="utf-8").splitlines()) <= 44

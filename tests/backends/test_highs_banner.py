@@ -52,7 +52,7 @@ SILENT = {
     "from gdaopt.cli import app\n"
     'app(["export", "run.npz", "--program", "0", "--out", "out"], standalone_mode=False)',
 }
-SLOW = ("constraints, CVXPY", "solvers")
+SLOW = ("names of options", "constraints", "constraints, CVXPY", "worker", "solvers")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,10 @@ print(lines)
     "code",
     [
         'gda.solve(problem, "joint", solver="highspy", solver_opts={"output_flag": True}, **few)',
-        'gda.solve(problem, "joint", solver="HIGHS", solver_opts={"verbose": True}, **few)',
+        pytest.param(
+            'gda.solve(problem, "joint", solver="HIGHS", solver_opts={"verbose": True}, **few)',
+            marks=pytest.mark.slow,
+        ),
         """
 gda.solve(problem, "joint", solver="highspy", **few)
 import highspy
@@ -109,7 +112,9 @@ def test_logs_that_are_asked_for_are_printed(code: str, tmp_path: Path) -> None:
 
 
 @posix_only
-@pytest.mark.parametrize("lost", ["os.close(1)", "sys.stdout = io.StringIO()"])
+@pytest.mark.parametrize(
+    "lost", [pytest.param("os.close(1)", marks=pytest.mark.slow), "sys.stdout = io.StringIO()"]
+)
 def test_standard_output_closed_or_replaced(lost: str, tmp_path: Path) -> None:
     """Nothing is written to what takes its place, such as the file that is opened next."""
     code = f"""
