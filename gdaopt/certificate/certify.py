@@ -179,8 +179,8 @@ def certify_point(
     """Certify a metric at which the objective has been evaluated.
 
     The gradient may be masked at a member of the set, as by `MetricProblem.gradient_at`. It and its
-    best atoms, by the oracle, are computed where they are left out; who has these has asked
-    `nothing_to_certify`. For `multipliers` see `certify`.
+    best atoms, by the oracle, are computed where they are left out. A caller that gives the atoms
+    has asked `nothing_to_certify` before. For `multipliers` see `certify`.
     """
     rows, value = problem.rows, point.value
     reason = None if best is not None else nothing_to_certify(point, gradient)

@@ -237,7 +237,7 @@ def _minimized_on_face(
         check_time()
         step = _free_step(slope, hessian, free, x)
         target = x + step
-        if not target.min() < 0:  # also where it is NaN
+        if not target.min() < 0:  # NaN, too, ends here
             return target
         blocked = (x == 0) & (step < 0)
         if blocked.any():

@@ -107,8 +107,8 @@ class DenseObjective(Objective):
     def expression(self, _metric: Expression, /) -> Expression:
         """Return Q as a CVXPY expression; override it to use the conic baselines."""
         raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression; define expression(metric), of a "
-            "FunctionObjective pass it, or take a method that needs none, such as 'certified'"
+            f"{type(self).__name__} has no CVXPY expression; define expression(metric), pass "
+            "expression= to a FunctionObjective, or take a method that needs none, as 'certified'"
         )
 
     def to_cvxpy(self, metric: Expression) -> Terms:

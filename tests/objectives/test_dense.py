@@ -111,7 +111,7 @@ def test_conic_methods_need_an_expression() -> None:
         gda.MetricProblem(gda.FunctionObjective(nearest, SIZE, expression=expression), SET)
         for expression in (None, lambda M: cp.sum_squares(M - TARGET) / 2)
     )
-    with pytest.raises(InvalidInputError, match="of a FunctionObjective pass it"):
+    with pytest.raises(InvalidInputError, match="expression= to a FunctionObjective"):
         gda.solve(without, "sdp")
     exact = gda.solve(given, "certified").objective
     assert gda.solve(given, "sdp").objective == pytest.approx(exact, rel=1e-6)
