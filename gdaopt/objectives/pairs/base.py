@@ -249,13 +249,13 @@ class SquaredChanges:
 
 
 def _differences(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return ``left - right`` for arrays whose first axis are atoms.
+    """Return ``left - right``, in the memory of `left` if it fits; the first axis are atoms.
 
     Each column less each row is ``left · 1 + 1 · (-right)``: as a product of matrices it is exact,
     too, and takes half as long.
     """
     if left.shape[2:] != (1,) or right.shape[1] != 1:
-        return left - right
+        return np.asarray(np.subtract(left, right, out=left if left.shape == right.shape else None))
     columns = np.concatenate([left, np.ones_like(left)], axis=2)
     product: FloatArray = columns @ np.concatenate([np.ones_like(right), -right], axis=1)
     return product
