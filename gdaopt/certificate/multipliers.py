@@ -61,7 +61,7 @@ class TightMultipliers:
         self.atoms, self._last = solution.atoms, presolved.as_written(solution.multipliers)
         return self._last
 
-    def tried(self, point: Point) -> Iterator[FloatArray]:
+    def candidates(self, point: Point) -> Iterator[FloatArray]:
         """Yield the multipliers, then the smallest near them, in which less round-off cancels.
 
         Where the trace bound is far from binding, a price of -1e-16 can be a gap that matters.
@@ -69,7 +69,8 @@ class TightMultipliers:
         tight = self.at(point)
         if tight is not None:
             yield tight
-            yield smallest_multipliers(self._problem, point, tight)
+            if self._problem.is_convex:  # else there is no bound that they could raise
+                yield smallest_multipliers(self._problem, point, tight)
 
 
 def smallest_multipliers(

@@ -163,7 +163,7 @@ class HullRun(ABC):
         certificate, self.offered = self._certificate(), None
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
-        for multipliers in self._tight_multipliers.tried(self.point):
+        for multipliers in self._tight_multipliers.candidates(self.point):
             self.offered = self._tight_multipliers.atoms
             own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
             other = self._certificate()

@@ -177,7 +177,8 @@ def positive_vector(name: str, value: Any, size: int | None = None) -> FloatArra
     array = as_vector(name, value, size)
     if not array.min(initial=np.inf) > 0:
         raise InvalidInputError(
-            f"{name} must be positive, got {array.min():g} at index {int(array.argmin())}"
+            f"{name} must be positive, got {array.min():g} at index {int(array.argmin())}; raise "
+            "that entry, or leave out what it belongs to"
         )
     return array
 

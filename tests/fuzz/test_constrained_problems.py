@@ -40,6 +40,12 @@ def test_few() -> None:
     check(range(FIRST, FIRST + FEW))
 
 
+@pytest.mark.parametrize("seed", [1335, 2138])
+def test_multipliers_that_cancel_leave_no_gap(seed: int) -> None:
+    """Tight ones of rows that are nearly the same have round-off, which a far trace bound shows."""
+    assert Judged(ConstrainedIngredients.drawn(seed)).end == "converged"
+
+
 OPEN = {
     1562: "stalls: derivatives of terms that differ by 14 decades",
     2010: "a conic solver keeps rows to 2e-12 of a trace bound that is far from binding",
