@@ -128,9 +128,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
         why = f"solver {canonical} does not work here: {info.reason}"
         if info.usable:
             why = f"solver {canonical} has no {cone} cone"
-    working = [info.name for info in solvers() if info.usable and (not cone or cone in info.cones)]
-    where = "Working here, with that cone" if cone else "Working here"
-    raise SolverNotFoundError(f"{why}. {where}: {', '.join(working)}")
+    others = (each for each in _installed(cone) if each != canonical)
+    where = "Installed here, with that cone" if cone else "Installed here"
+    raise SolverNotFoundError(f"{why}. {where}: {', '.join(others)}")
 
 
 @cache
@@ -140,6 +140,14 @@ def _known() -> tuple[str, ...]:
     from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
     return tuple(sorted({*SOLVER_MAP_CONIC, *SOLVER_MAP_QP}))
+
+
+def _installed(cone: str | None) -> list[str]:
+    """Return the solvers that are installed, and support the cone. To try them takes seconds."""
+    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
+
+    names = [*own_backends(), *sorted({*_known()} & {*INSTALLED_SOLVERS})]
+    return [name for name in names if cone is None or cone in _cones(name)]
 
 
 @cache
