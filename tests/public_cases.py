@@ -262,7 +262,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "solve": {"max_iterations": 1},
     "iterate": {"tolerance": 0.5},
     "MetricLearner": {**_LEARNER, "objective": "glr", "max_samples": "auto"},
-    "MetricLearnerCV": {"classifier": KNeighborsClassifier(1)},
+    "MetricLearnerCV": {"classifier": KNeighborsClassifier(1), "n_jobs": 1},
     "estimators.PairMetricLearner": {**_LEARNER, "objective": "pair-hinge"}
     | {"pairs": [[0, 1], [2, 3], [1, 3]], "y": [1, -1, -1]},
     "estimators.TripletMetricLearner": {**_LEARNER, "objective": "logistic-triplets"},

@@ -171,8 +171,9 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         limit = given.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
+        tolerance = number("path_tolerance", self.path_tolerance, at_least=0)
         searched = [
-            self._copy(given, objective=objective, tolerance=self.path_tolerance, verbose=False)
+            self._copy(given, objective=objective, tolerance=tolerance, verbose=False)
             for objective in self._objectives(given, codes, weights)
         ]
         paths = [self._path(learner, X, codes, weights) for learner in searched]
@@ -240,6 +241,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
         if not bounds[0] > 0:
             raise InvalidInputError(f"trace_bounds must be positive, got {bounds[0]:g}")
+        learner._prepared(X, (codes, weights))  # weights are refused before a fold is learned
         return bounds
 
     def _search(

@@ -234,3 +234,22 @@ def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPat
     scores = (each.cv_results_["split0_test_score"] for each in (found, by_hand))
     np.testing.assert_array_equal(*scores)
     assert found.sample_indices_ is None  # the last fit is of all
+
+
+@pytest.mark.parametrize("trace_bounds", [2, [1.0, 4.0]])
+@pytest.mark.parametrize(
+    ("options", "weight", "message"),
+    [
+        ({}, -1.0, "sample_weight must be positive, got -1"),
+        ({}, np.inf, "sample_weight"),
+        ({"path_tolerance": 10**400}, 1.0, "path_tolerance is too large"),
+    ],
+)
+def test_no_fold_is_learned_before_a_refusal(
+    options: Any, weight: float, message: str, trace_bounds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_validated, "_fold_scores", lambda *_: pytest.fail("learned"))
+    X, y = samples()
+    search = gda.MetricLearnerCV(gda.MetricLearner("glr"), trace_bounds=trace_bounds, **options)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, np.full(len(y), weight))
