@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.covering import select_covering_parts
+from tests.covering import every, mark_covering_parts
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers share the cores; read by numpy
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # subprocesses compile the package once, not each
@@ -29,16 +29,29 @@ def _close_figures() -> Iterator[None]:
 settings.register_profile("slow")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every", type=int, default=1, metavar="N", help="run every N-th case of each test only"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let ``-m slow`` run properties too, with more examples (`tests.helpers.properties`)."""
     if config.getoption("markexpr") == "slow":
         settings.load_profile("slow")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.hook.pytest_deselected(items=select_covering_parts(items))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    mark_covering_parts(items)
     if settings.get_current_profile_name() == "slow":
         for item in items:
             if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
                 item.add_marker(pytest.mark.slow)
+    yield  # here pytest leaves out what is slow
+    kept = every(items, config.getoption("every"))
+    left_out = set(items).difference(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = kept

@@ -1,18 +1,21 @@
-"""Which cases of a product of parameters run: parts that cover it.
+"""Which cases of a test run by default, which ones with the slow tests, and which ones by hand.
 
 ``@pytest.mark.covering(2)`` above a test's ``parametrize`` marks says that by default every pair of
 values of two different parameters has to occur in some case; the cases beyond are marked slow. With
 1, every value of each parameter occurs, and with 3 every triple. A second number, as in
-``covering(2, 3)``, says the same of the slow tests: cases that they do not need are left out.
+``covering(2, 3)``, says the same of the slow tests: the cases beyond are marked thorough.
+
+``pytest --every 3`` runs the first of the cases of each test, and every third one after it.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Sequence
 from itertools import combinations
+from typing import Any
 
 import pytest
 
-__all__ = ["covering_part", "select_covering_parts"]
+__all__ = ["covering_part", "every", "mark_covering_parts", "numbers"]
 
 
 def covering_part(cases: Sequence[Sequence[int]], strength: int) -> list[int]:
@@ -28,32 +31,50 @@ def covering_part(cases: Sequence[Sequence[int]], strength: int) -> list[int]:
     return chosen
 
 
-def select_covering_parts(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Of tests marked ``covering``, mark cases slow that the default does not need.
-
-    Those that the slow tests do not need either are taken out of the list, and returned.
-    """
+def mark_covering_parts(items: list[pytest.Item]) -> None:
+    """Of tests marked ``covering``, mark the cases slow or thorough that the default can miss."""
     of_tests: dict[tuple[object, str], list[pytest.Function]] = defaultdict(list)
     for item in items:
         if (
             isinstance(item, pytest.Function)
             and item.get_closest_marker("covering") is not None
-            and item.get_closest_marker("slow") is None
+            and not any(map(item.get_closest_marker, ("slow", "thorough")))
             and hasattr(item, "callspec")
         ):
             of_tests[item.parent, item.originalname].append(item)
-    left_out: list[pytest.Item] = []
     for cases in of_tests.values():
         mark = cases[0].get_closest_marker("covering")
         assert mark is not None
         values = [tuple(map(id, case.callspec.params.values())) for case in cases]
         default, *slow = (set(covering_part(values, strength)) for strength in mark.args)
         for place, case in enumerate(cases):
-            if place in default:
-                continue
-            case.add_marker(pytest.mark.slow)
-            if slow and place not in slow[0]:
-                left_out.append(case)
-    unwanted = set(left_out)
-    items[:] = [item for item in items if item not in unwanted]
-    return left_out
+            if place not in default:
+                is_slow = not slow or place in slow[0]
+                case.add_marker(pytest.mark.slow if is_slow else pytest.mark.thorough)
+
+
+def every(items: list[pytest.Item], n: int) -> list[pytest.Item]:
+    """Return every n-th case of each test, from the first on."""
+    seen: Counter[tuple[object, str]] = Counter()
+    found = []
+    for item in items:
+        test = item.parent, getattr(item, "originalname", item.name)
+        if seen[test] % n == 0:
+            found.append(item)
+        seen[test] += 1
+    return found
+
+
+def numbers(
+    count: int, *, default: Container[int] = (), slow: Container[int] | None = None
+) -> list[Any]:
+    """Return so many numbers of cases, marked by when they run.
+
+    Of those that do not run by default all are slow, or only the given ones, the others thorough.
+    """
+    found = []
+    for n in range(count):
+        is_slow = slow is None or n in slow
+        marks = pytest.mark.slow if is_slow else pytest.mark.thorough
+        found.append(pytest.param(n, marks=() if n in default else marks))
+    return found

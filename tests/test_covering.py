@@ -1,12 +1,19 @@
-"""The part of a product of parameters that runs by default."""
+"""Which cases of a test run by default, and which ones with the slow tests."""
 
 from itertools import combinations, product
+from typing import Any
 
 import pytest
 
-from tests.covering import covering_part, select_covering_parts
+from tests.covering import covering_part, every, mark_covering_parts, numbers
 
 pytest_plugins = ["pytester"]
+
+
+def unmarked(items: list[pytest.Item]) -> set[str]:
+    """Return the names of the items that run by default."""
+    marks = ("slow", "thorough")
+    return {item.name for item in items if not any(map(item.get_closest_marker, marks))}
 
 
 @pytest.mark.parametrize("strength", [1, 2, 3])
@@ -43,15 +50,14 @@ def test_the_other_cases_are_slow(pytester: pytest.Pytester) -> None:
         def test_not_marked(a): pass
         """
     )
-    select_covering_parts(items)
-    names = {item.name for item in items if item.get_closest_marker("slow") is None}
-    assert names == {
+    mark_covering_parts(items)
+    assert unmarked(items) == {
         *("test_covered[b-0]", "test_covered[c-1]", "test_covered[d-0]", "test_no_parameters"),
         *("test_not_marked[0]", "test_not_marked[1]"),
     }
 
 
-def test_cases_that_the_slow_tests_do_not_need_are_left_out(pytester: pytest.Pytester) -> None:
+def test_cases_that_the_slow_tests_do_not_need_are_thorough(pytester: pytest.Pytester) -> None:
     items = pytester.getitems(
         """
         import pytest
@@ -63,16 +69,41 @@ def test_cases_that_the_slow_tests_do_not_need_are_left_out(pytester: pytest.Pyt
         def test_cube(a, b, c): pass
         """
     )
-    assert len(items) == 8
-    select_covering_parts(items)
-    assert {item.name for item in items if item.get_closest_marker("slow") is None} == {
-        *("test_cube[0-0-0]", "test_cube[1-1-1]")
-    }
-    assert len(items) < 8
+    mark_covering_parts(items)
+    assert unmarked(items) == {"test_cube[0-0-0]", "test_cube[1-1-1]"}
+    run_by_ci = [item for item in items if item.get_closest_marker("thorough") is None]
+    assert len(run_by_ci) < len(items) == 8
     for axes in combinations("abc", 2):
         pairs = {
             tuple(item.callspec.params[axis] for axis in axes)
-            for item in items
+            for item in run_by_ci
             if isinstance(item, pytest.Function)
         }
         assert len(pairs) == 4
+
+
+def test_every_third_case_of_each_test(pytester: pytest.Pytester) -> None:
+    items = pytester.getitems(
+        """
+        import pytest
+
+        class TestOne:
+            def test_first(self): pass
+            def test_second(self): pass
+
+        @pytest.mark.parametrize("a", range(5))
+        def test_many(a): pass
+        """
+    )
+    names = [item.name for item in every(items, 3)]
+    assert names == ["test_first", "test_second", "test_many[0]", "test_many[3]"]
+    assert every(items, 1) == items
+
+
+def test_numbers() -> None:
+    def marks(cases: list[Any]) -> list[list[str]]:
+        return [[mark.name for mark in case.marks] for case in cases]
+
+    assert marks(numbers(3, default=[1])) == [["slow"], [], ["slow"]]
+    assert marks(numbers(3, default=[1], slow=[0, 1])) == [["slow"], [], ["thorough"]]
+    assert [case.values for case in numbers(2)] == [(0,), (1,)]

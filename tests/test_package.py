@@ -66,6 +66,7 @@ def run(name: str, handler: str = "default_int_handler") -> subprocess.Completed
     return subprocess.run(code, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.parametrize("name", ["gdaopt", "scipy.sparse", "gdaopt.cli.learn"])
 def test_an_interrupt_ends_it_without_a_word(name: str) -> None:
@@ -73,6 +74,7 @@ def test_an_interrupt_ends_it_without_a_word(name: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 @posix_only
 def test_an_interrupt_that_a_parent_ignores_is_ignored() -> None:
     done = run("gdaopt.cli", "SIG_IGN")

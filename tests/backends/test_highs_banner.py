@@ -52,12 +52,12 @@ SILENT = {
     "from gdaopt.cli import app\n"
     'app(["export", "run.npz", "--program", "0", "--out", "out"], standalone_mode=False)',
 }
-SLOW = ("names of options", "constraints", "constraints, CVXPY", "worker", "solvers")
+BY_DEFAULT = "CVXPY"
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SILENT],
+    [pytest.param(name, marks=[] if name == BY_DEFAULT else pytest.mark.slow) for name in SILENT],
 )
 def test_nothing_of_ours_prints_it(name: str, tmp_path: Path) -> None:
     lines = printed(SILENT[name] + "\nprint('end')", tmp_path).splitlines()
@@ -65,7 +65,8 @@ def test_nothing_of_ours_prints_it(name: str, tmp_path: Path) -> None:
     assert len(lines) == (3 if name == "commands" else 1)
 
 
-@pytest.mark.parametrize("solver", ["HIGHS", pytest.param("highspy", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["HIGHS", "highspy"])
 def test_what_others_print_at_that_time_is_kept(solver: str, tmp_path: Path) -> None:
     """Lines of Python, and by the file descriptor, while the first model is made."""
     code = f"""
@@ -89,14 +90,12 @@ print(lines)
     assert int(count) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
         'gda.solve(problem, "joint", solver="highspy", solver_opts={"output_flag": True}, **few)',
-        pytest.param(
-            'gda.solve(problem, "joint", solver="HIGHS", solver_opts={"verbose": True}, **few)',
-            marks=pytest.mark.slow,
-        ),
+        'gda.solve(problem, "joint", solver="HIGHS", solver_opts={"verbose": True}, **few)',
         """
 gda.solve(problem, "joint", solver="highspy", **few)
 import highspy
@@ -111,10 +110,9 @@ def test_logs_that_are_asked_for_are_printed(code: str, tmp_path: Path) -> None:
     assert "HiGHS run time" in printed(code, tmp_path)
 
 
+@pytest.mark.slow
 @posix_only
-@pytest.mark.parametrize(
-    "lost", [pytest.param("os.close(1)", marks=pytest.mark.slow), "sys.stdout = io.StringIO()"]
-)
+@pytest.mark.parametrize("lost", ["os.close(1)", "sys.stdout = io.StringIO()"])
 def test_standard_output_closed_or_replaced(lost: str, tmp_path: Path) -> None:
     """Nothing is written to what takes its place, such as the file that is opened next."""
     code = f"""

@@ -225,6 +225,7 @@ def _no_worker_left() -> Iterator[None]:
     isolated._mine.workers.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_worker_left")
 def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same answers, hot too; it is killed when it hangs; its death is a failure."""

@@ -60,6 +60,7 @@ def test_a_worker_gives_the_same_answers() -> None:
             assert min(other.seconds.canonicalize, other.seconds.solve) > 0
 
 
+@pytest.mark.slow
 def test_threads_start_their_first_workers_one_after_the_other() -> None:
     """Two threads that import one package at the same time can each get half of it."""
     code = """
@@ -127,6 +128,7 @@ def test_errors_that_cannot_cross_say_what_they_were(options: dict[str, Any], sa
 
 
 @posix_only
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", ["killed", "interrupted"])
 def test_the_end_of_a_worker_in_a_solve(ended: str, tmp_path: Path) -> None:
     """By a signal to it, or an interrupt here; it is dead then, and the next solve has another."""
@@ -160,7 +162,8 @@ def test_the_end_of_a_worker_in_a_solve(ended: str, tmp_path: Path) -> None:
 
 
 @posix_only
-@pytest.mark.parametrize("name", [pytest.param("SIGKILL", marks=pytest.mark.slow), "SIGINT"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
 def test_signals_between_solves(name: str) -> None:
     """Ctrl-C reaches the worker too, and a run that goes on keeps its worker."""
     sabotaged()
@@ -189,7 +192,8 @@ def run_isolated() -> gda.Result:
     return gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint", isolate=True)
 
 
-@pytest.mark.parametrize("fault", [pytest.param("hang", marks=pytest.mark.slow), "die"])
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["hang", "die"])
 def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
     """A solver hangs, or its process dies, in one thread, while runs go on in another."""
     alone = run_isolated()
@@ -213,6 +217,7 @@ def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
         np.testing.assert_array_equal(run.metric, alone.metric)
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_threads() -> None:
     sabotaged()
     mine = worker()
@@ -266,9 +271,8 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "thread")) for name in SCRIPTS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_end_quietly_and_their_worker_with_them(name: str) -> None:
     if "process" in name and sys.platform == "win32":
         pytest.skip("Windows has no forks")
@@ -278,6 +282,7 @@ def test_scripts_end_quietly_and_their_worker_with_them(name: str) -> None:
     assert not is_alive(int(out))
 
 
+@pytest.mark.slow
 def test_the_worker_ends_with_its_parent() -> None:
     run = script(SOLVE + "import time; time.sleep(60)")
     assert run.stdout is not None
@@ -289,6 +294,7 @@ def test_the_worker_ends_with_its_parent() -> None:
     run.communicate()
 
 
+@pytest.mark.slow
 def test_no_worker_unless_asked_for() -> None:
     code = """
 import sys

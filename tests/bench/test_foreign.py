@@ -204,7 +204,7 @@ def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
     return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
     """By six solvers; without the closed form, which there is none of."""
     exact, first_order = ["highspy", "HIGHS", "SCIPY", "CLARABEL"], ["SCS", "OSQP"]
@@ -219,6 +219,7 @@ def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
     assert {"bench.md", "times.png", "profiles.png", "pareto.png"} <= names
 
 
+@pytest.mark.slow
 def test_recorded_runs_are_data(tmp_path: Path) -> None:
     sequence = Sequence.from_mps(series(tmp_path / "towns", 3))
     assert (sequence.name, sequence.has_runs, sequence.has_closed_form) == ("towns", False, False)

@@ -39,6 +39,7 @@ def test_paragraphs_of_help_fill_their_lines(command: str) -> None:
             assert len(line) + 1 + len(following.split()[0]) > width - 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["learn", "compare"])
 def test_terminals_without_the_characters(command: str) -> None:
     """They get escapes; the square root of the features ended in a UnicodeEncodeError."""

@@ -161,6 +161,7 @@ def test_plot_draws_them_and_the_comparison_goes_on(compared: tuple[Path, str], 
     assert rows(copy) == rows(compared[0])
 
 
+@pytest.mark.slow
 def test_a_damaged_result_is_named(compared: tuple[Path, str], copy: Path) -> None:
     (damaged,) = copy.glob("tasks/*certified*.npz")
     damaged.write_bytes(b"PK")
@@ -197,6 +198,7 @@ def test_other_options_are_refused(
     assert rows(compared[0]) == before
 
 
+@pytest.mark.slow
 def test_edges_are_options_as_well(tmp_path: Path) -> None:
     file, out = tmp_path / "edges.csv", tmp_path / "out"
     file.write_text("petal length (cm),petal width (cm)\n")
@@ -237,8 +239,13 @@ def test_interrupted(tmp_path: Path) -> None:
 # --- Where runs are computed, and runs that fail -------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["pool", "dask"])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("dask", marks=pytest.mark.slow),
+        pytest.param("pool", marks=pytest.mark.thorough),
+    ],
+)
 def test_other_backends(backend: str, compared: tuple[Path, str], tmp_path: Path) -> None:
     """The same rows and files as from processes for each run."""
     if backend == "pool":
@@ -266,6 +273,7 @@ def test_an_unreachable_scheduler(tmp_path: Path) -> None:
     assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
 
 
+@pytest.mark.slow
 def test_a_set_that_a_method_refuses(tmp_path: Path) -> None:
     methods = ("--metrics", "definite", "--methods", "alternating:solver=analytic,certified")
     options = ("--trace-every", 0, "--jobs", 2, "--out", tmp_path)

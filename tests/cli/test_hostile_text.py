@@ -61,6 +61,7 @@ def test_learn_and_plot(tmp_path: Path) -> None:
         assert escaped in output
 
 
+@pytest.mark.slow
 def test_compare(tmp_path: Path) -> None:
     table, out = write_table(tmp_path / "t.csv", LABELS[:3] + LABELS[3:4]), tmp_path / "out"
     with undrawn():

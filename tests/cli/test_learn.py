@@ -144,6 +144,7 @@ def test_it_says_what_it_does_from_the_start(
     assert names(tmp_path) == set()
 
 
+@pytest.mark.slow
 def test_errors_go_to_stderr_in_one_line(tmp_path: Path) -> None:
     process = subprocess.run(
         command("learn", "irsi"), cwd=tmp_path, capture_output=True, text=True, check=False

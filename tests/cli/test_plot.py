@@ -72,6 +72,7 @@ def test_formats(tmp_path: Path, suffix: str) -> None:
     assert content(folder) == before
 
 
+@pytest.mark.slow
 def test_many_features(tmp_path: Path) -> None:
     path, out = write_svmlight(tmp_path / "words.svm.gz", *sparse_words(60)), tmp_path / "out"
     learn(path, "--tolerance", 1e-3, "--out", out)

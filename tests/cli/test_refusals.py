@@ -10,6 +10,7 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets import FROM_UCI
+from gdaopt.studies import study_directory
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
 from tests.datasets.cases import SEEDS_TEXT, hide_other_data
@@ -143,7 +144,10 @@ def test_nothing_is_written(
 
 
 @pytest.mark.parametrize("more", [("learn",), ("learn", "--force"), ("compare",), ("plot",)])
-def test_another_command_that_is_running(more: tuple[str, ...], tmp_path: Path) -> None:
+def test_another_command_that_is_running(
+    more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_directory, "_PATIENCE", 0.01)
     out, (command, *options) = tmp_path / "out", more
     problem = gda.MetricProblem(gda.GLR(np.eye(3)[:, :2], [1, -1, -1]), gda.GraphMetrics(2.0))
     gda.solve(problem).save(tmp_path / "saved")

@@ -213,10 +213,10 @@ def test_interrupted_before_anything_is_written(target: type, name: str, tmp_pat
 @pytest.mark.parametrize(
     ("target", "method", "call", "n_learned"),
     [
-        (LearningOptions, "problem", 1, 0),
+        pytest.param(LearningOptions, "problem", 1, 0, marks=pytest.mark.slow),
         (LearningOptions, "problem", 2, 1),
         (gda.GLR, "at", 1, 0),
-        (gda.GLR, "at", 2, 0),
+        pytest.param(gda.GLR, "at", 2, 0, marks=pytest.mark.slow),
     ],
 )
 def test_interrupted_at_the_start_of_a_class(

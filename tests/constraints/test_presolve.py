@@ -42,6 +42,7 @@ ROUNDED: dict[str, Constraints] = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "method", ["certified", "alternating", "joint", "sdp", "socp", "sdp-frank-wolfe"]
 )
@@ -131,6 +132,7 @@ FEW: dict[str, tuple[int, Constraints]] = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("exponent", [2, 3, 5, 6, 7, 8, 9, 10, 12])
 @pytest.mark.parametrize("name", FEW)
 def test_trace_bounds_that_do_not_bind_do_not_matter(name: str, exponent: int) -> None:

@@ -179,6 +179,7 @@ class TestAtOnce:
         assert len(server.asked) == 1
         assert entries(cache) == [FILE]
 
+    @pytest.mark.slow
     def test_processes_do_not_disturb_each_other(self, server: Server, cache: Path) -> None:
         """Two processes download at the same time: no answer comes before both have asked."""
         both = threading.Barrier(2, timeout=30)

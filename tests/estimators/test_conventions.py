@@ -255,7 +255,7 @@ def test_fewer_than_two_classes(make: Any) -> None:
 @SEARCHES
 def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
     X, y = load_wine(return_X_y=True)
-    search = GridSearchCV(make_pipeline(StandardScaler(), *steps), grid, cv=2, n_jobs=2).fit(X, y)
+    search = GridSearchCV(make_pipeline(StandardScaler(), *steps), grid, cv=2).fit(X, y)
     assert search.best_score_ > 0.9
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
@@ -342,6 +342,7 @@ def hidden(y: Any) -> Any:
     return np.where(np.random.default_rng(0).permutation(len(y)) < len(y) // 2, y, -1)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize(
     "make",

@@ -19,13 +19,14 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
+from tests.covering import numbers
 from tests.fuzz.campaign import judged, table
 from tests.fuzz.constrained import CONTRADICTIONS, SORTS, Constrained, ConstrainedIngredients
 from tests.fuzz.constrained_judge import Judged, stalls_early
 
-FIRST, FEW = 26, 30  # problems of the default suite: about three seconds
-CHUNKS, CHUNK = 60, 20  # of the slow one: about two minutes on two cores, with those
-FREE_CHUNKS = 20  # without rows
+FIRST, FEW = 26, 20  # problems of the default suite: about two seconds
+CHUNKS, CHUNK = 60, 20  # of the slow and the thorough ones: about two minutes on two cores,
+FREE_CHUNKS = 20  # with those without rows
 
 
 def check(seeds: Iterable[int], sort: str | None = None) -> None:
@@ -59,15 +60,16 @@ BY_KERNEL = {
 """Those that fail with the BLAS kernels of some processors only."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sort", "chunk"),
-    [*((None, n) for n in range(CHUNKS)), *(("free", n) for n in range(FREE_CHUNKS))],
-)
-def test_many(sort: str | None, chunk: int) -> None:
+@pytest.mark.parametrize("chunk", numbers(CHUNKS, slow=range(12)))
+def test_many(chunk: int) -> None:
     first = 1000 + chunk * CHUNK
-    left_out = {} if sort else OPEN | BY_KERNEL
-    check([seed for seed in range(first, first + CHUNK) if seed not in left_out], sort)
+    check(seed for seed in range(first, first + CHUNK) if seed not in OPEN | BY_KERNEL)
+
+
+@pytest.mark.parametrize("chunk", numbers(FREE_CHUNKS, slow=range(5)))
+def test_many_without_rows(chunk: int) -> None:
+    first = 1000 + chunk * CHUNK
+    check(range(first, first + CHUNK), "free")
 
 
 @pytest.mark.slow

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from tests.covering import numbers
 from tests.fuzz.checks import Case
 from tests.fuzz.problems import Ingredients
 from tests.fuzz.reference import Bounds, Reference
 from tests.fuzz.runs import outcomes
 
 FEW = 12  # problems of the default suite: about two seconds
-CHUNKS, CHUNK = 100, 20  # of the slow one: about two minutes on two cores
+CHUNKS, CHUNK = 100, 20  # of the slow and the thorough ones: two minutes on two cores
 
 
 def check(seeds: Iterable[int]) -> None:
@@ -41,8 +42,7 @@ def test_few() -> None:
     check(range(FEW))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", numbers(CHUNKS, slow=range(15)))
 def test_many(chunk: int) -> None:
     check(range(chunk * CHUNK, (chunk + 1) * CHUNK))
 

@@ -170,7 +170,8 @@ def grid() -> list[Any]:
 
     That is half of the product: of any set, data and C there is one of the two ρ, and of any set, C
     and ρ there is half of the data. Of each data cells of two or three kinds are not slow, in turns
-    over C, where that is fast.
+    over C, where that is fast. Of the others a third is slow, where none takes long; the rest is
+    thorough.
     """
     built_in = [
         (name, positive, share, scale)
@@ -188,7 +189,9 @@ def grid() -> list[Any]:
         kind, data, multiple, _ = place
         is_long = cell.data[0] == "breast_cancer" and cell.data[2:] != ("half", "unit")
         is_quick = (data + kind) % 4 == multiple and (data // 2 + kind) % 2 == 0 and not is_long
-        cells.append(pytest.param(cell, marks=[] if is_quick else pytest.mark.slow, id=str(cell)))
+        is_slow = sum(place) % 3 == 0 and not is_long
+        marks = pytest.mark.slow if is_slow else pytest.mark.thorough
+        cells.append(pytest.param(cell, marks=[] if is_quick else marks, id=str(cell)))
     return cells
 
 

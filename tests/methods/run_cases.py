@@ -61,13 +61,6 @@ def is_for(way: str, kind: str, floor: float = 0.0) -> bool:
     return method != "socp" or kind != "definite"
 
 
-def seeds(n_cases: int, by_default: range) -> pytest.MarkDecorator:
-    """Run a test for so many seeds, of which only those of a range are not slow."""
-    slow = pytest.mark.slow
-    cases = [pytest.param(n, marks=[] if n in by_default else slow) for n in range(n_cases)]
-    return pytest.mark.parametrize("seed", cases)
-
-
 def small(
     kind: str = "graph", floor: float = 0.0, size: int = 4, n_samples: int = 12
 ) -> gda.MetricProblem:

@@ -18,7 +18,7 @@ from tests.methods.run_cases import Case, cases, small, solve, wine
 
 SET = gda.GraphMetrics(trace_bound=4.0, min_eigenvalue=0.1)
 STEPS = ("exact", "adaptive", "short", "agnostic", "full")
-SLOW = pytest.mark.slow
+SLOW, THOROUGH = pytest.mark.slow, pytest.mark.thorough
 
 
 # --- Invariants ----------------------------------------------------------------------------------
@@ -59,9 +59,10 @@ def test_invariants(way: str, with_floor: bool, step: str) -> None:
     [
         ("analytic", False, 6),
         ("HIGHS", True, 3),
-        pytest.param("analytic", False, 100, marks=SLOW),
-        pytest.param("analytic", True, 100, marks=SLOW),
-        *(pytest.param(name, True, 20, marks=SLOW) for name in ("HIGHS", "CLARABEL")),
+        *(pytest.param("analytic", follow, 40, marks=SLOW) for follow in (False, True)),
+        *(pytest.param(name, True, 10, marks=SLOW) for name in ("HIGHS", "CLARABEL")),
+        *(pytest.param("analytic", follow, 100, marks=THOROUGH) for follow in (False, True)),
+        *(pytest.param(name, True, 20, marks=THOROUGH) for name in ("HIGHS", "CLARABEL")),
     ],
 )
 def test_invariants_of_whole_runs(solver: str, bounds_follow: bool, n_cases: int) -> None:

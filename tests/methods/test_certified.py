@@ -195,7 +195,7 @@ def nearby(kind: str, path_weight: float, factor: float, rows: str) -> gda.Metri
     return gda.MetricProblem(gda.GLR(X, z), feasible_set, own[rows])
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize(("kind", "path_weight"), HULLS)
 @pytest.mark.parametrize("factor", [0.7, 1.0, 1.1])
 @pytest.mark.parametrize("rows", ["none", "inequality", "equality"])

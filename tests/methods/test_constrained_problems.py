@@ -11,6 +11,7 @@ import scipy
 import gdaopt as gda
 from gdaopt.methods.solve import METHODS
 from tests.constraints.cases import RandomCase
+from tests.covering import numbers
 from tests.helpers import scaled
 from tests.methods.certified_cases import KINDS, set_of
 from tests.methods.run_cases import is_for
@@ -47,6 +48,7 @@ def test_block_methods_keep_rows_at_every_step(method: str, solver: str, seed: i
     assert states[-1].objective >= optimum.lower_bound
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["graph", "masked"])
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_method_keeps_them_or_refuses(method: str, kind: str) -> None:
@@ -187,10 +189,7 @@ def test_block_methods_say_that_rows_may_stop_them_early() -> None:
     assert "tie blocks together" in result.message
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 80))],
-)
+@pytest.mark.parametrize("seed", numbers(80, default=range(12), slow=range(40)))
 def test_certified_is_cvxpys_optimum(seed: int) -> None:
     case = RandomCase(seed)
     problem = case.problem

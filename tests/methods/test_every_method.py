@@ -146,7 +146,7 @@ def test_continued_from_its_end_a_run_ends_at_once(way: str, kind: str, floor: f
         assert again.trace[-1].round <= 4
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(1, 1)
 @of_every_set
 def test_starts_anywhere_in_the_set(way: str, kind: str, floor: float) -> None:
     if "edge_floor" in WAYS[way][1]:
@@ -183,6 +183,7 @@ def test_starts_off_by_round_off_are_made_feasible() -> None:
 # --- The optimum ---------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @of_every_set
 def test_one_feature(way: str, kind: str, floor: float) -> None:
     """The optimum of the regulariser is M = C, and of the log-determinant M = 1 / S."""
@@ -279,7 +280,7 @@ def test_solvers_without_the_cone_are_refused_at_construction(
     method: str, solver: str, cone: str
 ) -> None:
     need(solver)
-    match = rf"(?i:{solver}) has no {cone} cone\. Working here, with that cone: CLARABEL.*SCS"
+    match = rf"(?i:{solver}) has no {cone} cone\. Installed here, with that cone: CLARABEL.*SCS"
     with pytest.raises(gda.errors.SolverNotFoundError, match=match):
         make_method(method, solver=solver)
 

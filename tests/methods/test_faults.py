@@ -125,7 +125,7 @@ def assert_failed_after(result: gda.Result, steps: int, method: str, says: str) 
     assert result.lower_bound <= certified(problem).objective  # what the last metric certifies
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize("steps", [0, 1, 6])
 @pytest.mark.parametrize("method", PROGRAMS)
 @pytest.mark.parametrize("fault", FAULTS)
@@ -343,13 +343,8 @@ def new_worker() -> None:
     isolated._mine.workers.clear()
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        method if method in ("joint", "sdp") else pytest.param(method, marks=pytest.mark.slow)
-        for method in PROGRAMS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", PROGRAMS)
 def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     here, there = (
         gda.solve(PROBLEMS[method], method, max_iterations=20, isolate=isolate)
@@ -359,8 +354,9 @@ def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
     np.testing.assert_allclose(there.metric, here.metric, atol=1e-8 if method in CONIC else 1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ALIGNED)
-@pytest.mark.parametrize("fallback", [(), pytest.param("analytic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fallback", [(), "analytic"])
 def test_a_worker_that_dies_in_a_run(
     method: str, fallback: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:
@@ -375,7 +371,8 @@ def test_a_worker_that_dies_in_a_run(
     assert "it ended its worker process" in result.trace[2].solver_status
 
 
-@pytest.mark.parametrize("method", ["alternating", pytest.param("joint", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["alternating", "joint"])
 def test_a_run_that_hangs_ends_at_its_limit(
     method: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
 ) -> None:

@@ -135,6 +135,7 @@ def components(set_name: str, data: Any = load_wine, trace_bound: float = 4.0) -
     return gda.MetricProblem(gda.NCA(X, y), feasible_set)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("data", [load_iris, load_wine])
 @pytest.mark.parametrize("set_name", ["graph", "positive definite", "diagonal"])
 def test_the_better_of_two_starts_is_kept(set_name: str, data: Any) -> None:

@@ -92,9 +92,9 @@ def check(problem: gda.MetricProblem, way: str, path: Path) -> None:
     assert gda.Result.load(result.save(path)) == result
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(2, 2)
 @pytest.mark.parametrize(
-    "size", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 5, 20))]
+    "size", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 5, 20))]
 )
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
 @pytest.mark.parametrize(("way", "kind", "floor"), EVERYWHERE)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import cycle, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,7 +101,7 @@ def struck(
 def case(
     method: str, objective_name: str, set_name: str, with_row: bool
 ) -> tuple[gda.MetricProblem, dict[str, Any]]:
-    """Return a problem and options for a method, over another set where it has to be another."""
+    """Return a problem and options for a method; with another set or objective if it needs one."""
     if method in ALIGNED and set_name != "mask":
         set_name = "graph"
     if method == "balanced":
@@ -109,6 +110,8 @@ def case(
         set_name = "signed"
     if method == "projected-newton" and set_name == "sdd":  # whose members keep more than signs
         set_name = "signed"
+    if method == "projected-newton":  # which needs a barrier
+        objective_name = "LogDet"
     if with_row and set_name == "fixed path":  # whose members have larger diagonals
         set_name = "graph"
     options: dict[str, Any] = {"tolerance": 0.0, "max_iterations": 3}
@@ -118,20 +121,23 @@ def case(
     return gda.MetricProblem(objective(objective_name), feasible_set(set_name), rows), options
 
 
-@pytest.mark.covering(2, 3)
-@pytest.mark.parametrize("fault", [*FAULTS, *CONTRADICTIONS])
-@pytest.mark.parametrize("set_name", SETS)
-@pytest.mark.parametrize("objective_name", OBJECTIVES)
-@pytest.mark.parametrize("method", sorted(METHODS))
+EVERYWHERE = list(product([*FAULTS, *CONTRADICTIONS], sorted(METHODS)))
+
+
+@pytest.mark.parametrize(
+    ("fault", "method", "objective_name", "set_name"),
+    [  # objectives and sets take turns
+        (*where, objective_name, set_name)
+        for where, objective_name, set_name in zip(EVERYWHERE, cycle(OBJECTIVES), cycle(SETS))
+    ],
+)
 def test_a_state_that_is_not_in_order_ends_the_run(
-    method: str, objective_name: str, set_name: str, fault: str, monkeypatch: pytest.MonkeyPatch
+    fault: str, method: str, objective_name: str, set_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_row = fault == "row"
     if with_row and not METHODS[method].keeps_constraints:
         pytest.skip("the method refuses linear constraints")
     problem, options = case(method, objective_name, set_name, with_row)
-    if method == "projected-newton" and not problem.has_barrier:
-        pytest.skip("the method needs an objective with a barrier")
     if fault in CONTRADICTIONS:
         match = r"below .* bound .*check_objective.*convex=False"
         struck(monkeypatch, method, CONTRADICTIONS[fault], 1)

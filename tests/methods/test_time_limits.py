@@ -79,7 +79,7 @@ def best(objective: str, feasible_set: FeasibleSet) -> float:
     return gda.solve(problem(objective, over), method, tolerance=1e-9).objective
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize("every", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("objective", OBJECTIVES)

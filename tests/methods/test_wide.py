@@ -64,6 +64,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(base, "MOST_DENSE", 1)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("set_name", SETS)
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_the_optimum_and_its_bound_are_the_same(

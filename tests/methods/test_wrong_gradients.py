@@ -293,7 +293,7 @@ def test_terms_that_cancel_at_the_start_are_no_contradiction(seed: int, method: 
     assert abs(result.objective) < 1e-14
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"honest"}))
 @pytest.mark.parametrize("set_name", SETS)
@@ -317,7 +317,7 @@ def test_nothing_is_converged_that_is_not(
     assert "check_objective" in said or "is not symmetric" in said
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize("decades", [0.0, 6.0])
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("set_name", SETS)

@@ -98,6 +98,7 @@ def test_what_is_no_affine_matrix_is_refused(given: Any, message: str) -> None:
         made("GLR")(given)
 
 
+@pytest.mark.slow
 def test_a_pickled_model_is_solved_in_a_process_that_has_not_seen_the_package(
     tmp_path: object,
 ) -> None:

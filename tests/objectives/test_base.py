@@ -94,6 +94,7 @@ def test_a_term_may_vanish_alone() -> None:
 UNDERFLOWN_METHODS = ("certified", "frank-wolfe", "projected-gradient", "sdp-frank-wolfe")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_runs_with_a_term_that_has_underflowed(kind: str, seed: int) -> None:

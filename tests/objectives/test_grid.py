@@ -393,10 +393,11 @@ OTHERS = ["GLR, listed", "LogDet", "GMML", "Quadratic", "expression", "function"
     ("name", "size"),
     [
         *((name, 4) for name in [*LOSSES, *OTHERS]),
-        *(pytest.param(name, n, marks=pytest.mark.slow) for name in LOSSES for n in (3, 6, 9, 13)),
+        *(pytest.param(name, 6, marks=pytest.mark.slow) for name in LOSSES),
+        *(pytest.param(name, n, marks=pytest.mark.thorough) for name in LOSSES for n in (3, 9, 13)),
     ],
 )
-@pytest.mark.covering(1)
+@pytest.mark.covering(1, 2)
 def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
     """The optimum of CVXPY is that of the certified solver."""
     problem = gda.MetricProblem(sized(name, size), set_of(kind, size, float(size), 0.02))

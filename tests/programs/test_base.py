@@ -35,13 +35,13 @@ kinds = st.sampled_from(["", *KINDS])
 # --- The grid: closed form against every solver --------------------------------------------------
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(1, 2)
 @pytest.mark.filterwarnings(
     "ignore::gdaopt.errors.InaccurateSolutionWarning"
 )  # judged by the answer
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [2, 3, 10, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [2, 3, 10, 60])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, solver: str) -> None:
     """For costs of every magnitude, compiled once."""

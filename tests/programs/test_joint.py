@@ -45,6 +45,7 @@ def literal(polytope: JointPolytope, cost: FloatArray) -> float:
     return float(solved.fun) * unit
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.6, 1.0])
 @pytest.mark.parametrize("size", [2, 3, 7, 20])
 def test_the_closed_form_solves_the_literal_program(size: int, share: float) -> None:

@@ -41,6 +41,7 @@ def metric_of(step: cp.Problem) -> FloatArray:
     return np.asarray(found)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", ["joint", "diagonal", "column"])
 def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -> None:

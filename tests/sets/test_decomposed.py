@@ -114,6 +114,7 @@ GRADIENTS: dict[str, Callable[[Rng, int], FloatArray]] = {
 ERRORS = {"none": 0.0, "round-off": 4e-8, "large": 1.0}
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("errors", ERRORS)
 @pytest.mark.parametrize("gradient", GRADIENTS)
 @pytest.mark.parametrize("name", SETS)

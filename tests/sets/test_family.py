@@ -13,6 +13,7 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.support.validation import FloatArray
+from tests.covering import numbers
 from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.cases import FAMILIES, GRADIENTS, RHO, Draw, Family, unit_of
 
@@ -69,10 +70,9 @@ class TestAgainstCvxpy:
             pytest.skip("no form in second-order cones")
         assert_oracle_is_optimal(family, size, form, n_draws=1, seed=0)
 
-    @pytest.mark.slow
     @families
     @pytest.mark.parametrize("form", ["by hand", "semidefinite"])
-    @pytest.mark.parametrize("size", range(1, 13))
+    @pytest.mark.parametrize("size", numbers(13, slow=(1, 4, 12))[1:])
     def test_many_draws(self, family: Family, size: int, form: str) -> None:
         assert_oracle_is_optimal(family, size, form, n_draws=5, seed=200)
 

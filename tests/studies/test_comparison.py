@@ -84,6 +84,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
             begin(shift, label)
 
 
+@pytest.mark.slow
 def test_problems_with_linear_constraints(tmp_path: Path) -> None:
     """A lambda is sent to the processes as rows; another one is another comparison."""
 

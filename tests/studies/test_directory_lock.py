@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gdaopt.errors import DirectoryInUseError
+from gdaopt.studies import study_directory
 from gdaopt.studies.study_directory import content, sole_writer
 from tests.process_cases import posix_only
 from tests.studies.cases import refused
@@ -98,7 +99,10 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"pid": 1}'])
-def test_a_holder_that_is_not_known(text: str, tmp_path: Path) -> None:
+def test_a_holder_that_is_not_known(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_directory, "_PATIENCE", 0.01)
     with sole_writer(tmp_path):
         (tmp_path / ".gdaopt.lock.json").write_text(text)
         with pytest.raises(DirectoryInUseError, match="another process is writing to"):

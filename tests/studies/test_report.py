@@ -147,7 +147,7 @@ def test_the_first_runs_have_panels_of_their_own(picture: str) -> None:
     assert "first" not in PICTURES[picture](runs(1), "title").get_suptitle()
 
 
-@pytest.mark.parametrize("of_each", [1, 2])
+@pytest.mark.parametrize("of_each", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_many_problems_have_small_panels(of_each: int) -> None:
     figure = PICTURES["convergence"](runs(9, of_each), "title")
     figure.draw_without_rendering()
@@ -158,7 +158,7 @@ def test_many_problems_have_small_panels(of_each: int) -> None:
     assert figure.get_suptitle() == "title"
 
 
-@pytest.mark.parametrize("problems", [2, 9])
+@pytest.mark.parametrize("problems", [2, pytest.param(9, marks=pytest.mark.slow)])
 def test_legends_do_not_repeat_the_class_of_their_panels(problems: int) -> None:
     every = [
         Run(name=f"method {n}", problem=name, group=f"class {name}", result=result())

@@ -46,6 +46,7 @@ def test_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     assert not list(directory.tasks.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "n_processes"), [("process", 3), ("pool", 1)])
 def test_processes_of_a_pool_last(backend: Any, n_processes: int, tmp_path: Path) -> None:
     tasks = {f"n{n}": Task(task_cases.note_pid, (n, tmp_path), {"number": n}) for n in range(3)}
@@ -77,6 +78,7 @@ def test_two_at_a_time(tmp_path: Path) -> None:
     assert content(two.path) == content(one.path)
 
 
+@pytest.mark.slow
 @posix_only
 def test_tasks_that_die_are_tried_again(tmp_path: Path) -> None:
     directory = study(tmp_path / "out")
@@ -104,6 +106,7 @@ def test_tasks_that_die_are_tried_again(tmp_path: Path) -> None:
     assert not (directory.tasks / "code.npz").exists()  # of the try that died
 
 
+@pytest.mark.slow
 @posix_only
 def test_deadline(tmp_path: Path) -> None:
     directory = study(tmp_path / "out")
@@ -133,6 +136,7 @@ def test_processes_of_a_task_do_not_hold_it_up(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_processes_are_fresh(tmp_path: Path) -> None:
     """They import what the task needs, and their peak memory is the task's own."""
     ballast = bytearray(300 * 2**20)

@@ -59,7 +59,9 @@ def of_backend(backend: Any, request: pytest.FixtureRequest) -> TaskWorkers:
     return dask or TaskWorkers(2, backend)
 
 
-@pytest.fixture(params=["process", "pool", "dask"])
+@pytest.fixture(
+    params=["process", *(pytest.param(name, marks=pytest.mark.slow) for name in ("pool", "dask"))]
+)
 def pool(request: pytest.FixtureRequest) -> TaskWorkers:
     return of_backend(request.param, request)
 
@@ -68,6 +70,7 @@ def study(path: Path) -> StudyDirectory:
     return StudyDirectory(path / "out", {})
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_from_all(tmp_path: Path, dask: TaskWorkers) -> None:
     rng = np.random.default_rng(0)
     tasks = {
@@ -145,13 +148,14 @@ def test_workers_of_another_version() -> None:
         runner._compute("0.0", "a", b"", None)
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.parametrize(
     ("backend", "more"),
     [
         ("pool", False),
-        pytest.param("pool", True, marks=pytest.mark.slow),
-        pytest.param("dask", False, marks=[needs_dask, pytest.mark.slow]),
+        ("pool", True),
+        pytest.param("dask", False, marks=needs_dask),
     ],
 )
 def test_tasks_that_kill_their_workers(
@@ -175,6 +179,7 @@ def test_tasks_that_kill_their_workers(
     assert not {key for key in killers if study(tmp_path).row(key)}
 
 
+@pytest.mark.slow
 @needs_dask
 @posix_only
 @pytest.mark.parametrize("is_fetched", [True, False])
@@ -299,7 +304,7 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
     }
 
 
-HERE = pytest.mark.parametrize("backend", ["process", pytest.param("pool", marks=pytest.mark.slow)])
+HERE = pytest.mark.parametrize("backend", ["process", "pool"])
 
 
 @pytest.mark.slow
@@ -321,6 +326,7 @@ def test_a_killed_parent_loses_what_is_under_way(tmp_path: Path) -> None:
     assert sum(map(len, computed(tmp_path).values())) <= 30 + 2 * 4
 
 
+@pytest.mark.slow
 @HERE
 def test_workers_end_with_their_parent(backend: str, tmp_path: Path) -> None:
     process, worker = _late(tmp_path, backend)
@@ -332,6 +338,7 @@ def test_workers_end_with_their_parent(backend: str, tmp_path: Path) -> None:
     assert on_disk(tmp_path) == {"n0"}
 
 
+@pytest.mark.slow
 @HERE
 @posix_only
 def test_interrupts_end_the_workers_and_pass(backend: str, tmp_path: Path) -> None:
@@ -353,6 +360,7 @@ def _late(tmp_path: Path, backend: str) -> tuple[subprocess.Popen[str], int]:
     return process, int(note.read_text())
 
 
+@pytest.mark.slow
 @HERE
 def test_an_error_of_the_caller_ends_the_workers(backend: str, tmp_path: Path) -> None:
     note = tmp_path / "pid"

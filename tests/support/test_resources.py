@@ -79,21 +79,14 @@ _MODEL = "M = cp.Variable((2, 2), PSD=True); gda.GraphMetrics(2.0).of(M); "
 _ATOM = "M = cp.Variable((2, 2), PSD=True); gda.Ridge(2)(M); "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "printed"),
     [
-        pytest.param(
-            f"import cvxpy as cp; import gdaopt as gda; {_REGISTERED}",
-            "True",
-            marks=pytest.mark.slow,
-        ),
+        (f"import cvxpy as cp; import gdaopt as gda; {_REGISTERED}", "True"),
         (f"import gdaopt as gda; import cvxpy as cp; {_REGISTERED}", "False"),
         (f"import gdaopt as gda; import cvxpy as cp; {_MODEL}{_REGISTERED}", "True"),
-        pytest.param(
-            f"import gdaopt as gda; import cvxpy as cp; {_ATOM}{_REGISTERED}",
-            "True",
-            marks=pytest.mark.slow,
-        ),
+        (f"import gdaopt as gda; import cvxpy as cp; {_ATOM}{_REGISTERED}", "True"),
     ],
 )
 def test_the_solve_method_is_registered(code: str, printed: str) -> None:

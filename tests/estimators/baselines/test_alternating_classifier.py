@@ -53,6 +53,7 @@ def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> Non
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_another_solver_and_none() -> None:
     X, y = partly_labelled(2, n=24)
     by_default = AlternatingClassifierWeights(labels="sdp").fit(X, y)
