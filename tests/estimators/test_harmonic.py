@@ -98,6 +98,7 @@ def test_clusters_far_from_labels_keep_their_digits(
     np.testing.assert_allclose(classifier.label_distributions_[:6, 1], expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_neighbors", [None, 20])
 def test_elimination_where_a_factorization_fails(n_neighbors: int | None) -> None:
     """Clusters with more samples than are eliminated at a time, and labels between two of them.

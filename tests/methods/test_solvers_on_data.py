@@ -72,7 +72,7 @@ def test_the_run_stalls_below_its_start(dataset: str, positive: str, solver: str
         assert done.result.objective <= 0.9 * objectives[0]
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_each_solver_solves_the_programs_of_the_run_with_highs(
     dataset: str, positive: str, solver: str

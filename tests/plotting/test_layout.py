@@ -302,6 +302,7 @@ def test_new_axes_are_known_to_pyplot() -> None:
         assert ax.figure is pyplot.figure(number)
 
 
+@pytest.mark.slow
 def test_the_callers_style_and_metric_stay() -> None:
     before, metrics = dict(matplotlib.rcParams), [run.metric.copy() for run in runs().values()]
     for name in EACH:

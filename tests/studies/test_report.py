@@ -137,7 +137,10 @@ def texts(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
 
 
-@pytest.mark.parametrize("picture", ["discs", "left_ends", "graph"])
+@pytest.mark.parametrize(
+    "picture",
+    ["discs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("left_ends", "graph"))],
+)
 def test_the_first_runs_have_panels_of_their_own(picture: str) -> None:
     figure = PICTURES[picture](runs(MOST_PANELS + 1), "title")
     shown = texts(figure)

@@ -132,6 +132,7 @@ def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert failed == {"status": "failed", "message": "ValueError: no such metric"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "by_hand"),
     [
