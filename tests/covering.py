@@ -9,13 +9,13 @@ values of two different parameters has to occur in some case; the cases beyond a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import pytest
 
-__all__ = ["covering_part", "every", "mark_covering_parts", "numbers"]
+__all__ = ["chosen", "covering_part", "every", "mark_covering_parts"]
 
 
 def covering_part(cases: Sequence[Sequence[int]], strength: int) -> list[int]:
@@ -65,16 +65,12 @@ def every(items: list[pytest.Item], n: int) -> list[pytest.Item]:
     return found
 
 
-def numbers(
-    count: int, *, default: Container[int] = (), slow: Container[int] | None = None
+def chosen(
+    values: Iterable[object], *, default: Container[object] = (), slow: Container[object] = ()
 ) -> list[Any]:
-    """Return so many numbers of cases, marked by when they run.
-
-    Of those that do not run by default all are slow, or only the given ones, the others thorough.
-    """
+    """Return values for ``parametrize``: some run by default, some are slow, the rest thorough."""
     found = []
-    for n in range(count):
-        is_slow = slow is None or n in slow
-        marks = pytest.mark.slow if is_slow else pytest.mark.thorough
-        found.append(pytest.param(n, marks=() if n in default else marks))
+    for value in values:
+        marks = pytest.mark.slow if value in slow else pytest.mark.thorough
+        found.append(pytest.param(value, marks=() if value in default else marks))
     return found

@@ -1,11 +1,10 @@
 """Which cases of a test run by default, and which ones with the slow tests."""
 
 from itertools import combinations, product
-from typing import Any
 
 import pytest
 
-from tests.covering import covering_part, every, mark_covering_parts, numbers
+from tests.covering import chosen, covering_part, every, mark_covering_parts
 
 pytest_plugins = ["pytester"]
 
@@ -100,10 +99,8 @@ def test_every_third_case_of_each_test(pytester: pytest.Pytester) -> None:
     assert every(items, 1) == items
 
 
-def test_numbers() -> None:
-    def marks(cases: list[Any]) -> list[list[str]]:
-        return [[mark.name for mark in case.marks] for case in cases]
-
-    assert marks(numbers(3, default=[1])) == [["slow"], [], ["slow"]]
-    assert marks(numbers(3, default=[1], slow=[0, 1])) == [["slow"], [], ["thorough"]]
-    assert [case.values for case in numbers(2)] == [(0,), (1,)]
+def test_chosen_values() -> None:
+    cases = chosen("abc", default="b", slow="ab")
+    assert [case.values for case in cases] == [("a",), ("b",), ("c",)]
+    marks = [[mark.name for mark in case.marks] for case in cases]
+    assert marks == [["slow"], [], ["thorough"]]

@@ -146,7 +146,7 @@ def _installed(cone: str | None) -> list[str]:
     """Return the solvers that are installed, and support the cone. To try them takes seconds."""
     from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
 
-    names = [*own_backends(), *sorted({*_known()} & {*INSTALLED_SOLVERS})]
+    names = [*own_backends(), *sorted(INSTALLED_SOLVERS)]
     return [name for name in names if cone is None or cone in _cones(name)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gdaopt.cli.output import IN_USE
 from tests.attacks.cases import COMMANDS, LONGEST, finish, names, start, tables, undisturbed
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.process_cases import posix_only
 
 KILLS = 3  # in a row: each run goes on with what the one before has left
@@ -36,13 +36,7 @@ def kill(name: str, out: Path, rng: random.Random) -> str:
 
 
 @posix_only
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.thorough if name == LONGEST else pytest.mark.slow)
-        for name in COMMANDS
-    ],
-)
+@pytest.mark.parametrize("name", chosen(COMMANDS, slow=COMMANDS.keys() - {LONGEST}))
 def test_killed_commands_go_on_to_the_same_end(name: str, tmp_path: Path) -> None:
     rng = random.Random(f"{name} 1")
     told = [kill(name, tmp_path / "out", rng) for _ in range(KILLS)]
@@ -52,7 +46,7 @@ def test_killed_commands_go_on_to_the_same_end(name: str, tmp_path: Path) -> Non
     assert tables(name, tmp_path / "out") == undisturbed(name).tables, told
 
 
-@pytest.mark.parametrize("seed", numbers(3, slow=range(1)))
+@pytest.mark.parametrize("seed", chosen(range(3), slow=range(1)))
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {LONGEST}))
 def test_one_works_and_the_other_stops(name: str, seed: int, tmp_path: Path) -> None:
     """The second may also come when the first has ended: it then finds all done."""

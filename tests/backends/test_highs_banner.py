@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gdaopt as gda
+from tests.covering import chosen
 from tests.process_cases import posix_only
 
 BEFORE = """
@@ -52,13 +53,9 @@ SILENT = {
     "from gdaopt.cli import app\n"
     'app(["export", "run.npz", "--program", "0", "--out", "out"], standalone_mode=False)',
 }
-BY_DEFAULT = "CVXPY"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name == BY_DEFAULT else pytest.mark.slow) for name in SILENT],
-)
+@pytest.mark.parametrize("name", chosen(SILENT, default=["CVXPY"], slow=SILENT))
 def test_nothing_of_ours_prints_it(name: str, tmp_path: Path) -> None:
     lines = printed(SILENT[name] + "\nprint('end')", tmp_path).splitlines()
     assert [line for line in lines if "run-00000" not in line] == ["end"]

@@ -10,6 +10,7 @@ from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 from tests.constraints.cases import RandomCase
+from tests.covering import chosen
 from tests.helpers import scaled
 from tests.methods.certified_cases import Nearest
 
@@ -72,10 +73,10 @@ def smallest_by_cvxpy(case: RandomCase, gradient: FloatArray) -> FloatArray:
     return found
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 4, 10, 11, 13, 19, 27))],
-)
+SEEDS = (0, 1, 2, 3, 4, 10, 11, 13, 19, 27)
+
+
+@pytest.mark.parametrize("seed", chosen(SEEDS, default=[2, 3], slow=SEEDS))
 def test_the_multipliers_of_a_result_are_the_smallest(seed: int) -> None:
     """Of 2, 4, 11 and 19 two rows are the same; of 3, 10 and 27 the choice is no such line."""
     case = RandomCase(seed)

@@ -19,6 +19,7 @@ from gdaopt.cli import app
 from gdaopt.studies import comparison
 from gdaopt.studies.saved_runs import read_runs
 from tests.cli.cases import ALL_PICTURES, full_disk, interrupt, names, run, undrawn
+from tests.covering import chosen
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
@@ -239,13 +240,7 @@ def test_interrupted(tmp_path: Path) -> None:
 # --- Where runs are computed, and runs that fail -------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        pytest.param("dask", marks=pytest.mark.slow),
-        pytest.param("pool", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("backend", chosen(["pool", "dask"], slow=["dask"]))
 def test_other_backends(backend: str, compared: tuple[Path, str], tmp_path: Path) -> None:
     """The same rows and files as from processes for each run."""
     if backend == "pool":

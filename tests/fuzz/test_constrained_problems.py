@@ -19,14 +19,14 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.support.validation import FloatArray
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.fuzz.campaign import judged, table
 from tests.fuzz.constrained import CONTRADICTIONS, SORTS, Constrained, ConstrainedIngredients
 from tests.fuzz.constrained_judge import Judged, stalls_early
 
 FIRST, FEW = 26, 20  # problems of the default suite: about two seconds
-CHUNKS, CHUNK = 60, 20  # of the slow and the thorough ones: about two minutes on two cores,
-FREE_CHUNKS = 20  # with those without rows
+CHUNKS, CHUNK = 60, 20  # of the slow and the thorough tests
+FREE_CHUNKS = 20  # of problems without rows
 
 
 def check(seeds: Iterable[int], sort: str | None = None) -> None:
@@ -61,13 +61,13 @@ BY_KERNEL = {
 """Those that fail with the BLAS kernels of some processors only."""
 
 
-@pytest.mark.parametrize("chunk", numbers(CHUNKS, slow=range(12)))
+@pytest.mark.parametrize("chunk", chosen(range(CHUNKS), slow=range(12)))
 def test_many(chunk: int) -> None:
     first = 1000 + chunk * CHUNK
     check(seed for seed in range(first, first + CHUNK) if seed not in OPEN | BY_KERNEL)
 
 
-@pytest.mark.parametrize("chunk", numbers(FREE_CHUNKS, slow=range(5)))
+@pytest.mark.parametrize("chunk", chosen(range(FREE_CHUNKS), slow=range(5)))
 def test_many_without_rows(chunk: int) -> None:
     first = 1000 + chunk * CHUNK
     check(range(first, first + CHUNK), "free")

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.fuzz.checks import Case
 from tests.fuzz.problems import Ingredients
 from tests.fuzz.reference import Bounds, Reference
 from tests.fuzz.runs import outcomes
 
 FEW = 12  # problems of the default suite: about two seconds
-CHUNKS, CHUNK = 100, 20  # of the slow and the thorough ones: two minutes on two cores
+CHUNKS, CHUNK = 100, 20  # of the slow and the thorough tests
 
 
 def check(seeds: Iterable[int]) -> None:
@@ -42,7 +42,7 @@ def test_few() -> None:
     check(range(FEW))
 
 
-@pytest.mark.parametrize("chunk", numbers(CHUNKS, slow=range(15)))
+@pytest.mark.parametrize("chunk", chosen(range(CHUNKS), slow=range(15)))
 def test_many(chunk: int) -> None:
     check(range(chunk * CHUNK, (chunk + 1) * CHUNK))
 

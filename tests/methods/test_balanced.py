@@ -18,7 +18,7 @@ from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.balanced import _Run, conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.helpers import PROPERTY, generators, random_symmetric
 
 OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
@@ -55,7 +55,7 @@ def drawn(seed: int, name: str, size: int) -> gda.MetricProblem:
     return gda.MetricProblem(objective(name, rng, size), feasible_set)
 
 
-@pytest.mark.parametrize("seed", numbers(200, default=range(12), slow=range(60)))
+@pytest.mark.parametrize("seed", chosen(range(200), default=range(12), slow=range(60)))
 def test_the_optimum_is_that_of_second_order_cones(seed: int) -> None:
     """All objectives, with and without masks, colours and a smallest eigenvalue."""
     size = 1 + seed // 6 % 5
@@ -123,7 +123,7 @@ def assert_balanced(result: gda.Result) -> None:
     assert np.triu(signs, 1).max() <= 0
 
 
-@pytest.mark.parametrize("seed", numbers(100, default=range(6, 18), slow=range(40)))
+@pytest.mark.parametrize("seed", chosen(range(100), default=range(6, 18), slow=range(40)))
 def test_is_the_best_of_all_colourings(seed: int) -> None:
     assert_best(drawn(1000 + seed, OBJECTIVES[seed % 6], 2 + seed // 6 % 7))
 

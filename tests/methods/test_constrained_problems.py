@@ -11,7 +11,7 @@ import scipy
 import gdaopt as gda
 from gdaopt.methods.solve import METHODS
 from tests.constraints.cases import RandomCase
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.helpers import scaled
 from tests.methods.certified_cases import KINDS, set_of
 from tests.methods.run_cases import is_for
@@ -189,7 +189,7 @@ def test_block_methods_say_that_rows_may_stop_them_early() -> None:
     assert "tie blocks together" in result.message
 
 
-@pytest.mark.parametrize("seed", numbers(80, default=range(12), slow=range(40)))
+@pytest.mark.parametrize("seed", chosen(range(80), default=range(12), slow=range(40)))
 def test_certified_is_cvxpys_optimum(seed: int) -> None:
     case = RandomCase(seed)
     problem = case.problem

@@ -12,7 +12,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.methods import State
 from tests.constraints.model_cases import RandomModel, by_cone
-from tests.covering import numbers
+from tests.covering import chosen
 
 SIZE = 3
 SET = gda.GraphMetrics(trace_bound=6.0, min_eigenvalue=0.01)
@@ -33,7 +33,7 @@ def stats(problem: cp.Problem) -> Any:
     return problem.solver_stats
 
 
-@pytest.mark.parametrize("seed", numbers(300, default=range(20), slow=range(80)))
+@pytest.mark.parametrize("seed", chosen(range(300), default=range(20), slow=range(80)))
 def test_random_models_have_the_values_statuses_and_duals_of_a_conic_solver(seed: int) -> None:
     model = RandomModel(seed)
     value = model.problem.solve(method="gdaopt", tolerance=1e-8)

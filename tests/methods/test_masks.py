@@ -13,7 +13,7 @@ from gdaopt.backends.cvxpy import CompiledProblem
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.methods.certified_cases import certified
 from tests.methods.run_cases import WAYS, solve
 from tests.sets.mask_cases import (
@@ -47,7 +47,7 @@ def graph_problem(seed: int, size: int = 6, share: float | None = None) -> gda.M
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # CLARABEL's, near the optimum
 @pytest.mark.parametrize("objective", ["glr", "log-det"])
-@pytest.mark.parametrize("seed", numbers(100, default=range(10), slow=range(40)))
+@pytest.mark.parametrize("seed", chosen(range(100), default=range(10), slow=range(40)))
 def test_the_certified_optimum_is_cvxpys(seed: int, objective: str) -> None:
     problem = masked_problem(seed, objective)
     result = certified(problem, tolerance=1e-8)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from tests.covering import chosen
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
     Nearest,
@@ -93,9 +94,7 @@ def check(problem: gda.MetricProblem, way: str, path: Path) -> None:
 
 
 @pytest.mark.covering(2, 2)
-@pytest.mark.parametrize(
-    "size", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 5, 20))]
-)
+@pytest.mark.parametrize("size", chosen([3, 2, 5, 20], default=[3]))
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
 @pytest.mark.parametrize(("way", "kind", "floor"), EVERYWHERE)
 def test_ends_near_the_optimum(

@@ -10,7 +10,7 @@ from gdaopt.methods import certified
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
-from tests.covering import numbers
+from tests.covering import chosen
 
 
 def covariance(rng: np.random.Generator, size: int, n_samples: int) -> FloatArray:
@@ -48,7 +48,7 @@ def random_problem(seed: int) -> gda.MetricProblem:
     return gda.MetricProblem(objective, kinds[int(rng.choice(5, p=[0.35, 0.2, 0.25, 0.1, 0.1]))])
 
 
-@pytest.mark.parametrize("seed", numbers(112, default=range(12), slow=range(40)))
+@pytest.mark.parametrize("seed", chosen(range(112), default=range(12), slow=range(40)))
 def test_as_cvxpy(seed: int) -> None:
     problem = random_problem(seed)
     size = problem.n_features

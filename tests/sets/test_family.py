@@ -13,7 +13,7 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.support.validation import FloatArray
-from tests.covering import numbers
+from tests.covering import chosen
 from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.cases import FAMILIES, GRADIENTS, RHO, Draw, Family, unit_of
 
@@ -72,7 +72,7 @@ class TestAgainstCvxpy:
 
     @families
     @pytest.mark.parametrize("form", ["by hand", "semidefinite"])
-    @pytest.mark.parametrize("size", numbers(13, slow=(1, 4, 12))[1:])
+    @pytest.mark.parametrize("size", chosen(range(1, 13), slow=(1, 4, 12)))
     def test_many_draws(self, family: Family, size: int, form: str) -> None:
         assert_oracle_is_optimal(family, size, form, n_draws=5, seed=200)
 
