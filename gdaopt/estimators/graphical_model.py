@@ -50,8 +50,8 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     location_ : ndarray of shape (n_features,)
         The mean.
     result_, graph_ : gdaopt.Result and MetricGraph
-        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum; and
-        the graph of M.
+        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum, for
+        S and the penalties as they are in floating point; and the graph of M.
     n_iter_ : int
         Newton steps in the block that took most of them.
     """

@@ -15,14 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.laplacian import bridges, component_labels, n_components, with_bridges
+from gdaopt.linalg.laplacian import (
+    add_bridge,
+    bridges,
+    component_labels,
+    n_components,
+    unexplained,
+)
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import solve
 from gdaopt.objectives import LogDet
 from gdaopt.objectives.log_det import largest_trace
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
+from gdaopt.result import Result, Status
 from gdaopt.sets import EdgeMask, GraphMetrics
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
@@ -50,7 +56,8 @@ def most_likely_metric(
 ) -> Likelihood:
     """Return the minimiser of ``⟨S, M⟩ - log det M`` over all graph metrics, without trace bound.
 
-    S is the covariance matrix, less the penalties of edges. The gap may be the tolerance times K.
+    S is the covariance matrix, less the penalties of edges, as it is in floating point. The gap may
+    be the tolerance times K.
     """
     start = time.perf_counter()
     size, variances = len(covariance), np.diagonal(covariance)
@@ -59,9 +66,9 @@ def most_likely_metric(
     cut = bridges(size, positive)
     blocks = _blocks(size, positive, cut)
     metric, inverse = np.diag(1 / variances), np.diag(variances)
-    # Of features that are blocks of their own the values are exact.
-    single = [int(block[0]) for block in blocks if len(block) == 1]
-    objective = lower_bound = float((1 + np.log(variances[single])).sum())
+    # Of features that are blocks of their own the values are exact, but for the logarithm.
+    bounds = [1 + math.log(variances[block[0]]) for block in blocks if len(block) == 1]
+    values = bounds.copy()
     results: list[Result] = []
     for block in blocks:
         if len(block) == 1:
@@ -78,22 +85,31 @@ def most_likely_metric(
         )
         result = solve(problem, method)
         results.append(result)
-        metric[index] = result.metric
-        inverse[index] = np.linalg.inv(result.metric)
-        objective += result.objective
-        lower_bound += -math.inf if result.lower_bound is None else result.lower_bound
-    of_inverse = np.diagonal(inverse).copy()
-    with_bridges(metric, of_inverse, cut, covariance)
-    _fill_across(inverse, blocks, cut, covariance)
-    # What the bridges add to the value, with the inverse's diagonal, and to the optimum, with S's.
-    shares = covariance[cut] ** 2 / (of_inverse[cut[0]] * of_inverse[cut[1]])
-    excess = sum(variances[ends] / of_inverse[ends] - 1 for ends in cut)
-    objective += float(np.log1p(-shares).sum() + shares / (1 - shares) @ excess)
-    of_optimum = np.log1p(-(covariance[cut] ** 2) / (variances[cut[0]] * variances[cut[1]]))
-    terms = size + float(np.abs(np.log(variances)).sum() - of_optimum.sum())
-    lower_bound += float(of_optimum.sum()) - (size + 8) * UNIT * terms
+        point = LogDet(covariance[index]).at(result.metric)
+        metric[index], inverse[index] = result.metric, point.inverse
+        values.append(result.objective)
+        bound = -math.inf if result.lower_bound is None else result.lower_bound
+        bounds.append(bound - point.round_off().value)  # the value may be too small by that
+    values += _joined(metric, inverse, blocks, cut, covariance)
+    shares = [
+        unexplained((variances[i], variances[j]), covariance[i, j])
+        for i, j in zip(*cut, strict=True)
+    ]
+    bounds += map(math.log, shares)
+    objective = math.fsum(values)
+    lower_bound = math.fsum(bounds) - 8 * UNIT * (size + math.fsum(map(abs, bounds)))
     known = min(lower_bound, objective) if lower_bound > -math.inf else None
-    failed = [result for result in results if result.status != "converged"]
+    status: Status = "converged"
+    message = "the certified gap is within the tolerances"
+    if known is None or objective - known > tolerance * size:
+        status, message = "stalled", "the blocks converged, but round-off is more than that allows"
+        if shares:
+            i, j = (int(ends[np.argmin(shares)]) for ends in cut)
+            message += f"; features {i} and {j} are the most similar of all that a bridge joins"
+        for result in results:
+            if result.status != "converged":
+                status, message = result.status, result.message
+                break
     seconds = time.perf_counter() - start
     steps = max((result.iterations for result in results), default=0)
     begun = size + float(np.log(variances).sum())
@@ -121,8 +137,8 @@ def most_likely_metric(
         known_metric=read_only(metric),
         feasible_set=GraphMetrics(trace_bound, 0.0, edges=mask),
         objective=objective,
-        status=failed[0].status if failed else "converged",
-        message=failed[0].message if failed else "the certified gap is within the tolerances",
+        status=status,
+        message=message,
         lower_bound=known,
         components=n_components(metric, 0.0),
         iterations=steps,
@@ -165,26 +181,54 @@ def _inside(mask: EdgeMask | None, block: IndexArray, size: int) -> EdgeMask | N
 def _problem(
     covariance: FloatArray, mask: EdgeMask | None, initial: FloatArray | None
 ) -> MetricProblem:
-    log_det = LogDet(covariance)
-    bound = _ROOM * log_det.auto_trace_bound()
+    bound = _ROOM * largest_trace(covariance, _positive_pairs(covariance, mask))
     if initial is not None:
         bound = max(bound, _ROOM * float(np.trace(initial)))
-    return MetricProblem(log_det, GraphMetrics(bound, 0.0, edges=mask))
+    return MetricProblem(LogDet(covariance), GraphMetrics(bound, 0.0, edges=mask))
 
 
-def _fill_across(
-    inverse: FloatArray, blocks: list[IndexArray], cut: Edges, covariance: FloatArray
-) -> None:
-    """Fill the inverse between blocks that bridges join, from its blocks on the diagonal."""
+def _joined(
+    metric: FloatArray,
+    inverse: FloatArray,
+    blocks: list[IndexArray],
+    cut: Edges,
+    covariance: FloatArray,
+) -> list[float]:
+    """Join blocks by bridges, metric and inverse; return what that adds to the objective.
+
+    The blocks need not be optimal ("Lemma: round-off of bridges").
+    """
     labels = np.empty(len(inverse), dtype=np.intp)
     for number, block in enumerate(blocks):
         labels[block] = number
-    parts = dict(enumerate(blocks))
+    parts, values = dict(enumerate(blocks)), []
     for i, j in zip(*cut, strict=True):
         ours, theirs = parts[labels[i]], parts.pop(labels[j])
-        share = covariance[i, j] / (inverse[i, i] * inverse[j, j])
-        between = share * np.outer(inverse[ours, i], inverse[j, theirs])
+        # With at least half of the inverse's diagonal the metric is positive definite.
+        a, b = (max(float(covariance[k, k]), float(inverse[k, k]) / 2) for k in (i, j))
+        c = float(covariance[i, j])
+        rest = unexplained((a, b), c)
+        share, of_i, of_j = 1 - rest, float(inverse[i, i]) / a - 1, float(inverse[j, j]) / b - 1
+        left = 1 - share * of_i * of_j
+        values += [math.log(rest), -math.log(left)]
+        values.append(share / rest * (covariance[i, i] / a - 1 + covariance[j, j] / b - 1))
+        add_bridge(metric, (i, j), (a, b), c)
+        to_i, to_j = inverse[ours, i] / a, inverse[theirs, j] / b
+        if of_j:
+            inverse[np.ix_(ours, ours)] += a * share * of_j / left * np.outer(to_i, to_i)
+        if of_i:
+            inverse[np.ix_(theirs, theirs)] += b * share * of_i / left * np.outer(to_j, to_j)
+        between = c / left * np.outer(to_i, to_j)
         inverse[np.ix_(ours, theirs)] = between
         inverse[np.ix_(theirs, ours)] = between.T
         parts[labels[i]] = np.concatenate([ours, theirs])
         labels[theirs] = labels[i]
+    # Rounded up, the metric is the exact one and a positive semidefinite matrix.
+    ends, counts = np.unique(np.concatenate(cut), return_counts=True)
+    metric[ends, ends] *= 1 + (2 * counts + 4) * UNIT
+    added = np.append((3 * counts + 6) * metric[ends, ends], 2 * np.abs(metric[cut])) * UNIT
+    of_metric = np.append(inverse[ends, ends], inverse[cut])
+    of_optimum = np.append(covariance[ends, ends], covariance[cut])
+    most = float(added @ of_metric)
+    values += [float(added @ np.abs(of_optimum - of_metric)), most - math.log1p(most)]
+    return values

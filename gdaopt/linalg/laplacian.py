@@ -7,6 +7,7 @@ be negative ("Definition: graph metric").
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -185,10 +186,27 @@ def with_bridges(
     They close no cycle with its graph ("Proposition: bridges"), and the diagonal of the inverse,
     the `variances`, stays.
     """
-    rows, columns = edges
-    entries, of_rows, of_columns = covariance[edges], variances[rows], variances[columns]
-    determinants = of_rows * of_columns - entries**2
-    metric[rows, columns] = metric[columns, rows] = -entries / determinants
-    np.add.at(metric, (rows, rows), entries**2 / determinants / of_rows)
-    np.add.at(metric, (columns, columns), entries**2 / determinants / of_columns)
+    for i, j in zip(*edges, strict=True):
+        add_bridge(metric, (i, j), (variances[i], variances[j]), covariance[i, j])
     return metric
+
+
+def add_bridge(
+    metric: FloatArray, edge: tuple[int, int], variances: tuple[float, float], entry: float
+) -> None:
+    """Add to a metric what joins two parts at both ends of an edge; each number is rounded once."""
+    i, j = edge
+    a, b, c = Fraction(variances[0]), Fraction(variances[1]), Fraction(entry)
+    determinant = a * b - c * c
+    metric[i, j] = metric[j, i] = float(-c / determinant)
+    metric[i, i] += float(c * c / (determinant * a))
+    metric[j, j] += float(c * c / (determinant * b))
+
+
+def unexplained(variances: tuple[float, float], entry: float) -> float:
+    """Return ``1 - S_ij² / (S_ii S_jj)``, rounded once.
+
+    Of nearly equal features the difference of floats would have no digits.
+    """
+    a, b, c = Fraction(variances[0]), Fraction(variances[1]), Fraction(entry)
+    return float(1 - c * c / (a * b))
