@@ -19,8 +19,11 @@ Exact = npt.NDArray[np.object_]
 
 
 def exact(values: Any) -> Exact:
-    """Return floats as exact numbers."""
-    array = np.asarray(values, dtype=np.float64)
+    """Return floats as exact numbers, and exact numbers as they are."""
+    array = np.asarray(values)
+    if array.dtype == object:
+        return array
+    array = array.astype(np.float64)
     numbers = np.empty(array.shape, dtype=object)
     numbers.ravel()[:] = [mpmath.mpf(float(value)) for value in array.ravel()]
     return numbers
@@ -72,6 +75,31 @@ class ExactLogDet:
         gradient = self.covariance - slope
         log_det = mpmath.log(mpmath.det(mpmath.matrix(slope.tolist())))
         return len(metric) + log_det + (gradient * metric).sum(), gradient
+
+
+def likelihood(S: Any, metric: Any) -> Any:
+    """Return ``⟨S, M⟩ - log det M``; infinite where the metric is not positive definite."""
+    exact_S, M = exact(S), exact(metric)
+    roots = [mpmath.sqrt(variance) for variance in np.diagonal(exact_S)]
+    value, rest = (exact_S * M).sum(), M * np.outer(roots, roots)
+    for k, root in enumerate(roots):  # by Schur complements, in units of S
+        if not rest[k, k] > 0:
+            return mpmath.inf
+        value -= mpmath.log(rest[k, k]) - 2 * mpmath.log(root)
+        rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
+    return value
+
+
+def optimum_of_forest(S: Any, edges: list[tuple[int, int]]) -> Any:
+    """Return the least likelihood over graph metrics of a forest ("Proposition: bridges")."""
+    exact_S = exact(S)
+    parts = [1 + mpmath.log(variance) for variance in np.diagonal(exact_S)]
+    parts += [
+        mpmath.log(1 - exact_S[i, j] ** 2 / (exact_S[i, i] * exact_S[j, j]))
+        for i, j in edges
+        if exact_S[i, j] > 0
+    ]
+    return sum(parts)
 
 
 def inverse(matrix: Exact) -> Exact:

@@ -16,11 +16,10 @@ import numpy as np
 
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.laplacian import (
-    add_bridge,
+    bridge,
     bridges,
     component_labels,
     n_components,
-    unexplained,
 )
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import solve
@@ -62,7 +61,7 @@ def most_likely_metric(
     start = time.perf_counter()
     size, variances = len(covariance), np.diagonal(covariance)
     positive = _positive_pairs(covariance, mask)
-    trace_bound = _ROOM * largest_trace(covariance, positive)
+    feasible_set = GraphMetrics(_ROOM * largest_trace(covariance, positive), 0.0, edges=mask)
     cut = bridges(size, positive)
     blocks = _blocks(size, positive, cut)
     metric, inverse = np.diag(1 / variances), np.diag(variances)
@@ -92,7 +91,7 @@ def most_likely_metric(
         bounds.append(bound - point.round_off().value)  # the value may be too small by that
     values += _joined(metric, inverse, blocks, cut, covariance)
     shares = [
-        unexplained((variances[i], variances[j]), covariance[i, j])
+        bridge((variances[i], variances[j]), covariance[i, j]).rest
         for i, j in zip(*cut, strict=True)
     ]
     bounds += map(math.log, shares)
@@ -135,7 +134,7 @@ def most_likely_metric(
     )
     found = Result(
         known_metric=read_only(metric),
-        feasible_set=GraphMetrics(trace_bound, 0.0, edges=mask),
+        feasible_set=feasible_set,
         objective=objective,
         status=status,
         message=message,
@@ -207,12 +206,13 @@ def _joined(
         # With at least half of the inverse's diagonal the metric is positive definite.
         a, b = (max(float(covariance[k, k]), float(inverse[k, k]) / 2) for k in (i, j))
         c = float(covariance[i, j])
-        rest = unexplained((a, b), c)
+        added = bridge((a, b), c)
+        rest = added.rest
         share, of_i, of_j = 1 - rest, float(inverse[i, i]) / a - 1, float(inverse[j, j]) / b - 1
         left = 1 - share * of_i * of_j
         values += [math.log(rest), -math.log(left)]
         values.append(share / rest * (covariance[i, i] / a - 1 + covariance[j, j] / b - 1))
-        add_bridge(metric, (i, j), (a, b), c)
+        added.add_to(metric, i, j)
         to_i, to_j = inverse[ours, i] / a, inverse[theirs, j] / b
         if of_j:
             inverse[np.ix_(ours, ours)] += a * share * of_j / left * np.outer(to_i, to_i)
@@ -226,9 +226,9 @@ def _joined(
     # Rounded up, the metric is the exact one and a positive semidefinite matrix.
     ends, counts = np.unique(np.concatenate(cut), return_counts=True)
     metric[ends, ends] *= 1 + (2 * counts + 4) * UNIT
-    added = np.append((3 * counts + 6) * metric[ends, ends], 2 * np.abs(metric[cut])) * UNIT
+    change = np.append((3 * counts + 6) * metric[ends, ends], 2 * np.abs(metric[cut])) * UNIT
     of_metric = np.append(inverse[ends, ends], inverse[cut])
     of_optimum = np.append(covariance[ends, ends], covariance[cut])
-    most = float(added @ of_metric)
-    values += [float(added @ np.abs(of_optimum - of_metric)), most - math.log1p(most)]
+    most = float(change @ of_metric)
+    values += [float(change @ np.abs(of_optimum - of_metric)), most - math.log1p(most)]
     return values

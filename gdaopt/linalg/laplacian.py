@@ -7,7 +7,7 @@ be negative ("Definition: graph metric").
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -187,26 +187,39 @@ def with_bridges(
     the `variances`, stays.
     """
     for i, j in zip(*edges, strict=True):
-        add_bridge(metric, (i, j), (variances[i], variances[j]), covariance[i, j])
+        bridge((variances[i], variances[j]), covariance[i, j]).add_to(metric, i, j)
     return metric
 
 
-def add_bridge(
-    metric: FloatArray, edge: tuple[int, int], variances: tuple[float, float], entry: float
-) -> None:
-    """Add to a metric what joins two parts at both ends of an edge; each number is rounded once."""
-    i, j = edge
-    a, b, c = Fraction(variances[0]), Fraction(variances[1]), Fraction(entry)
-    determinant = a * b - c * c
-    metric[i, j] = metric[j, i] = float(-c / determinant)
-    metric[i, i] += float(c * c / (determinant * a))
-    metric[j, j] += float(c * c / (determinant * b))
+class Bridge(NamedTuple):
+    """``1 - S_ij² / (S_ii S_jj)``, and what an edge that joins two parts adds to a metric."""
+
+    rest: float
+    at_both: float
+    at_i: float
+    at_j: float
+
+    def add_to(self, metric: FloatArray, i: int, j: int) -> None:
+        """Change a metric in place."""
+        metric[i, j] = metric[j, i] = self.at_both
+        metric[i, i] += self.at_i
+        metric[j, j] += self.at_j
 
 
-def unexplained(variances: tuple[float, float], entry: float) -> float:
-    """Return ``1 - S_ij² / (S_ii S_jj)``, rounded once.
+def bridge(variances: tuple[float, float], entry: float) -> Bridge:
+    """Return the bridge of variances ``S_ii, S_jj`` and an entry ``S_ij``; all is rounded once.
 
-    Of nearly equal features the difference of floats would have no digits.
+    Between nearly equal features a difference of floats would have no digits: here it is one of
+    integers.
     """
-    a, b, c = Fraction(variances[0]), Fraction(variances[1]), Fraction(entry)
-    return float(1 - c * c / (a * b))
+    (a, of_a), (b, of_b), (c, of_c) = (
+        float(number).as_integer_ratio() for number in (*variances, entry)
+    )
+    product, scale = a * b * of_c * of_c, of_a * of_b
+    determinant = product - c * c * scale
+    return Bridge(
+        determinant / product,
+        -(c * of_c * scale) / determinant,
+        c * c * scale * of_a / (determinant * a),
+        c * c * scale * of_b / (determinant * b),
+    )

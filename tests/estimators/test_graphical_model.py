@@ -15,6 +15,7 @@ from gdaopt.estimators import LaplacianGraphicalModel, LaplacianGraphicalModelCV
 from gdaopt.estimators.likelihood import Likelihood, most_likely_metric
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray
+from tests import digits
 
 
 def chain(size: int, n_samples: int, seed: int = 0) -> tuple[FloatArray, FloatArray]:
@@ -193,3 +194,136 @@ def test_values_across_a_bridge_between_blocks_that_are_not_solved() -> None:
     check_values(S, found, np.inf)
     best = most_likely_metric(S, tolerance=1e-12).result.objective
     assert found.result.objective > best + 1e-6
+
+
+# --- Against 50 digits -------------------------------------------------------------------------
+
+
+TWINS = [[0.3, 0.7141428428542829], [0.7141428428542829, 1.7]]  # 1 - r² is 5.9e-15
+
+
+def test_twins() -> None:
+    model = LaplacianGraphicalModel(0.0, covariance="precomputed")
+    with pytest.warns(
+        ConvergenceWarning, match=r"stalled.*; features 0 and 1 are the most similar"
+    ):
+        model.fit(TWINS)
+    S, result = np.array(TWINS), model.result_
+    optimum, value = digits.optimum_of_forest(S, [(0, 1)]), digits.likelihood(S, model.precision_)
+    assert optimum - 1e-13 < result.lower_bound <= optimum
+    assert value <= result.objective <= value + 0.05
+    np.testing.assert_array_equal(model.covariance_, S)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("digit", range(1, 15))
+def test_a_path_of_nearly_equal_features(digit: int, unit: float) -> None:
+    """The gap is of second order in the round-off of the metric."""
+    rng, size = np.random.default_rng(digit), 5
+    roots = rng.uniform(0.5, 2, size) * [1, unit, 1, 1 / unit, 1]
+    S, edges = np.diag(roots**2), [(k, k + 1) for k in range(size - 1)]
+    for i, j in edges:
+        S[i, j] = S[j, i] = (1 - 10.0**-digit) * roots[i] * roots[j]
+    found = most_likely_metric(S, EdgeMask.of(edges))
+    optimum, value = digits.optimum_of_forest(S, edges), digits.likelihood(S, found.result.metric)
+    assert found.result.lower_bound is not None
+    assert optimum - 1e-11 < found.result.lower_bound <= optimum <= value
+    assert -1e-11 <= found.result.objective - value <= 3 * (value - optimum) + 1e-11
+    assert found.result.gap is not None
+    assert found.result.gap <= (300 * 10.0 ** (digit - 16)) ** 2 + 1e-11
+    assert (found.result.status == "converged") is (found.result.gap <= size * 1e-6)
+    np.testing.assert_allclose(np.diagonal(found.covariance), np.diagonal(S), rtol=1e-15)
+    np.testing.assert_allclose(found.covariance[tuple(np.transpose(edges))], np.diag(S, 1), 1e-15)
+
+
+@pytest.mark.parametrize("n_edges", [0, 5])
+def test_sums_of_logarithms_are_lowered_by_their_round_off(n_edges: int) -> None:
+    for seed in range(40):
+        rng, size = np.random.default_rng(seed), 12
+        roots, edges = 10.0 ** rng.uniform(-5, 5, size), [(k, k + 1) for k in range(n_edges)]
+        S = np.diag(roots**2)
+        for i, j in edges:
+            S[i, j] = S[j, i] = rng.uniform(0.1, 0.9) * roots[i] * roots[j]
+        found = most_likely_metric(S, EdgeMask.of(edges) if edges else None).result
+        assert found.lower_bound is not None
+        assert -1e-12 < found.lower_bound - digits.optimum_of_forest(S, edges) <= 0
+
+
+def test_a_star_of_nearly_equal_features_stays_positive_definite() -> None:
+    """The diagonal entry of its centre is the sum of 40 large numbers."""
+    size = 41
+    S = np.eye(size)
+    S[0, 1:] = S[1:, 0] = 1 - 2e-14
+    edges = [(0, k) for k in range(1, size)]
+    found = most_likely_metric(S, EdgeMask.of(edges))
+    optimum, value = digits.optimum_of_forest(S, edges), digits.likelihood(S, found.result.metric)
+    assert optimum < value <= found.result.objective < value + 10
+    assert found.result.status == "stalled"
+
+
+def two_triangles(entry: float) -> FloatArray:
+    """Return the covariance of two blocks that a bridge joins."""
+    S = np.full((6, 6), -0.01)
+    S[:3, :3] = S[3:, 3:] = 0.4 * np.ones((3, 3)) + np.diag([0.6, 0.6, 0.6])
+    S[0, 1] = S[1, 0] = 0.5
+    S[2, 3] = S[3, 2] = entry
+    return S
+
+
+@pytest.mark.parametrize("rest", [1e-2, 1e-6, 1e-10])
+@pytest.mark.parametrize("max_iterations", [0, 1, 2, None])
+def test_blocks_that_are_not_exact_joined_across_nearly_equal_features(
+    max_iterations: int | None, rest: float
+) -> None:
+    """Also where their inverse is ten times as large as the covariance, as it is at the start."""
+    S = two_triangles(1 - rest / 2)
+    found, best = (
+        most_likely_metric(S, tolerance=1e-9, max_iterations=most, initial=np.eye(6) / 10)
+        for most in (max_iterations, None)
+    )
+    value, optimum = (digits.likelihood(S, each.result.metric) for each in (found, best))
+    assert found.result.lower_bound is not None
+    assert found.result.lower_bound <= optimum <= value
+    assert found.result.objective == pytest.approx(float(value), abs=1e-9)
+    assert (found.result.status == "converged") is (max_iterations is None)
+    product = found.covariance @ found.result.metric
+    np.testing.assert_allclose(product, np.eye(6), atol=1e-14 / rest)
+
+
+def test_values_of_blocks_that_round_off_makes_too_small() -> None:
+    """Two features of a triangle are nearly the same: Cholesky's factor has lost most digits."""
+    off = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 2)) + rng.standard_normal((20, 1))
+        twin = X[:, 1] + 10 ** rng.uniform(-6, -4) * rng.standard_normal(20)
+        S = np.cov(np.column_stack([X, twin]).T, bias=True)
+        found = most_likely_metric(S, tolerance=1e-2)
+        if found.largest_block == 1:
+            continue
+        assert found.result.gap is not None
+        value = digits.likelihood(S, found.result.metric)
+        best = digits.likelihood(S, most_likely_metric(S, tolerance=1e-12).result.metric)
+        assert value - best <= found.result.gap
+        off.append(value - found.result.objective)
+    assert max(off) > 1e-7
+
+
+def test_only_pairs_of_a_block_that_may_have_an_edge_count() -> None:
+    """Features 3 and 5 are the same, which a mask without their edge does not mind."""
+    S = two_triangles(0.2)[:, [0, 1, 2, 3, 4, 3]][[0, 1, 2, 3, 4, 3]]
+    S[5, :3] = S[:3, 5] = -0.01
+    edges = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]
+    with pytest.raises(InvalidInputError, match="features 3 and 5 are perfectly correlated"):
+        most_likely_metric(S)
+    S[4, 5] = S[5, 4] = 0.3
+    with pytest.raises(InvalidInputError, match="features 3 and 5 are perfectly correlated"):
+        most_likely_metric(S, EdgeMask.of([*edges, (3, 5)]))
+    assert most_likely_metric(S, EdgeMask.of(edges)).result.status == "converged"
+
+
+@pytest.mark.parametrize("variance", [1e-300, 1e-309])
+def test_variances_that_are_too_small_to_have_an_inverse(variance: float) -> None:
+    S = variance * np.array([[1.0, 1 - 1e-13], [1 - 1e-13, 1.0]])
+    with pytest.raises(InvalidInputError):
+        most_likely_metric(S)

@@ -169,10 +169,14 @@ def _faults(model: Model, estimator: Any) -> list[str]:
     result, faults = estimator.result_, []
     S, size = digits.exact(model.penalised), len(model.covariance)
     metric = digits.exact(estimator.precision_)
-    value, bound, allowed = _value(S, metric), result.lower_bound, estimator.tol * size
+    value, bound, allowed = digits.likelihood(S, metric), result.lower_bound, estimator.tol * size
     if bound is None:
         return ["converged without a bound"] if result.status == "converged" else []
-    optimum = _tree_optimum(model, S) if model.sort in ("tree", "units", "hub") else None
+    optimum = (
+        digits.optimum_of_forest(model.penalised, model.pairs)
+        if model.sort in ("tree", "units", "hub")
+        else None
+    )
     best = _improved(S, metric) if optimum is None else optimum
     sizes = size + abs(best) + sum(abs(mpmath.log(S[k, k])) for k in range(size))
     if bound > best:
@@ -196,27 +200,9 @@ def _faults(model: Model, estimator: Any) -> list[str]:
     return faults
 
 
-def _value(S: digits.Exact, metric: digits.Exact) -> Any:
-    """Return the objective; infinite where the metric is not positive definite."""
-    size, roots = len(S), [mpmath.sqrt(S[k, k]) for k in range(len(S))]
-    rest, value = metric * np.outer(roots, roots), (S * metric).sum()
-    for k in range(size):  # by Schur complements, in units of S
-        if not rest[k, k] > 0:
-            return mpmath.inf
-        value -= mpmath.log(rest[k, k]) - 2 * mpmath.log(roots[k])
-        rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return value
-
-
-def _tree_optimum(model: Model, S: digits.Exact) -> Any:
-    parts = [1 + mpmath.log(S[k, k]) for k in range(len(S))]
-    parts += [mpmath.log(1 - S[i, j] ** 2 / (S[i, i] * S[j, j])) for i, j in model.pairs]
-    return sum(parts)
-
-
 def _improved(S: digits.Exact, metric: digits.Exact) -> Any:
     """Return the least value of metrics near one, with its zeros: above the optimum, if at all."""
-    best = _value(S, metric)
+    best = digits.likelihood(S, metric)
     rows, columns = np.nonzero(np.triu(metric != 0))
     entries = list(zip(rows.tolist(), columns.tolist(), strict=True))
     for _ in range(_STEPS if best < mpmath.inf else 0):
@@ -233,7 +219,7 @@ def _improved(S: digits.Exact, metric: digits.Exact) -> Any:
         for a, (i, j) in enumerate(entries):
             moved[i, j] = moved[j, i] = metric[i, j] - step[a]
         is_member = all(moved[i, j] <= 0 for i, j in entries if i != j)
-        value = _value(S, moved)
+        value = digits.likelihood(S, moved)
         if not is_member or not value < best:
             break
         metric, best = moved, value
