@@ -84,11 +84,10 @@ def most_likely_metric(
         )
         result = solve(problem, method)
         results.append(result)
-        point = LogDet(covariance[index]).at(result.metric)
-        metric[index], inverse[index] = result.metric, point.inverse
+        metric[index] = result.metric
+        inverse[index] = LogDet(covariance[index]).at(result.metric).inverse
         values.append(result.objective)
-        bound = -math.inf if result.lower_bound is None else result.lower_bound
-        bounds.append(bound - point.round_off().value)  # the value may be too small by that
+        bounds.append(-math.inf if result.lower_bound is None else result.lower_bound)
     values += _joined(metric, inverse, blocks, cut, covariance)
     shares = [
         bridge((variances[i], variances[j]), covariance[i, j]).rest
