@@ -8,6 +8,7 @@ where that may be so ("Proposition: screened prices").
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -182,9 +183,8 @@ class _Search:
         self._gradient.n_priced += len(rows) * len(columns)
         entries, error = screen.block(left, right)
         entries = self._of_graph(entries, rows[:, None], columns[None])
-        r, s = (root.astype(np.float32) for root in self._roots(rows, columns))
+        r, s = ((root / screen.unit).astype(np.float32) for root in self._roots(rows, columns))
         entries -= np.multiply.outer(r, s)
-        error += 4 * _SINGLE * float(r.max() * s.max())
         if not entries.max() > -error:
             return
         i, j = np.nonzero(entries > -error)
@@ -213,20 +213,28 @@ class _Search:
 
 
 class _Screen:
-    """``G_ij = f_i' diag(σ) f_j`` in single precision, for the features of an order."""
+    """``G_ij = f_i' diag(σ) f_j`` in single precision, for the features of an order.
+
+    In units of the largest entry, whose root is `unit`: products neither under- nor overflow.
+    """
 
     def __init__(self, gradient: ScatterMatrix, order: IndexArray) -> None:
         roots, signs = gradient.roots
+        self.unit = math.sqrt(gradient.largest_entry()) or 1.0
         self._signs = signs.astype(np.float32)
         self._factors = np.empty((len(order), len(signs)), dtype=np.float32)
+        self._sizes = np.empty(len(order))
         for start in range(0, len(order), _ROWS):
             part = slice(start, start + _ROWS)
-            self._factors[part] = gradient.samples[:, order[part]].T @ roots.T
-        self._sizes = np.linalg.norm(self._factors, axis=1)
+            factors = gradient.samples[:, order[part]].T @ (roots.T / self.unit)
+            self._factors[part], self._sizes[part] = factors, np.linalg.norm(factors, axis=1)
         self._right: tuple[slice, FloatArray] = slice(0), np.zeros(0)
 
     def block(self, left: slice, right: slice) -> tuple[Any, float]:
-        """Return the entries of some rows and columns, and how far rounding can be off."""
+        """Return the entries of some rows and columns, and how far rounding can be off.
+
+        Also where ``r_i r_j`` is rounded: it is below ``G_ij``, for pairs that count.
+        """
         if self._right[0] != right:
             self._right = right, np.ascontiguousarray((self._factors[right] * self._signs).T)
         largest = float(self._sizes[left].max() * self._sizes[right].max())

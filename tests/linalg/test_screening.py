@@ -125,6 +125,55 @@ def test_what_is_kept_finds_the_best_pairs_of_the_next_gradient(kind: str, lengt
         np.testing.assert_allclose(again[2][: counts.sum()], expected[2][counts], atol=slack)
 
 
+@pytest.mark.parametrize("scale", [1e-60, 1e-25, 1e25, 1e60])
+@pytest.mark.parametrize("kind", ["negative", "both"])
+def test_any_units(kind: str, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single precision ends at 1e-45 and at 1e38."""
+    monkeypatch.setattr(screening, "_TOP", 2)
+    for seed in range(5):
+        usual = gradient(np.random.default_rng(seed), kind)
+        other = ScatterMatrix(usual.samples, scale * usual._laplacian, kind == "negative")
+        (*expected, prices), _ = screening.best_screened(usual, 5, no_edges(), identity, np.inf)
+        (*found, scaled), _ = screening.best_screened(other, 5, no_edges(), identity, np.inf)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(scaled, scale * prices, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-6, 1e-5])
+def test_entries_that_cancel_in_single_precision(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``G_ij = a_i a_j - b_i b_j``, with a and b that differ by so little."""
+    monkeypatch.setattr(screening, "_TOP", 2)
+    monkeypatch.setattr(screening, "_MANY", 1.0)  # else a block of many candidates is computed
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        samples = 1 + size * rng.standard_normal((2, 60))
+        found = ScatterMatrix(samples, np.diag([1.0, -1.0]))
+        (*_, prices), _ = screening.best_screened(found, 5, no_edges(), identity, np.inf)
+        expected = best_pairs(found.dense(), 5)[2]
+        assert prices[0] < -size / 2
+        np.testing.assert_allclose(prices, expected[: len(prices)], atol=1e-14)
+
+
+def test_a_level_is_known_up_to_round_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if prices had been off by 6e-6: now the pair (2, 3) is the best by half as much."""
+    monkeypatch.setattr(screening, "_ROUNDINGS", 1e-6)
+    monkeypatch.setattr(screening, "_TOP", 2)
+    first = np.zeros((8, 8))
+    first[0, 1], first[2, 3] = 1.0, 0.9
+    first += first.T
+    change = -(0.1 + 3e-6) * np.array([[0.5, -0.5], [-0.5, 0.5]])  # along the pair's own atom
+    second = first.copy()
+    second[2:4, 2:4] += change
+    samples, pair = np.eye(8), (np.array([0]), np.array([1]))
+    known = screening.Screened(ScatterMatrix(samples, first), -0.9 + 6e-6, pair)
+    moved = ScatterMatrix(samples, second)
+    (row, column, price), _ = screening.best_screened(moved, 1, no_edges(), identity, 0.0, known)
+    assert (row[0], column[0]) == (2, 3)
+    assert price[0] == pytest.approx(-1 - 3e-6, abs=1e-12)
+
+
 def test_few_pairs_are_looked_at() -> None:
     """Where some features are longer than the rest: of 20,000 features one pair in 100."""
     rng = np.random.default_rng(0)
