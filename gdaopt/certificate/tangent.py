@@ -314,12 +314,8 @@ def dual_bound(problem: MetricProblem, point: Point) -> Bound:
     dual.flat[:: len(dual) + 1] += multiplier
     value, rounded = barrier.conjugate(dual)
     of_base, of_trace = float(np.vdot(excess, base)), multiplier * feasible_set.trace_bound
-    # The sums of W are rounded, too: off the diagonal that keeps the signs of the excess, and on it
-    # W is S where the multiplier is 0.
-    of_sums = np.abs(excess) + np.abs(dual)
-    sizes = (len(dual) ** 2 + 8) * float(np.vdot(np.abs(base), of_sums))
-    if multiplier:
-        sizes += 8 * feasible_set.trace_bound * float(np.diagonal(dual).max())
+    # `conjugate` allows for the sums of W as well, which are rounded relative to its entries.
+    sizes = (len(dual) ** 2 + 8) * float(np.vdot(np.abs(base), np.abs(excess))) + 8 * of_trace
     rounded += UNIT * (sizes + 4 * abs(value))
     return Bound(value - of_base - of_trace - rounded, rounded)
 

@@ -1,7 +1,9 @@
 """Bounds by the dual problem: below the optimum at any metric, and sharp near it."""
 
 from collections.abc import Callable
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from gdaopt.certificate.tangent import dual_bound
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
+from tests import digits
 from tests.helpers import PROPERTY, generators, random_metric
 from tests.methods.certified_cases import set_of
 
@@ -88,3 +91,51 @@ def test_sharp_where_a_fixed_path_is_more_than_is_wanted() -> None:
     certificate = gda.certify(problem, result.metric)
     assert certificate.bound == "dual"
     assert certificate.relative_gap < 1e-9
+
+
+# --- Round-off, against 50 digits ---------------------------------------------------------------
+
+
+Known = tuple[gda.LogDet, FeasibleSet, digits.Exact, Any]
+"""An objective, a set, the best metric and the optimum."""
+
+
+def bound_on_the_trace(rng: np.random.Generator) -> Known:
+    """``1 / (s_k + y)`` on the diagonal, with a multiplier y that cancels large negative s."""
+    size, trace = int(rng.integers(1, 6)), float(10 ** rng.uniform(-3, 3))
+    s = digits.exact(10 ** rng.uniform(-3, 8) * np.append(-1.0, rng.standard_normal(size - 1)))
+    low, high = -min(s) + mpmath.mpf(0.5) / trace, -min(s) + mpmath.mpf(2) * size / trace
+    for _ in range(200):  # the trace falls in y
+        y = (low + high) / 2
+        low, high = (y, high) if sum(1 / (s + y)) > trace else (low, y)
+    best = np.diag(1 / (s + high))
+    objective = gda.LogDet(np.diag(s.astype(np.float64)))
+    sets = gda.DiagonalMetrics, gda.GraphMetrics, gda.PositiveDefiniteMetrics
+    feasible_set = sets[int(rng.integers(3))](trace, 0.0)
+    value = sum(s / (s + high)) + sum(mpmath.log(each + high) for each in s)
+    return objective, feasible_set, best, value
+
+
+def fixed_path(rng: np.random.Generator) -> Known:
+    """An edge of the weight w between two features whose covariance is far below 0."""
+    w, (a, b) = float(10 ** rng.uniform(-3, 3)), 10 ** rng.uniform(-3, 3, 2)
+    c = -float(10 ** rng.uniform(-3, 8))
+    objective, exact_w = gda.LogDet(np.array([[a, c], [c, b]])), mpmath.mpf(w)
+    a, b = digits.exact([a, b])
+    determinant = (1 + mpmath.sqrt(1 + 4 * a * b * exact_w**2)) / (2 * a * b)
+    best = np.array([[b * determinant, -exact_w], [-exact_w, a * determinant]])
+    feasible_set = gda.GraphMetrics(float(10 * np.trace(best)), 0.0, path_weight=w)
+    value = (digits.exact(objective.covariance) * best).sum() - mpmath.log(determinant)
+    return objective, feasible_set, best, value
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("known", [bound_on_the_trace, fixed_path])
+def test_products_are_rounded_relative_to_themselves(
+    known: Callable[[np.random.Generator], Known], seed: int
+) -> None:
+    objective, feasible_set, best, optimum = known(np.random.default_rng(seed))
+    problem = gda.MetricProblem(objective, feasible_set)
+    found = dual_bound(problem, objective.at(best.astype(np.float64)))
+    size = np.abs(best).sum() * np.abs(objective.covariance).max()
+    assert optimum - 1e-12 * (1 + abs(optimum) + size) < found.value <= optimum
