@@ -77,17 +77,30 @@ class ExactLogDet:
         return len(metric) + log_det + (gradient * metric).sum(), gradient
 
 
+def factor(matrix: Exact) -> Exact:
+    """Return the lower Cholesky factor; ValueError where the matrix is not positive definite."""
+    rest, columns = matrix, []
+    for k in range(len(matrix)):
+        if not rest[k, k] > 0:
+            raise ValueError
+        columns.append(rest[:, k] / mpmath.sqrt(rest[k, k]))
+        rest = rest - np.outer(columns[k], columns[k])
+        rest[: k + 1] = rest[:, : k + 1] = mpmath.mpf(0)
+    return np.array(columns, dtype=object).T
+
+
+def log_det(matrix: Exact) -> Any:
+    """Return the logarithm of the determinant; -inf where the matrix is not positive definite."""
+    try:
+        return 2 * sum(mpmath.log(each) for each in np.diagonal(factor(matrix)))
+    except ValueError:
+        return -mpmath.inf
+
+
 def likelihood(S: Any, metric: Any) -> Any:
     """Return ``⟨S, M⟩ - log det M``; infinite where the metric is not positive definite."""
-    exact_S, M = exact(S), exact(metric)
-    roots = [mpmath.sqrt(variance) for variance in np.diagonal(exact_S)]
-    value, rest = (exact_S * M).sum(), M * np.outer(roots, roots)
-    for k, root in enumerate(roots):  # by Schur complements, in units of S
-        if not rest[k, k] > 0:
-            return mpmath.inf
-        value -= mpmath.log(rest[k, k]) - 2 * mpmath.log(root)
-        rest = rest - np.outer(rest[:, k], rest[k]) / rest[k, k]
-    return value
+    M = exact(metric)
+    return (exact(S) * M).sum() - log_det(M)
 
 
 def optimum_of_forest(S: Any, edges: list[tuple[int, int]]) -> Any:

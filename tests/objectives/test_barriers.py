@@ -1,7 +1,9 @@
 """Objectives with a barrier: NumPy's values, multiples, closed forms, and optima that are known."""
 
+from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from gdaopt.estimators.baselines.geometric_mean import geometric_mean_of_inverse
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
+from tests import digits
 from tests.certificate_cases import SETS, named_set
 from tests.helpers import random_metric, random_symmetric
 
@@ -169,3 +172,56 @@ def test_scatters_of_few_pairs_are_taken(rng: np.random.Generator) -> None:
     assert np.linalg.eigvalsh(gmml.dissimilar)[0] > -1e-9
     problem = gda.MetricProblem(gmml, gda.GraphMetrics(1e4, 1.0))
     assert gda.solve(problem, "certified").status == "converged"
+
+
+# --- The dual's closed form in 50 digits ----------------------------------------------------------
+
+
+def definite(rng: np.random.Generator, size: int, decades: float) -> FloatArray:
+    """Return a matrix whose eigenvalues spread over so many decades."""
+    basis, _ = np.linalg.qr(rng.standard_normal((size, size)))
+    matrix = (basis * 10 ** np.linspace(0, -decades, size)) @ basis.T
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def in_units(rng: np.random.Generator, matrix: FloatArray, decades: float) -> FloatArray:
+    units = 10 ** rng.uniform(-decades, decades, len(matrix))
+    return np.asarray(matrix * np.outer(units, units))
+
+
+DUALS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "even": lambda rng, size: definite(rng, size, 1.0),
+    "nearly singular": lambda rng, size: definite(rng, size, rng.uniform(8, 13)),
+    "in any units": lambda rng, size: in_units(rng, definite(rng, size, 6.0), 5.0),
+    "large logarithms": lambda rng, size: in_units(rng, np.eye(size), 60.0),
+}
+
+
+@pytest.mark.parametrize("kind", DUALS)
+def test_the_conjugate_of_the_log_determinant(kind: str) -> None:
+    """``K + log det W``."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        dual = DUALS[kind](rng, int(rng.integers(1, 7)))
+        value, round_off = gda.LogDet(np.eye(len(dual))).at(np.eye(len(dual))).conjugate(dual)
+        expected = len(dual) + digits.log_det(digits.exact(dual))
+        assert (
+            abs(value - expected) <= round_off < 1e-12 * (1 + abs(expected)) * np.linalg.cond(dual)
+        )
+
+
+@pytest.mark.parametrize("is_singular", [False, True])
+@pytest.mark.parametrize("kind", [*DUALS][:3])
+def test_the_conjugate_of_the_geometric_mean(kind: str, is_singular: bool) -> None:
+    """``2 tr (L'DL)^½`` for ``W = LL'``."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        dual = DUALS[kind](rng, int(rng.integers(1, 6)))
+        factor = rng.standard_normal((max(1, len(dual) - is_singular), len(dual)))
+        objective = gda.GMML(np.eye(len(dual)), factor.T @ factor)
+        root = digits.factor(digits.exact(dual))
+        squares = digits.eigenvalues(root.T @ digits.exact(objective.dissimilar) @ root)
+        expected = 2 * sum(mpmath.sqrt(max(each, mpmath.mpf(0))) for each in squares)
+        value, round_off = objective.at(np.eye(len(dual))).conjugate(dual)
+        assert value - round_off <= expected
+        assert round_off <= 1e-5 * value
