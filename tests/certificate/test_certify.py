@@ -2,7 +2,7 @@
 
 import math
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -349,6 +349,29 @@ def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:
     certificate = gda.certify(problem, metric, np.ones(1))
     assert certificate.objective == pytest.approx(-1 - over, abs=1e-15)
     assert over * (1 - 1e-5) <= certificate.membership <= over * (1 + 1e-5)
+    assert over < certificate.allowance < 2 * over
+    assert certificate.excesses == pytest.approx([over], rel=1e-5)  # not over the row's norm
+
+
+class SlightlyAsymmetric(Nearest):
+    """The gradient's lower triangle, which no oracle reads, is too large by so much."""
+
+    error = 0.0
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        gradient = super().gradient(metric)
+        return np.asarray(gradient + self.error * np.tril(np.ones_like(gradient), -1))
+
+
+@pytest.mark.parametrize(("error", "is_wrong"), [(1e-17, False), (1e-11, True)])
+def test_a_gap_below_zero_by_more_than_round_off_is_an_error(error: float, is_wrong: bool) -> None:
+    """The minimum of 1 is inside of the set."""
+    target = random_metric(np.random.default_rng(0), 4)
+    objective = SlightlyAsymmetric(target)
+    objective.error = error
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(8.0, 0.0))
+    with pytest.raises(GdaoptError, match="convex") if is_wrong else nullcontext():
+        assert gda.certify(problem, target).gap >= 0
 
 
 @pytest.mark.covering(2)
