@@ -15,12 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.laplacian import (
-    bridge,
-    bridges,
-    component_labels,
-    n_components,
-)
+from gdaopt.linalg.laplacian import bridge, bridges, component_labels, n_components
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import solve
 from gdaopt.objectives import LogDet
@@ -97,17 +92,16 @@ def most_likely_metric(
     objective = math.fsum(values)
     lower_bound = math.fsum(bounds) - 8 * UNIT * (size + math.fsum(map(abs, bounds)))
     known = min(lower_bound, objective) if lower_bound > -math.inf else None
+    failed = [result for result in results if result.status != "converged"]
     status: Status = "converged"
     message = "the certified gap is within the tolerances"
     if known is None or objective - known > tolerance * size:
-        status, message = "stalled", "the blocks converged, but round-off is more than that allows"
-        if shares:
+        status, message = "stalled", "the blocks converged, but round-off leaves a larger gap"
+        if failed:
+            status, message = failed[0].status, failed[0].message
+        elif shares:
             i, j = (int(ends[np.argmin(shares)]) for ends in cut)
             message += f"; features {i} and {j} are the most similar of all that a bridge joins"
-        for result in results:
-            if result.status != "converged":
-                status, message = result.status, result.message
-                break
     seconds = time.perf_counter() - start
     steps = max((result.iterations for result in results), default=0)
     begun = size + float(np.log(variances).sum())

@@ -24,6 +24,7 @@ from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 _SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
 _LARGEST_CORRELATION = 1 - 1e-10  # of an edge of the first metric
+_SMALLEST_VARIANCE = 1e-290  # under such edges: so the first metric is finite
 _LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
 
 
@@ -185,7 +186,7 @@ class LogDet(Objective):
     def first_metric(self, feasible: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return the optimum over a spanning forest of the largest correlations, or else I."""
         variances = np.diagonal(self.covariance)
-        if not variances.min() > 0:
+        if not variances.min() > _SMALLEST_VARIANCE:
             return np.eye(self.n_features)
         roots = np.sqrt(variances)
         correlations = np.abs(feasible(-self.covariance)) / np.outer(roots, roots)

@@ -87,6 +87,9 @@ def test_starts_with_the_edges_of_the_largest_correlations() -> None:
     assert np.argwhere(np.triu(first, 1)).tolist() == [[0, 2], [1, 2]]
     assert np.linalg.inv(first)[[0, 1], 2] == pytest.approx(S[[0, 1], 2])
     assert (gda.LogDet(np.eye(3)).first_metric(edges) == np.eye(3)).all()
+    for unit in (1e-280, 1e-300, 1e280):
+        near = gda.LogDet(unit * np.array([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]]))
+        assert np.isfinite(near.first_metric(edges)).all()
 
 
 class TestTraceOfTheOptimum:
