@@ -159,15 +159,17 @@ class Tangent:
             # entries.
             errors = np.sqrt(errors**2 + added.max(axis=1))
             of_rows *= (size**2 + 16) * UNIT
-        least = feasible_set.family.least_price(price, gradient, errors)
+        # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
+        least = min(feasible_set.family.least_price(price, gradient, errors), 0.0)
+        of_price = self.budget * min(0.0, price)
         sizes_of_terms = magnitude_inner(self.seen, beyond_base) + magnitude_inner(
             self.seen, self.base
         )
         return (
-            self.budget * (min(0.0, price) - min(0.0, least))
+            (of_price - self.budget * least)
             + magnitude_form(beyond_base, errors)
-            + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms + self.budget * abs(price))
-            + 8 * UNIT * feasible_set.trace_bound * abs(least)  # τ is rounded relative to C
+            + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
+            - 8 * UNIT * feasible_set.trace_bound * least  # τ is rounded relative to C
             + of_rows
         )
 

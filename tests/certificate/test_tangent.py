@@ -3,6 +3,7 @@
 And at multiples of a metric: sharp ones where those at the metric itself are not.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +27,7 @@ from tests import digits
 from tests.certificate_cases import SETS, Nearest, named_set, small_glr
 from tests.fuzz.problems import Ingredients
 from tests.helpers import random_metric, random_symmetric, scaled
-from tests.methods.certified_cases import set_of
+from tests.methods.certified_cases import KINDS, set_of
 
 
 def extreme_problem(seed: int) -> tuple[gda.MetricProblem, Any]:
@@ -282,6 +283,45 @@ def test_errors_of_gradients_count_at_the_metric_as_well() -> None:
     problem = gda.MetricProblem(objective, gda.DiagonalMetrics(4.0, 0.0))
     certificate = gda.certify(problem, np.eye(2))
     assert -2.1 <= certificate.lower_bound <= -2
+
+
+class TooLarge(OffByWhatItStates):
+    """Its gradient is too large by as much in each entry as it says."""
+
+    def __init__(self, cost: FloatArray, zero: FloatArray) -> None:
+        super().__init__(cost, zero)
+        self.errors = np.ones(len(cost))
+
+    def gradient(self, metric: FloatArray) -> FloatArray:
+        return self.cost + np.outer(self.errors, self.errors)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_budget_counts_where_an_exact_price_may_be_below_zero(seed: int) -> None:
+    """``min -tr(M - B)`` is -τ; the computed prices are 0."""
+    rng = np.random.default_rng(seed)
+    size, low = size_and_low(rng)
+    feasible_set = gda.DiagonalMetrics(size * low * (1 + 10 ** rng.uniform(-14, -12)), low)
+    objective = TooLarge(-np.eye(size), low * np.eye(size))
+    problem = gda.MetricProblem(objective, feasible_set)
+    optimum = size * Fraction(low) - Fraction(feasible_set.trace_bound)
+    assert Fraction(gda.certify(problem, objective.zero).lower_bound) <= optimum
+
+
+@pytest.mark.parametrize("share", [*10.0 ** np.arange(-15, 0, 2), 0.9, 1 - 1e-12])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_budget_costs_nothing_where_no_price_is_below_zero(kind: str, share: float) -> None:
+    """The least ridge is ``Kρ²/2``, at the base, and is found however small it is beside C."""
+    for size, trace_bound in itertools.product((1, 2, 5), (1e-3, 1.0, 1e9)):
+        low = share * trace_bound / size
+        problem = gda.MetricProblem(gda.Ridge(size), set_of(kind, size, trace_bound, low))
+        optimum = size * Fraction(low) ** 2 / 2
+        certificate = gda.certify(problem, problem.base())
+        assert 0 <= optimum - Fraction(certificate.lower_bound) <= 1e-10 * optimum
+        result = gda.solve(problem, "certified", tolerance=1e-9)
+        assert result.status == "converged", result.message
+        assert result.lower_bound is not None
+        assert Fraction(result.lower_bound) <= optimum
 
 
 class Exponential(gda.DenseObjective):
