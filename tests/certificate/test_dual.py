@@ -70,6 +70,24 @@ def test_below_every_member(rng: np.random.Generator, kind: str, name: str) -> N
         assert bound <= objective.value(feasible_set.start(K))
 
 
+@pytest.mark.parametrize("kind", ["definite", "diagonal", "graph"])
+def test_the_product_of_multiplier_and_trace_bound_is_rounded(kind: str) -> None:
+    """``Q = -s tr M - log det M`` is least at ``(C/K) I``, where W is small and y is not."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        size, slope, trace_bound = int(rng.integers(1, 6)), *10 ** rng.uniform(-2, 4, 2)
+        problem = gda.MetricProblem(
+            gda.LogDet(-slope * np.eye(size)), set_of(kind, size, trace_bound, 0.0)
+        )
+        metric = trace_bound / size * np.eye(size)
+        found = dual_bound(problem, problem.objective.at(metric))
+        with mpmath.workdps(50):
+            s, C = mpmath.mpf(float(slope)), mpmath.mpf(float(trace_bound))
+            optimum = -s * C - size * mpmath.log(C / size)
+        assert found.value <= optimum
+        assert found.round_off < 1e-10 * abs(optimum)
+
+
 def test_in_any_units() -> None:
     rng = np.random.default_rng(0)
     units = 10.0 ** np.array([-3, 0, 3, 1, -2])
