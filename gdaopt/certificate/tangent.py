@@ -44,7 +44,7 @@ _NEAR = 0.01  # of the objective: near the optimum, tr M times the price is smal
 _CLOSED = 1e-12  # of the objective: a smaller gap needs no better bound
 _INFLATIONS = (1e-5, 1e-12, 1e-2)  # η: the first trial, the smallest and the largest
 _MOST_INFLATIONS = 2
-_AT_BOUND = 1e-6  # of the trace bound: with a trace so near to it, it may bind
+_AT_BOUND = 1e-6  # of the budget: with a trace so near to the trace bound, it may bind
 
 
 @dataclass(frozen=True)
@@ -323,8 +323,13 @@ def dual_bound(problem: MetricProblem, point: Point) -> Bound:
 
 
 def trace_multiplier(problem: MetricProblem, point: Point) -> float:
-    """Return an estimate of the trace bound's multiplier, 0 where the trace is not at the bound."""
-    diagonal = np.diagonal(point.metric)
-    if diagonal.sum() < (1 - _AT_BOUND) * problem.feasible_set.trace_bound:
+    """Return an estimate of the trace bound's multiplier, 0 where the trace is not at the bound.
+
+    At the optimum ``-G = E + yI`` with ``⟨E, M - B⟩ = 0`` ("Proposition: dual certificate").
+    """
+    feasible_set, size = problem.feasible_set, len(point.metric)
+    beyond_base = point.metric - feasible_set.base(size)
+    total = float(np.trace(beyond_base))
+    if total < (1 - _AT_BOUND) * feasible_set.budget(size):
         return 0.0
-    return max(0.0, -float(np.diagonal(point.gradient()) @ diagonal / diagonal.sum()))
+    return max(0.0, -float(np.vdot(point.gradient(), beyond_base)) / total)

@@ -126,7 +126,7 @@ class _Run:
         self._problem = problem
         self._set = problem.feasible_set
         size = problem.n_features
-        self._base = self._set.base(size)
+        self._base, self._budget = self._set.base(size), self._set.budget(size)
         self._has_base = bool(self._base.any())
         self._diagonal = np.eye(size, dtype=bool)
         self._dtype: type = np.float32 if size > _SINGLE else np.float64
@@ -171,11 +171,15 @@ class _Run:
         beyond_base = self._feasible(metric - self._base)
         if not is_at_least(beyond_base, 0.0):
             return self._problem.objective.at(self._problem.central_metric())
-        share = self._set.budget(len(metric)) / float(np.trace(beyond_base))
-        return self._problem.objective.at(self._base + min(1.0, share) * beyond_base)
+        return self._problem.objective.at(self._base + self._within_trace(beyond_base))
 
     def _feasible(self, beyond_base: FloatArray) -> FloatArray:
         return self._set.family.with_feasible_entries(beyond_base)
+
+    def _within_trace(self, beyond_base: FloatArray) -> FloatArray:
+        """Return the matrix, scaled to the trace bound where it has a larger trace."""
+        total = float(np.trace(beyond_base))
+        return (self._budget / total) * beyond_base if total > self._budget else beyond_base
 
     def _direction(self, point: Point) -> FloatArray:
         units = np.sqrt(np.diagonal(point.metric))
@@ -195,10 +199,12 @@ class _Run:
         if to_zero.any():
             right -= model.hessian(to_zero.astype(self._dtype))
         direction = (to_zero + solved(right)) * products
-        excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
-        if multiplier > 0 or excess > 0:  # the trace bound binds: a better multiplier keeps it
+        if multiplier > 0:  # the trace bound binds: a better multiplier keeps it
             of_trace = solved(-np.diag(units**2)) * products
-            direction -= (excess / float(np.trace(of_trace))) * of_trace
+            fall = -float(np.trace(of_trace))
+            if fall > 0:  # else it is round-off
+                excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
+                direction += (excess / fall) * of_trace
         found: FloatArray = direction
         return found
 
@@ -221,7 +227,10 @@ class _Run:
         gradient, step, cut = point.gradient(), 1.0, False
         while step > _SHORTEST:
             check_time()
-            beyond_base = self._feasible(point.metric - self._base + step * direction)
+            # A direction's terms may be so large that its trace is off by their round-off.
+            beyond_base = self._within_trace(
+                self._feasible(point.metric - self._base + step * direction)
+            )
             metric = self._base + beyond_base
             if not self._has_base or is_at_least(beyond_base, 0.0):
                 found = self._problem.objective.at(metric)

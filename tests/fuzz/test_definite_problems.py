@@ -1,0 +1,190 @@
+"""Log-determinants of indefinite matrices over definite metrics, against optima in 50 digits.
+
+And ridges over all kinds of sets, whose optimum is the base, however small it is beside C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import gdaopt as gda
+from tests import digits
+from tests.covering import chosen
+from tests.digits import Exact
+from tests.helpers import random_symmetric
+from tests.methods.certified_cases import HULLS, set_of
+
+TOLERANCE = 1e-6
+ROUND_OFF = 1e-10  # of the objective and its terms: what float64 may add to a gap
+MOST_ROUNDS = 300
+ENDS = ("converged", "stalled", "iteration_limit")
+
+
+@dataclass(frozen=True, eq=False)
+class Definite:
+    """``⟨S, M⟩ - log det M`` over definite metrics, and a second term."""
+
+    kind: str
+    problem: gda.MetricProblem
+    linear: Exact  # S, and A where ``⟨A, M⟩`` is added
+    bend: float = 0.0  # c, where ``(c/2) ‖M‖²`` is added
+    glr: Any = None  # the regulariser that is added, in 50 digits
+
+    @classmethod
+    def drawn(cls, seed: int) -> Definite:
+        rng = np.random.default_rng([46, seed])
+        size, scale = int(rng.integers(1, 9)), 10 ** rng.uniform(-3, 3)
+        S = scale * random_symmetric(rng, size)
+        if rng.random() < 0.2:  # whole numbers, of which some cancel
+            S = np.rint(2 * S / scale) * 2.0 ** rng.integers(-4, 5)
+        trace_bound = 10 ** rng.uniform(-3, 12)
+        low = rng.choice([0.0, 10 ** rng.uniform(-15, -1)]) * trace_bound / size
+        feasible_set = gda.PositiveDefiniteMetrics(trace_bound, low)
+        log_det = gda.LogDet(S)
+        alone = cls("LogDet", gda.MetricProblem(log_det, feasible_set), digits.exact(S))
+        match str(rng.choice(["alone", "ridge", "linear", "GLR"], p=[0.55, 0.15, 0.15, 0.15])):
+            case "ridge":
+                bend = float(scale**2 * 10 ** rng.uniform(-6, 2))
+                return alone._with("Ridge", log_det + bend * gda.Ridge(size), bend=bend)
+            case "linear":
+                A = scale * 10 ** rng.uniform(-3, 1) * random_symmetric(rng, size)
+                total = alone.linear + digits.exact(A)
+                return alone._with("Linear", log_det + gda.Linear(A), linear=total)
+            case "GLR":
+                X = rng.standard_normal((10, size)) * 10 ** rng.uniform(-1, 1) * scale**0.5
+                z = rng.choice([-1.0, 1.0], 10)
+                exact = digits.ExactGLR(X, z[:, None], np.ones(10))
+                return alone._with("GLR", log_det + gda.GLR(X, z), glr=exact)
+        return alone
+
+    def _with(self, term: str, objective: Any, **changed: Any) -> Definite:
+        problem = self.problem.with_objective(objective)
+        return replace(self, kind=f"LogDet + {term}", problem=problem, **changed)
+
+    def at(self, metric: Exact) -> Any:
+        """Return the objective at a positive definite metric."""
+        value = (self.linear * metric).sum() - mpmath.log(
+            mpmath.det(mpmath.matrix(metric.tolist()))
+        )
+        value += self.bend / mpmath.mpf(2) * (metric**2).sum()
+        return value if self.glr is None else value + self.glr.at(metric)[0]
+
+    def optimum(self) -> Any:
+        """Return the optimum of a function of eigenvalues; the best has the eigenvectors of S.
+
+        Its eigenvalues are ``max(ρ, m)`` with ``s + y - 1/m + c m = 0`` for an eigenvalue s of S
+        and the multiplier y of the trace bound, which is found by bisection.
+        """
+        feasible_set, size = self.problem.feasible_set, self.problem.n_features
+        low, most = mpmath.mpf(feasible_set.min_eigenvalue), mpmath.mpf(feasible_set.trace_bound)
+        values, bend = digits.eigenvalues(self.linear), mpmath.mpf(self.bend)
+
+        def at(multiplier: Any) -> list[Any]:
+            found = []
+            for value in values:
+                slope = value + multiplier
+                root = slope + mpmath.sqrt(slope**2 + 4 * bend)
+                found.append(max(low, 2 / root) if root > 0 else mpmath.inf)
+            return found
+
+        left, right = mpmath.mpf(0), abs(values[0]) + size / most + bend * most
+        right += 1 / (most - size * low)
+        while sum(at(right)) > most:
+            right *= 2
+        if sum(at(left)) <= most:
+            right = left
+        for _ in range(240):
+            middle = (left + right) / 2
+            left, right = (middle, right) if sum(at(middle)) > most else (left, middle)
+        terms = zip(values, at(right), strict=True)
+        return sum(s * m - mpmath.log(m) + bend / 2 * m**2 for s, m in terms)
+
+
+def ends_and_faults(case: Definite) -> tuple[list[str], list[str]]:
+    """Solve a problem by all methods; return how they ended, and what is wrong."""
+    problem, ends, faults = case.problem, list[str](), list[str]()
+    least = None if case.glr is not None else case.optimum()
+    for method in ("certified", *(["projected-newton"] if problem.has_barrier else [])):
+        try:
+            result = gda.solve(problem, method, tolerance=TOLERANCE, max_iterations=MOST_ROUNDS)
+        except Exception as error:  # any error is a fault, and any warning
+            ends.append(type(error).__name__)
+            faults.append(f"{method}: {error!r}")
+            continue
+        ends.append(f"{method}: {result.status}")
+        if least is None:  # no optimum is known: a member has to do
+            least = case.at(digits.member(problem.feasible_set, result))
+        faults += [f"{method}: {fault}" for fault in _faults(case, result, least)]
+    return ends, faults
+
+
+def _faults(case: Definite, result: gda.Result, least: Any) -> Iterator[str]:
+    problem, value = case.problem, result.objective
+    if result.status not in ENDS:
+        yield f"status {result.status}: {result.message}"
+    yield from problem.violations(result.metric)
+    bound = result.lower_bound
+    if bound is not None and bound > least:
+        yield f"the bound {bound!r} is above the optimum by {float(bound - least):.3g}"
+    starts = [result.trace[0].objective]
+    if result.method == "certified":
+        starts.append(problem.objective.at(problem.central_metric()).value)
+    if value > min(starts) + ROUND_OFF * max(1.0, abs(min(starts))):
+        yield f"the metric is worse than a start: {value!r}, {starts}"
+    if result.status == "converged" and case.glr is None:
+        away = float(case.at(digits.exact(result.metric)) - least)
+        if away > (TOLERANCE + ROUND_OFF) * abs(value) + ROUND_OFF:
+            yield f"converged {away:.3g} above the optimum, {value!r}"
+
+
+@pytest.mark.parametrize("seed", chosen(range(400), default=range(10), slow=range(60)))
+def test_definite_metrics_and_indefinite_matrices(seed: int) -> None:
+    assert not ends_and_faults(Definite.drawn(seed))[1]
+
+
+def test_the_bound_is_kept_where_the_terms_of_a_step_cancel() -> None:
+    """A Newton step of 1e16, less what the trace bound of 1e8 allows, leaves a trace 0.07 off."""
+    S = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    problem = gda.MetricProblem(gda.LogDet(S), gda.PositiveDefiniteMetrics(1e8, 0.0))
+    ends, faults = ends_and_faults(Definite("LogDet", problem, digits.exact(S)))
+    assert not faults
+    assert ends == ["certified: converged", "projected-newton: converged"]
+
+
+@pytest.mark.parametrize("kind", ["LogDet", "LogDet + Ridge"])
+def test_the_optimum_by_eigenvalues_is_that_of_the_package(kind: str) -> None:
+    seeds = (seed for seed in range(100) if Definite.drawn(seed).kind == kind)
+    case = Definite.drawn(next(seeds))
+    plain = replace(case.problem, feasible_set=gda.PositiveDefiniteMetrics(10.0, 0.1))
+    result = gda.solve(plain, "certified", tolerance=1e-10)
+    assert float(replace(case, problem=plain).optimum()) == pytest.approx(result.objective, 1e-9)
+
+
+def ridge(seed: int) -> tuple[gda.MetricProblem, Fraction]:
+    """Return a ridge over a set of any kind, and its optimum, which is at the base."""
+    rng = np.random.default_rng([47, seed])
+    size, trace_bound = int(rng.integers(1, 9)), 10 ** rng.uniform(-3, 12)
+    kind, path = HULLS[int(rng.integers(len(HULLS)))]
+    low = rng.choice([0.0, 10 ** rng.uniform(-15, 0)]) * trace_bound / size
+    weight = path * (trace_bound / size - low) if path else 0.0
+    problem = gda.MetricProblem(
+        gda.Ridge(size), set_of(kind, size, trace_bound, float(low), float(weight))
+    )
+    entries = (Fraction(float(entry)) for entry in problem.feasible_set.base(size).ravel())
+    return problem, sum((entry**2 for entry in entries), Fraction()) / 2
+
+
+@pytest.mark.parametrize("seed", chosen(range(400), default=range(20), slow=range(200)))
+def test_ridges(seed: int) -> None:
+    problem, optimum = ridge(seed)
+    result = gda.solve(problem, "certified", tolerance=1e-9)
+    assert result.status == "converged", result.message
+    assert result.lower_bound is not None
+    assert Fraction(result.lower_bound) <= optimum
