@@ -272,7 +272,7 @@ def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -
         check_time()
         product = model.hessian(direction) * free
         curvature = float(np.vdot(direction, product))
-        if not curvature > 0:  # round-off is all that is left
+        if not (size > 0 and curvature > 0):  # round-off is all that is left
             break
         solution += (size / curvature) * direction
         residual -= (size / curvature) * product

@@ -97,6 +97,29 @@ def test_a_trace_bound_that_binds_has_a_multiplier(share: float) -> None:
     np.testing.assert_allclose(multipliers, multipliers.mean(), rtol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("S", "trace_bound"),
+    [
+        ([[1, 1, 0], [1, 1, 1], [0, 1, 1]], 1e8),
+        # The Hessian times the direction that lowers the trace is round-off.
+        ([[6, 4], [4, -6]], 1e10),
+        ([[-6, -4], [-4, 0]], 1e6),
+        ([[0, 0, 1], [0, -4, 2], [1, 2, 6]], 1e12),
+    ],
+)
+def test_every_metric_keeps_a_trace_bound_where_the_terms_of_steps_cancel(
+    S: list[list[float]], trace_bound: float
+) -> None:
+    """S is indefinite, and the terms of a step are as large as the bound's square."""
+    problem = gda.MetricProblem(gda.LogDet(S), gda.PositiveDefiniteMetrics(trace_bound, 0.0))
+    result = gda.solve(problem, "projected-newton", keep_iterates=True)
+    assert result.status in ("converged", "stalled")
+    assert result.trace.iterates is not None
+    traces = np.array([np.trace(metric) for metric in result.trace.iterates])
+    assert traces.max() <= trace_bound * (1 + 1e-15)
+    assert gda.solve(problem, "certified").status == "converged"
+
+
 @pytest.mark.parametrize("set_name", ["graph", "signed", "diagonal", "positive definite"])
 def test_a_smallest_eigenvalue_that_binds_is_left_to_certified(set_name: str) -> None:
     S = covariance(np.random.default_rng(1), 6, 40)
