@@ -1,10 +1,12 @@
 """Column generation: linear programs over a set with rows, interior points, and proofs of none."""
 
 from collections.abc import Callable
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import optimize
 
 import gdaopt as gda
 from gdaopt.constraints.column_generation import LinearProgram, LinearSolution
@@ -147,3 +149,29 @@ def test_linear_minima_where_the_trace_bound_is_far_from_binding(trace_bound: fl
     assert tight.value - tight.lower_bound <= 1e-12
     assert loose.value == pytest.approx(tight.value, rel=1e-9)
     np.testing.assert_allclose(loose.multipliers, tight.multipliers, rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_presolved", [True, False])
+def test_highs_may_fail_in_fine_units_of_costs_or_by_its_presolve(
+    is_presolved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls some feasible programs infeasible, as where rows leave a band of 1e-11."""
+    rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[0, 0] >= 0.5 - 1e-11], SIZE)
+    gradient = np.array([[-1, 0.5, 0], [0.5, -1, 0.2], [0, 0.2, -1]])
+    expected = minimum(3.0, rows, gradient)
+    whole, n_failed = optimize.linprog, 0
+
+    def failing(costs: FloatArray, **arguments: Any) -> Any:
+        nonlocal n_failed
+        is_fine = np.abs(costs).max() > 10
+        answer = whole(costs, **arguments)
+        if is_fine or arguments["options"]["presolve"] != is_presolved:
+            n_failed += 1
+            answer.x, answer.success = None, False
+        return answer
+
+    monkeypatch.setattr(optimize, "linprog", failing)
+    found = minimum(3.0, rows, gradient)
+    assert n_failed > 0
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+    assert found.lower_bound == pytest.approx(expected.value, rel=1e-5)

@@ -122,11 +122,11 @@ def test_no_learning_is_chosen_within_one_standard_error_of_the_best() -> None:
 
 
 def test_scores_that_differ_by_round_off_are_equal() -> None:
-    scores = np.full((3, 2), 0.5) + [0.0, 1e-13]
+    scores, far = (np.array([[0.5, 0.5 + gain]] * 3) for gain in (1e-13, 1e-11))
     assert _choice(scores, ["glr", "mcml"], "best") == 0
     assert _choice(scores, ["none", "glr"], "one-standard-error") == 0
     assert _choice(scores[:, ::-1], ["glr", "none"], "one-standard-error") == 1  # no error at all
-    assert _choice(scores + [0.0, 1e-11], ["none", "glr"], "one-standard-error") == 1
+    assert _choice(far, ["none", "glr"], "one-standard-error") == 1
 
 
 def test_the_objective_is_chosen_without_a_learner() -> None:
