@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
+from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
@@ -328,3 +329,32 @@ def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
         run.prices = np.array([level])
         assert run.level == level
         assert len(run._joining()[0]) == count
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [Nearest(np.eye(2)), gda.NCA(np.diag([1.0, 2.0, 3.0, 1.0])[:, :2], [0, 1, 0, 1])],
+    ids=["convex", "not convex"],
+)
+def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
+    objective: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A larger bound, or a smaller Frank–Wolfe gap where the objective is not convex."""
+    problem = gda.MetricProblem(
+        objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
+    )
+    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
+    run.begin_at(ActiveSet(*problem.centre))
+    run.lower_bound.value = math.inf
+    tight = run.multipliers
+    assert tight is not None
+    expected = certify_point(problem, run.point, multipliers=tight)
+    for own, other in ((tight, tight + 10), (tight + 10, tight)):
+        run.multipliers = own
+        monkeypatch.setattr(run._tight_multipliers, "candidates", lambda _, by=other: iter([by]))
+        found = run._best_certificate()
+        assert run.multipliers is tight
+        assert found.lower_bound == expected.lower_bound
+        assert found.frank_wolfe_gap == expected.frank_wolfe_gap
+        gradient = problem.gradient_at(run.point, tight)
+        np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
