@@ -2,13 +2,18 @@
 
 `ConstrainedIngredients.drawn(seed)` gives the same ingredients on every machine, and `Constrained`
 makes the problem of them: objective, set, rows, and where the rows were written around it, a member
-of the set that keeps them all. To shrink a failure, replace ingredients::
+of the set that keeps them all. Sorts of the probability 0 are drawn by name alone::
+
+    ConstrainedIngredients.drawn(3, "tiny")
+
+To shrink a failure, replace ingredients::
 
     dataclasses.replace(ingredients, rows=("diagonal",))
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +25,7 @@ import gdaopt as gda
 from gdaopt.objectives.base import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.fuzz.objectives import BARRIERS, OBJECTIVES, objective_of
+from tests.fuzz.objectives import BARRIERS, OBJECTIVES, TINY_OBJECTIVES, objective_of
 from tests.fuzz.reference import Bounds
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import set_of
@@ -36,9 +41,15 @@ SORTS = {
     "barely feasible": 0.2,  # the rows leave next to no room
     "barely infeasible": 0.15,  # two conditions contradict each other by next to nothing
     "rounded": 0.2,  # the numbers have 6, 9 or 12 digits
+    "nearly dependent": 0.0,  # rows that follow from others but for a small share of them
+    "tiny": 0.0,  # few features and samples, and plain numbers, as in examples of a text
 }
 FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
+TINY_FORMS = ("equal", "double", "entry", "zero", "sum", "trace", "diagonal", "integers")
 CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
+
+_TWINS = ("combination", "again", "multiple", "inequality", "inequalities")
+"""What a nearly dependent row is near to: a sum of two rows, or one, once or three times."""
 
 _LARGEST_EXPONENTS = {"GLR": 2, "MCML": 4}  # of C in units: with larger ones most underflow
 
@@ -66,6 +77,8 @@ class ConstrainedIngredients:
     @classmethod
     def drawn(cls, seed: int, sort: str | None = None) -> ConstrainedIngredients:
         """Return the ingredients of a seed; the sort is drawn where none is given."""
+        if sort == "tiny":
+            return cls._tiny(seed)
         rng = np.random.default_rng([seed, 27])
         drawn_sort = str(rng.choice(list(SORTS), p=list(SORTS.values())))
         objective, size = str(rng.choice(list(OBJECTIVES))), int(rng.integers(1, 9))
@@ -95,9 +108,35 @@ class ConstrainedIngredients:
             middle_share=float(rng.choice([0.5, 0.1, 0.01])),
             used_share=float(rng.choice([0.2, 0.7, 0.99])),
             rows=tuple(str(form) for form in forms),
-            delta=float(10.0 ** -rng.integers(4, 15)),
+            delta=float(10.0 ** -rng.integers(*((5, 16) if sort == "nearly dependent" else (4, 15)))),
             contradiction=str(rng.choice(CONTRADICTIONS)),
             digits=int(rng.choice([6, 9, 12])) if (sort or drawn_sort) == "rounded" else 17,
+        )
+
+    @classmethod
+    def _tiny(cls, seed: int) -> ConstrainedIngredients:
+        """Return ingredients of few features, whose numbers are plain."""
+        rng = np.random.default_rng([seed, 32])
+        size = int(rng.integers(2, 5))
+        bound = float(rng.choice([0.05, 1.0, 2.0, 3.0, 10.0]))
+        floor = float(rng.choice([0.0, 0.0, 0.01, 0.1]))
+        forms = rng.choice(TINY_FORMS, size=int(rng.integers(1, 4)))
+        return cls(
+            seed=seed,
+            sort="tiny",
+            kind=str(rng.choice(KINDS)),
+            objective=str(rng.choice(list(TINY_OBJECTIVES))),
+            n_features=size,
+            log_unit=0.0,
+            log_room=math.log10(bound / size),
+            eigenvalue_share=floor * size / bound if floor * size < bound else 0.0,
+            path_share=0.0,
+            middle_share=1.0,
+            used_share=float(rng.choice([0.2, 0.5, 0.8, 0.9])),
+            rows=tuple(str(form) for form in forms),
+            delta=0.0,
+            contradiction="",
+            digits=17,
         )
 
     @property
@@ -113,8 +152,8 @@ class ConstrainedIngredients:
     @property
     def is_calm(self) -> bool:
         """Whether a conic solver should find the optimum to many digits."""
-        is_narrow = self.sort.startswith("barely") and self.delta < 1e-6
-        return -1 <= self.log_room <= 2 and not is_narrow
+        is_narrow = self.sort.startswith(("barely", "nearly")) and self.delta < 1e-6
+        return self.sort == "tiny" or -1 <= self.log_room <= 2 and not is_narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +209,10 @@ class Constrained:
         least = float(np.trace(self.bounds.base()))  # without it no metric has a smaller scale
         budget = self.feasible_set.trace_bound - least
         self._spread = min(budget, max(size * 10**own.log_unit, least))
-        self.known = self._member(own.middle_share, own.used_share)
+        tiny = own.sort == "tiny"
+        self.known = (
+            self._plain_member() if tiny else self._member(own.middle_share, own.used_share)
+        )
         if own.sort == "barely feasible":  # a member near the boundary, every other time
             middle = own.delta if self._rng.random() < 0.5 else own.middle_share
             used = 1 - own.delta if self._rng.random() < 0.3 else own.used_share
@@ -183,6 +225,8 @@ class Constrained:
     def objective(self) -> Objective:
         own = self.ingredients
         rng = np.random.default_rng([own.seed, 29])
+        if own.sort == "tiny":
+            return TINY_OBJECTIVES[own.objective](own.n_features, rng)
         return objective_of(own.objective, own.n_features, 10**own.log_unit, rng)
 
     def constraints(self, metric: cp.Expression) -> list[cp.Constraint]:
@@ -223,6 +267,18 @@ class Constrained:
         member: FloatArray = self.bounds.base() + used * self._spread * beyond
         return member
 
+    def _plain_member(self) -> FloatArray:
+        """Return a diagonal member of plain numbers: all are the same, or the first is double."""
+        size, budget = self.ingredients.n_features, self.feasible_set.budget(len(self.bounds.fixed))
+        parts = np.ones(size)
+        parts[0] += "double" in self.ingredients.rows
+        share = float(f"{self.ingredients.used_share * budget / parts.sum():.2g}")
+        member: FloatArray = self.bounds.base() + share * np.diag(parts)
+        if parts[0] == 2:  # with the floor, too
+            member[0, 0] = 2 * member[1, 1]
+            member *= min(1.0, self.feasible_set.trace_bound / float(np.trace(member)))
+        return member
+
     def _atom(self) -> FloatArray:
         """Return ``uu'`` of a random atom."""
         rng, size = self._rng, self.ingredients.n_features
@@ -242,7 +298,10 @@ class Constrained:
         own, rng = self.ingredients, self._rng
         if own.sort == "free":
             return []
-        rows = [row for form in own.rows for row in self._of_form(form)][:6]
+        of_form = self._of_tiny_form if own.sort == "tiny" else self._of_form
+        rows = [row for form in own.rows for row in of_form(form)][:6]
+        if own.sort == "nearly dependent":
+            rows += self._nearly_dependent(rows)
         if own.sort == "dependent" or (own.sort == "rounded" and rng.random() < 0.7):
             rows += self._dependent(rows)
         if own.sort == "barely infeasible":
@@ -312,6 +371,77 @@ class Constrained:
                 case _:
                     found.append(Row(first.matrix, "==", at))
         return found
+
+    def _nearly_dependent(self, rows: list[Row]) -> list[Row]:
+        """Return rows that follow from others but for `delta` of their size: see `_TWINS`."""
+        rng, size, found = self._rng, self.ingredients.n_features, []
+        for _ in range(int(rng.integers(1, 3))):
+            first, second = (rows[int(k)] for k in rng.integers(len(rows), size=2))
+            length = float(np.linalg.norm(first.matrix))
+            matrix, relation, factor, many = first.matrix, first.relation, 1.0, 1
+            match str(rng.choice(_TWINS)):
+                case "combination":
+                    other = second.matrix * (length / float(np.linalg.norm(second.matrix)))
+                    first_share, second_share = rng.uniform(-2, 2, 2)
+                    matrix = first_share * matrix + second_share * other
+                    relation = str(rng.choice(["==", "<=", ">="]))
+                case "multiple":
+                    factor = float(rng.choice([1e-6, 1e6]))
+                case "inequality":
+                    relation = str(rng.choice(["<=", ">="]))
+                case "inequalities":
+                    relation, many = str(rng.choice(["<=", ">="])), 3
+            slack = abs(float(np.vdot(first.matrix, self.known)) - first.bound)
+            sign = {"==": 0.0, "<=": 1.0, ">=": -1.0}[relation]
+            for _ in range(many):
+                off = np.zeros((size, size))
+                if rng.random() < 0.5:
+                    off += random_symmetric(rng, size)
+                else:
+                    i = int(rng.integers(size))
+                    off[i, i] = 1.0
+                off *= self.ingredients.delta * length
+                near = factor * (matrix + off)
+                at = float(np.vdot(near, self.known))
+                found.append(Row(near, relation, at + sign * factor * slack))
+        return found
+
+    def _of_tiny_form(self, form: str) -> list[Row]:
+        """Return a row of plain numbers that the known member keeps."""
+        rng, size = self._rng, self.ingredients.n_features
+        i, j = (int(n) for n in rng.choice(size, 2, replace=False))
+        matrix, relation = np.zeros((size, size)), str(rng.choice(["<=", "<=", ">="]))
+        match form:
+            case "equal" | "double":
+                matrix[0, 0], matrix[1, 1] = 1.0, -1.0
+                relation = "==" if rng.random() < 0.8 else relation
+                if "double" in self.ingredients.rows:
+                    matrix[1, 1] = -2.0
+            case "zero":
+                matrix[i, j] = matrix[j, i] = 0.5
+                relation = "=="
+            case "entry":
+                matrix[i, j] = matrix[j, i] = 0.5
+            case "diagonal":
+                matrix[i, i] = 1.0
+            case "sum":
+                matrix[i, i] = matrix[j, j] = 1.0
+                relation = str(rng.choice(["==", "<=", ">="]))
+            case "trace":
+                matrix = np.eye(size)
+                relation = str(rng.choice(["==", "<=", ">="]))
+            case _:
+                matrix = np.triu(rng.integers(-2, 3, (size, size))).astype(float)
+                matrix = matrix + matrix.T
+        if not matrix.any():
+            matrix[0, 0] = 1.0
+        at = float(np.vdot(matrix, self.known))
+        slack = 0.0 if relation == "==" else float(rng.choice([0.0, 0.1, 0.3])) * self.scale
+        step = 10 ** (np.floor(np.log10(self.scale)) - 2)
+        away = math.ceil if relation == "<=" else math.floor  # plain, and still kept
+        sign = 1.0 if relation == "<=" else -1.0
+        bound = at if slack == 0 else float(f"{away((at + sign * slack) / step) * step:.6g}")
+        return [Row(matrix, relation, bound)]
 
     def _contradicting(self, rows: list[Row]) -> list[Row]:
         """Return rows that no member keeps, by `delta`, and note by how much one is broken."""

@@ -70,7 +70,12 @@ class Judged:
     def _run(self, others: bool) -> None:
         problem = self._attempt("the constructor", self.made.problem)
         if problem is not None:
-            options = {"tolerance": TOLERANCE, "max_iterations": 300, "time_limit": LIMIT}
+            options = {
+                "tolerance": TOLERANCE,
+                "max_iterations": 300,
+                "time_limit": LIMIT,
+                "keep_iterates": True,
+            }
             self.result = self._attempt(
                 "certified", lambda: gda.solve(problem, "certified", **options)
             )
@@ -151,6 +156,29 @@ class Judged:
             if not result.objective - bound <= allowed:
                 yield Fault("converged with a gap", self.gap)
         yield from self._against_members(result, bound)
+        yield from self._against_states(result)
+
+    def _against_states(self, result: gda.Result) -> Iterator[Fault]:
+        """Yield the start, and the best state, where they are better than the result."""
+        if result.trace.iterates is None or self.made.least_violation > 0:
+            return
+        most = EXACT * self.made.scale
+        kept = [
+            (self.made.objective.at(metric).value, "start" if n == 0 else "state", n, metric)
+            for n, metric in enumerate(result.trace.iterates)
+            if max(self.made.broken(metric), self.made.outside(metric)) <= most
+        ]
+        starts = [state for state in kept if state[1] == "start"]
+        for candidates in (starts, kept):
+            value, name, n, metric = min(candidates, default=(math.inf, "", 0, None))
+            self.checked.append(name)
+            if metric is not None and result.objective > value + self._allowance(metric, result):
+                yield Fault(
+                    f"worse than its own {name}",
+                    f"{result.objective!r} > {value!r} of row {n}, which keeps all conditions; "
+                    f"bound {result.lower_bound!r}, {result.status}",
+                )
+                return
 
     def _of_metric(self, metric: FloatArray, what: Any) -> Iterator[Fault]:
         """Yield what is wrong with a metric that some method returned, or passed through."""

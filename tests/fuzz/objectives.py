@@ -11,7 +11,7 @@ from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 
-__all__ = ["BARRIERS", "OBJECTIVES", "objective_of"]
+__all__ = ["BARRIERS", "OBJECTIVES", "TINY_OBJECTIVES", "objective_of"]
 
 BARRIERS = ("LogDet", "GMML", "expression")
 """Objectives that are infinite on the boundary of the cone."""
@@ -106,3 +106,37 @@ OBJECTIVES: dict[str, Callable[[int, float, np.random.Generator], Objective]] = 
     "sum": _sum,
 }
 """What draws an objective of each kind."""
+
+
+def _few_samples(size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Return four to eight samples of small integers and their labels, two of each at least."""
+    n = int(rng.integers(4, 9))
+    X = rng.integers(-3, 4, (n, size)).astype(np.float64)
+    X[0, 0], X[1, 0] = X[2, 0] + 1, X[3, 0] + 2  # of different labels, so not all are the same
+    y = np.append([1.0, 1.0, -1.0, -1.0], rng.choice([-1.0, 1.0], n - 4))
+    return X, y
+
+
+def _plain_matrix(size: int, rng: np.random.Generator) -> FloatArray:
+    """Return a symmetric matrix of small integers; it may be singular or indefinite."""
+    half = rng.integers(-2, 3, (size, size)).astype(np.float64)
+    if rng.random() < 0.5:
+        return half @ half.T
+    matrix: FloatArray = np.triu(half) + np.triu(half, 1).T + np.eye(size)
+    return matrix
+
+
+TINY_OBJECTIVES: dict[str, Callable[[int, np.random.Generator], Objective]] = {
+    "GLR": lambda size, rng: gda.GLR(*_few_samples(size, rng)),
+    "MCML": lambda size, rng: gda.MCML(*_few_samples(size, rng)),
+    "LMNN": lambda size, rng: gda.LMNN(*_few_samples(size, rng), n_neighbors=1),
+    "PairHinge": lambda size, rng: gda.PairHinge(*_few_samples(size, rng)),
+    "LogisticPairs": lambda size, rng: gda.LogisticPairs(*_few_samples(size, rng)),
+    "DEML": lambda size, rng: gda.DEML(*_few_samples(size, rng)),
+    "LSML": lambda size, rng: gda.LSML(*_few_samples(size, rng), n_quadruplets=20),
+    "LogDet": lambda size, rng: gda.LogDet(_plain_matrix(size, rng)),
+    "Ridge": lambda size, rng: gda.Ridge(size),
+    "Linear": lambda size, rng: gda.Linear(_plain_matrix(size, rng)),
+    "Quadratic": lambda size, rng: Quadratic(-_plain_matrix(size, rng), 1.0),
+}
+"""What draws an objective of few samples and plain numbers."""
