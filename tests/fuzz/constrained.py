@@ -45,7 +45,7 @@ SORTS = {
     "tiny": 0.0,  # few features and samples, and plain numbers, as in examples of a text
 }
 FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
-TINY_FORMS = ("equal", "double", "entry", "zero", "sum", "trace", "diagonal", "integers")
+TINY_FORMS = ("equal", "equal", "equal", "equal", "double", "entry", "zero", "sum", "trace", "diagonal", "integers")
 CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
 
 _TWINS = ("combination", "again", "multiple", "inequality", "inequalities")
@@ -117,15 +117,17 @@ class ConstrainedIngredients:
     def _tiny(cls, seed: int) -> ConstrainedIngredients:
         """Return ingredients of few features, whose numbers are plain."""
         rng = np.random.default_rng([seed, 32])
-        size = int(rng.integers(2, 5))
-        bound = float(rng.choice([0.05, 1.0, 2.0, 3.0, 10.0]))
-        floor = float(rng.choice([0.0, 0.0, 0.01, 0.1]))
-        forms = rng.choice(TINY_FORMS, size=int(rng.integers(1, 4)))
+        size = int(rng.choice([2, 2, 2, 3, 4]))
+        bound = float(rng.choice([0.05, 0.05, 0.1, 0.1, 1.0, 3.0, 10.0]))
+        floor = float(rng.choice([0.0, 0.0, 0.0, 0.01, 0.1]))
+        forms = rng.choice(TINY_FORMS, size=int(rng.choice([1, 1, 1, 2, 3])))
+        # Most often one atom is best where the objective is linear.
+        objectives = [*TINY_OBJECTIVES, *["PairHinge"] * 6]
         return cls(
             seed=seed,
             sort="tiny",
             kind=str(rng.choice(KINDS)),
-            objective=str(rng.choice(list(TINY_OBJECTIVES))),
+            objective=str(rng.choice(objectives)),
             n_features=size,
             log_unit=0.0,
             log_room=math.log10(bound / size),
