@@ -45,7 +45,19 @@ SORTS = {
     "tiny": 0.0,  # few features and samples, and plain numbers, as in examples of a text
 }
 FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
-TINY_FORMS = ("equal", "equal", "equal", "equal", "double", "entry", "zero", "sum", "trace", "diagonal", "integers")
+TINY_FORMS = (
+    "equal",
+    "equal",
+    "equal",
+    "equal",
+    "double",
+    "entry",
+    "zero",
+    "sum",
+    "trace",
+    "diagonal",
+    "integers",
+)
 CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
 
 _TWINS = ("combination", "again", "multiple", "inequality", "inequalities")
@@ -108,7 +120,9 @@ class ConstrainedIngredients:
             middle_share=float(rng.choice([0.5, 0.1, 0.01])),
             used_share=float(rng.choice([0.2, 0.7, 0.99])),
             rows=tuple(str(form) for form in forms),
-            delta=float(10.0 ** -rng.integers(*((5, 16) if sort == "nearly dependent" else (4, 15)))),
+            delta=float(
+                10.0 ** -rng.integers(*((5, 16) if sort == "nearly dependent" else (4, 15)))
+            ),
             contradiction=str(rng.choice(CONTRADICTIONS)),
             digits=int(rng.choice([6, 9, 12])) if (sort or drawn_sort) == "rounded" else 17,
         )

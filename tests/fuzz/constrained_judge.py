@@ -11,7 +11,7 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -156,29 +156,30 @@ class Judged:
             if not result.objective - bound <= allowed:
                 yield Fault("converged with a gap", self.gap)
         yield from self._against_members(result, bound)
-        yield from self._against_states(result)
+        if result.trace.iterates is not None:
+            yield from self._against_states(result, result.trace.iterates, "")
 
-    def _against_states(self, result: gda.Result) -> Iterator[Fault]:
-        """Yield the start, and the best state, where they are better than the result."""
-        if result.trace.iterates is None or self.made.least_violation > 0:
+    def _against_states(
+        self, result: gda.Result, metrics: Iterable[FloatArray], suffix: str
+    ) -> Iterator[Fault]:
+        """Yield the best state of a run where it is better than the result."""
+        if self.made.least_violation > 0:
             return
         most = EXACT * self.made.scale
         kept = [
-            (self.made.objective.at(metric).value, "start" if n == 0 else "state", n, metric)
-            for n, metric in enumerate(result.trace.iterates)
+            (self.made.objective.at(metric).value, row, self._allowance(metric, result))
+            for row, metric in enumerate(metrics)
             if max(self.made.broken(metric), self.made.outside(metric)) <= most
         ]
-        starts = [state for state in kept if state[1] == "start"]
-        for candidates in (starts, kept):
-            value, name, n, metric = min(candidates, default=(math.inf, "", 0, None))
-            self.checked.append(name)
-            if metric is not None and result.objective > value + self._allowance(metric, result):
-                yield Fault(
-                    f"worse than its own {name}",
-                    f"{result.objective!r} > {value!r} of row {n}, which keeps all conditions; "
-                    f"bound {result.lower_bound!r}, {result.status}",
-                )
-                return
+        self.checked += [f"its own states{suffix}"] * bool(kept)
+        better = [(at, row) for at, row, allowed in kept if result.objective > at + allowed]
+        if better:
+            name, (at, row) = "state" if better[0][1] else "start", min(better)
+            yield Fault(
+                f"worse than its own {name}{suffix}",
+                f"{result.objective!r} > {at!r} of row {row}, which keeps all conditions; "
+                f"bound {result.lower_bound!r}, {result.status}",
+            )
 
     def _of_metric(self, metric: FloatArray, what: Any) -> Iterator[Fault]:
         """Yield what is wrong with a metric that some method returned, or passed through."""
@@ -287,11 +288,24 @@ class Judged:
         found = (self._of_metric(metric, method) for metric in [*metrics, result.metric])
         faults = {fault.kind: fault for of_one in found for fault in of_one}
         self.faults += faults.values()
+        self.faults += self._against_states(result, metrics, f", {method}")
+        self._compare_bound(result.metric, method)
         bound = -math.inf if result.lower_bound is None else result.lower_bound
         if self._member is not None:
             at = self.made.objective.at(self._member).value
             if bound > at + self._allowance(self._member, result):
                 self.faults.append(Fault(f"bound above a member, {method}", f"{bound!r} > {at!r}"))
+
+    def _compare_bound(self, metric: FloatArray, method: str) -> None:
+        """Compare the certified bound with the objective where another method ended."""
+        assert self.result is not None
+        member = self._proved(metric)
+        if member is None or self.result.lower_bound is None:
+            return
+        at, bound = self.made.objective.at(member).value, self.result.lower_bound
+        self.checked.append(f"the end of {method}")
+        if bound > at + self._allowance(member, self.result):
+            self.faults.append(Fault(f"bound above the end of {method}", f"{bound!r} > {at!r}"))
 
     # --- members that prove something ------------------------------------------------------------
 
