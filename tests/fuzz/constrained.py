@@ -46,17 +46,8 @@ SORTS = {
 }
 FORMS = ("diagonal", "entry", "trace", "budget", "dense", "whole diagonal")
 TINY_FORMS = (
-    "equal",
-    "equal",
-    "equal",
-    "equal",
-    "double",
-    "entry",
-    "zero",
-    "sum",
-    "trace",
-    "diagonal",
-    "integers",
+    *("equal", "equal", "equal", "equal", "double"),
+    *("entry", "zero", "sum", "trace", "diagonal", "integers"),
 )
 CONTRADICTIONS = ("band", "equalities", "sum", "floor", "trace bound", "sign")
 
@@ -120,9 +111,7 @@ class ConstrainedIngredients:
             middle_share=float(rng.choice([0.5, 0.1, 0.01])),
             used_share=float(rng.choice([0.2, 0.7, 0.99])),
             rows=tuple(str(form) for form in forms),
-            delta=float(
-                10.0 ** -rng.integers(*((5, 16) if sort == "nearly dependent" else (4, 15)))
-            ),
+            delta=float(10.0 ** -(rng.integers(4, 15) + (sort == "nearly dependent"))),
             contradiction=str(rng.choice(CONTRADICTIONS)),
             digits=int(rng.choice([6, 9, 12])) if (sort or drawn_sort) == "rounded" else 17,
         )
@@ -169,7 +158,7 @@ class ConstrainedIngredients:
     def is_calm(self) -> bool:
         """Whether a conic solver should find the optimum to many digits."""
         is_narrow = self.sort.startswith(("barely", "nearly")) and self.delta < 1e-6
-        return self.sort == "tiny" or -1 <= self.log_room <= 2 and not is_narrow
+        return self.sort == "tiny" or (-1 <= self.log_room <= 2 and not is_narrow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +214,10 @@ class Constrained:
         least = float(np.trace(self.bounds.base()))  # without it no metric has a smaller scale
         budget = self.feasible_set.trace_bound - least
         self._spread = min(budget, max(size * 10**own.log_unit, least))
-        tiny = own.sort == "tiny"
-        self.known = (
-            self._plain_member() if tiny else self._member(own.middle_share, own.used_share)
-        )
+        if own.sort == "tiny":
+            self.known = self._plain_member()
+        else:
+            self.known = self._member(own.middle_share, own.used_share)
         if own.sort == "barely feasible":  # a member near the boundary, every other time
             middle = own.delta if self._rng.random() < 0.5 else own.middle_share
             used = 1 - own.delta if self._rng.random() < 0.3 else own.used_share
@@ -284,15 +273,12 @@ class Constrained:
         return member
 
     def _plain_member(self) -> FloatArray:
-        """Return a diagonal member of plain numbers: all are the same, or the first is double."""
+        """Return a diagonal member: beyond the base all are the same, or the first is double."""
         size, budget = self.ingredients.n_features, self.feasible_set.budget(len(self.bounds.fixed))
         parts = np.ones(size)
         parts[0] += "double" in self.ingredients.rows
         share = float(f"{self.ingredients.used_share * budget / parts.sum():.2g}")
         member: FloatArray = self.bounds.base() + share * np.diag(parts)
-        if parts[0] == 2:  # with the floor, too
-            member[0, 0] = 2 * member[1, 1]
-            member *= min(1.0, self.feasible_set.trace_bound / float(np.trace(member)))
         return member
 
     def _atom(self) -> FloatArray:

@@ -9,6 +9,7 @@ Thousands of others: see `tests.fuzz.campaign`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -24,21 +25,41 @@ from tests.fuzz.campaign import judged, table
 from tests.fuzz.constrained import CONTRADICTIONS, SORTS, Constrained, ConstrainedIngredients
 from tests.fuzz.constrained_judge import Judged, stalls_early
 
-FIRST, FEW = 26, 20  # problems of the default suite: about two seconds
+FEW = {None: range(26, 46), "tiny": range(10), "nearly dependent": range(6, 9)}
+"""Seeds of the default suite: about two seconds for all that are drawn, one for each other sort."""
+
 CHUNKS, CHUNK = 60, 20  # of the slow and the thorough tests
-FREE_CHUNKS = 20  # of problems without rows
+NAMED, NAMED_CHUNKS = ("free", "tiny", "nearly dependent"), 20  # sorts that are drawn by name
 
 
-def check(seeds: Iterable[int], sort: str | None = None) -> None:
+def check(seeds: Iterable[int], sort: str | None = None, **options: int) -> None:
     """Run and judge the problems of some seeds; print how they ended."""
-    found = judged(seeds, sort)
+    found = judged(seeds, sort, **options)
     print(table(found))
     failures = found["failures"].explode().dropna()
     assert failures.empty, "\n\n".join(failures)
 
 
-def test_few() -> None:
-    check(range(FIRST, FIRST + FEW))
+@pytest.mark.parametrize("sort", FEW)
+def test_few(sort: str | None) -> None:
+    check(FEW[sort], sort)
+
+
+WRONG = [("tiny", seed) for seed in (62, 103, 195, 200, 202, 274, 392, 402, 440, 538)]
+WRONG += [("nearly dependent", seed) for seed in (73, 90, 95, 249, 393)]
+SLOWER = [("nearly dependent", seed) for seed in (71, 74, 214, 255, 278, 290, 325)]
+"""Problems that once ended worse than in some state before, left the rows, or were refused."""
+
+
+@pytest.mark.parametrize("problem", chosen(WRONG + SLOWER, default=WRONG, slow=SLOWER), ids=str)
+def test_what_once_went_wrong(problem: tuple[str, int]) -> None:
+    sort, seed = problem
+    check([seed], sort, every=0)
+
+
+@pytest.mark.slow
+def test_conic_ends_are_no_worse_than_the_start() -> None:
+    check([101, 126], "nearly dependent", every=1)
 
 
 # HiGHS in SciPy 1.13, the oldest, fails on the constraints of the first: not run with it.
@@ -67,10 +88,11 @@ def test_many(chunk: int) -> None:
     check(seed for seed in range(first, first + CHUNK) if seed not in OPEN | BY_KERNEL)
 
 
-@pytest.mark.parametrize("chunk", chosen(range(FREE_CHUNKS), slow=range(5)))
-def test_many_without_rows(chunk: int) -> None:
+@pytest.mark.parametrize("sort", NAMED)
+@pytest.mark.parametrize("chunk", chosen(range(NAMED_CHUNKS), slow=range(5)))
+def test_many_of_a_sort(sort: str, chunk: int) -> None:
     first = 1000 + chunk * CHUNK
-    check(range(first, first + CHUNK), "free")
+    check(range(first, first + CHUNK), sort)
 
 
 @pytest.mark.slow
@@ -103,10 +125,11 @@ def test_hinges_stall_at_their_round_off(
 # --- The generator -------------------------------------------------------------------------------
 
 
-def test_a_seed_and_what_is_printed_give_the_same_problem() -> None:
+@pytest.mark.parametrize("sort", FEW)
+def test_a_seed_and_what_is_printed_give_the_same_problem(sort: str | None) -> None:
     for seed in range(20):
-        ingredients = ConstrainedIngredients.drawn(seed)
-        assert ingredients == ConstrainedIngredients.drawn(seed) == eval(repr(ingredients))
+        ingredients = ConstrainedIngredients.drawn(seed, sort)
+        assert ingredients == ConstrainedIngredients.drawn(seed, sort) == eval(repr(ingredients))
         first, again = Constrained(ingredients), Constrained(ingredients)
         np.testing.assert_array_equal(first.known, again.known)
         for row, other in zip(first.rows, again.rows, strict=True):
@@ -116,9 +139,10 @@ def test_a_seed_and_what_is_printed_give_the_same_problem() -> None:
         assert at[0] == at[1]
 
 
-def test_the_known_member_keeps_all_rows() -> None:
+@pytest.mark.parametrize("sort", FEW)
+def test_the_known_member_keeps_all_rows(sort: str | None) -> None:
     for seed in range(300):
-        made = Constrained(ConstrainedIngredients.drawn(seed))
+        made = Constrained(ConstrainedIngredients.drawn(seed, sort))
         own = made.ingredients
         if own.sort == "barely infeasible":
             assert made.broken(made.known) > 0
@@ -126,6 +150,16 @@ def test_the_known_member_keeps_all_rows() -> None:
         rounded = 20 * 10.0**-own.digits if own.sort == "rounded" else 0.0
         assert made.outside(made.known) <= 1e-14 * made.scale
         assert made.broken(made.known) <= (rounded + 1e-14) * made.scale
+
+
+def test_nearly_dependent_rows_are_so_by_the_share_that_was_drawn() -> None:
+    count = 0
+    for seed in range(100):
+        made = Constrained(ConstrainedIngredients.drawn(seed, "nearly dependent"))
+        rows = np.array([row.matrix.ravel() / np.linalg.norm(row.matrix) for row in made.rows])
+        shares = np.linalg.svd(rows, compute_uv=False) / made.ingredients.delta
+        count += bool(((shares > 1e-2) & (shares < 1e2)).any())
+    assert count >= 60  # the others have more rows than entries, or exact multiples
 
 
 def least_violation(made: Constrained) -> float:
@@ -205,6 +239,11 @@ LIES: tuple[tuple[str, Callable[[gda.Result], dict[str, Any]]], ...] = (
     ("stall", lambda r: {"status": "stalled", "lower_bound": r.objective - 1e-3}),
     ("status solver_failed", lambda r: {"status": "solver_failed"}),
     ("no end", lambda r: {"status": "iteration_limit"}),
+    ("status left_domain", lambda r: {"status": "left_domain"}),
+    ("worse than its own start", lambda r: {"objective": r.trace[0].objective + 1e-6}),
+    ("worse than its own state", lambda r: {"objective": r.objective + 1e-9}),
+    ("worse than its own state, sdp", lambda r: {"objective": r.objective + 1e-9}),
+    ("bound above the end of sdp", lambda r: {"lower_bound": r.objective + 1e-3}),
 )
 
 
@@ -219,7 +258,8 @@ def test_the_judge_sees(
         return replace(result, **lie(result))
 
     monkeypatch.setattr(gda, "solve", lying)
-    faults = Judged(of_sort("plain", eigenvalue_share=0.9)).faults
+    own = of_sort("plain", eigenvalue_share=0.9)
+    faults = Judged(own, others="sdp" in kind).faults
     assert kind in [fault.kind for fault in faults]
 
 
@@ -233,6 +273,22 @@ def test_the_judge_sees_what_is_refused_for_no_reason(monkeypatch: pytest.Monkey
     assert [fault.kind for fault in Judged(of_sort("barely infeasible")).faults] == [
         "refused without naming a row"
     ]
+
+
+def test_the_judge_sees_errors_and_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = of_sort("plain")
+
+    def warning(*args: Any, **options: Any) -> None:
+        warnings.warn("divided by zero", RuntimeWarning, stacklevel=2)
+
+    def failing(self: Constrained) -> gda.MetricProblem:
+        raise gda.errors.SolverFailedError("HiGHS failed on the constraints")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gda, "solve", warning)
+        assert [fault.kind for fault in Judged(own).faults] == ["RuntimeWarning, certified"]
+    monkeypatch.setattr(Constrained, "problem", failing)
+    assert [fault.kind for fault in Judged(own).faults] == ["SolverFailedError, the constructor"]
 
 
 def test_the_judge_sees_what_is_accepted_for_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
