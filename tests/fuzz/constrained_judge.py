@@ -166,8 +166,10 @@ class Judged:
         if self.made.least_violation > 0:
             return
         most = EXACT * self.made.scale
+        # The optimum may be 0, where values have the round-off of larger ones.
+        noise = EXACT * abs(self.made.objective.at(self.made.known).value)
         kept = [
-            (self.made.objective.at(metric).value, row, self._allowance(metric, result))
+            (self.made.objective.at(metric).value, row, noise + self._allowance(metric, result))
             for row, metric in enumerate(metrics)
             if max(self.made.broken(metric), self.made.outside(metric)) <= most
         ]
