@@ -13,10 +13,13 @@ infeasible.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 from scipy.sparse import csc_array
 
 from gdaopt.constraints.rows import LinearConstraints
@@ -145,53 +148,111 @@ class LinearProgram:
 
     def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
         """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""
-        from scipy.optimize import linprog  # on demand: it takes 40 ms to import
-
         n, equal, extras, units = len(atoms), self._rows.is_equality, self._extras, self._row_units
         costs = np.append(
             atoms.quadratic_forms(self._gradient) * (self._unit / self._scale),
             [extra.cost for extra in extras],
         )
-        extra = np.array([extra.coefficients for extra in extras]).reshape(-1, len(equal)).T
-        left = np.hstack([forms * self._unit, extra]) / units[:, None]
-        right = self._right / units
-        trace = np.append(np.ones(n), [extra.trace / self._unit for extra in extras])
-        upper = np.append(np.full(n, self._budget / self._unit), [extra.most for extra in extras])
-        # The finest costs are the best, and the presolve calls some feasible programs infeasible.
-        for cost_unit, presolve in ((_FINE_COSTS, True), (1.0, True), (1.0, False)):
-            answer = linprog(
-                costs / cost_unit,
-                A_ub=np.vstack([left[~equal], trace]),
-                b_ub=np.append(right[~equal], self._budget / self._unit),
-                A_eq=left[equal] if equal.any() else None,
-                b_eq=right[equal] if equal.any() else None,
-                bounds=[(0.0, float(most)) for most in upper],
-                method="highs",
-                options={
-                    "presolve": presolve,
-                    "primal_feasibility_tolerance": _ACCURACY,
-                    "dual_feasibility_tolerance": _ACCURACY,
-                },
-            )
-            if answer.x is not None and answer.success:
-                break
-        else:
-            raise SolverFailedError(
-                f"HiGHS failed on the constraints {self._rows.enumerated()}: {answer.message}"
-            )
-        multipliers = np.zeros(len(equal))
-        scale = self._scale * cost_unit
-        marginals = -answer.ineqlin.marginals * scale
-        multipliers[~equal] = np.maximum(marginals[:-1], 0.0)
-        if equal.any():
-            multipliers[equal] = -answer.eqlin.marginals * scale
-        return _Master(
-            weights=self._unit * np.maximum(answer.x[:n], 0.0),
-            extras=np.maximum(answer.x[n:], 0.0),
-            multipliers=multipliers / units,
-            level=-max(float(marginals[-1]), 0.0) / self._unit,
-            value=self._scale * float(costs @ answer.x),
+        extra = (
+            np.array([extra.coefficients for extra in extras]).reshape(len(extras), len(equal)).T
         )
+        left = np.hstack([forms * self._unit, extra]) / units[:, None]
+        right, most = self._right / units, self._budget / self._unit
+        trace = np.append(np.ones(n), [extra.trace / self._unit for extra in extras])
+        program = _Program(
+            costs,
+            np.vstack([left[equal], left[~equal], trace]),
+            np.concatenate([right[equal], right[~equal], [most]]),
+            int(equal.sum()),
+            np.append(np.full(n, most), [extra.most for extra in extras]),
+        )
+        try:
+            x, prices = program.solution()
+        except SolverFailedError as error:
+            raise SolverFailedError(
+                f"{error}, on the constraints {self._rows.enumerated()}"
+            ) from error
+        multipliers = np.zeros(len(equal))
+        multipliers[equal], multipliers[~equal] = np.split(prices[:-1], [program.n_equal])
+        return _Master(
+            weights=self._unit * x[:n],
+            extras=x[n:],
+            multipliers=multipliers * (self._scale / units),
+            level=-float(prices[-1]) * (self._scale / self._unit),
+            value=self._scale * float(costs @ x),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """min c'x  s.t.  0 ≤ x ≤ u and ``A x ≤ b``, the first `n_equal` rows being equalities."""
+
+    costs: FloatArray
+    left: FloatArray
+    right: FloatArray
+    n_equal: int
+    most: FloatArray
+
+    def solution(self) -> tuple[FloatArray, FloatArray]:
+        """Return x ≥ 0 and the multipliers of the rows, not negative for inequalities."""
+        attempts = (
+            partial(self._by_highs, _FINE_COSTS, True),  # the finest costs are the best
+            partial(self._by_highs, 1.0, True),
+            # The presolve calls some feasible programs infeasible.
+            partial(self._by_highs, 1.0, False),
+            # HiGHS finds no regular basis where rows are nearly dependent.
+            self._by_orthonormal_rows,
+        )
+        for attempt in attempts:
+            with suppress(SolverFailedError):
+                x, prices = attempt()
+                prices[self.n_equal :] = np.maximum(prices[self.n_equal :], 0.0)
+                return np.maximum(x, 0.0), prices
+        raise SolverFailedError("HiGHS failed")
+
+    def _by_highs(self, cost_unit: float, presolve: bool) -> tuple[FloatArray, FloatArray]:
+        from scipy.optimize import linprog  # on demand: it takes 40 ms to import
+
+        n_equal = self.n_equal
+        answer = linprog(
+            self.costs / cost_unit,
+            A_ub=self.left[n_equal:],
+            b_ub=self.right[n_equal:],
+            A_eq=self.left[:n_equal] if n_equal else None,
+            b_eq=self.right[:n_equal] if n_equal else None,
+            bounds=[(0.0, float(most)) for most in self.most],
+            method="highs",
+            options={
+                "presolve": presolve,
+                "primal_feasibility_tolerance": _ACCURACY,
+                "dual_feasibility_tolerance": _ACCURACY,
+            },
+        )
+        if answer.x is None or not answer.success:
+            raise SolverFailedError(answer.message)
+        duals = (answer.eqlin.marginals if n_equal else [], answer.ineqlin.marginals)
+        return answer.x, -cost_unit * np.concatenate(duals)
+
+    def _by_orthonormal_rows(self) -> tuple[FloatArray, FloatArray]:
+        """Solve the program with orthonormal equalities that say the same."""
+        n_equal = self.n_equal
+        if not n_equal:
+            raise SolverFailedError("there are no equalities")
+        basis, triangle, order = qr(self.left[:n_equal].T, mode="economic", pivoting=True)
+        rank = int((np.abs(np.diagonal(triangle)) > _FINE * abs(triangle[0, 0])).sum())
+        triangle, chosen = triangle[:rank, :rank], order[:rank]
+        same = replace(
+            self,
+            left=np.vstack([basis[:, :rank].T, self.left[n_equal:]]),
+            right=np.append(
+                solve_triangular(triangle, self.right[chosen], trans=1), self.right[n_equal:]
+            ),
+            n_equal=rank,
+        )
+        x, duals = same._by_highs(1.0, False)
+        prices = np.append(np.zeros(n_equal), duals[rank:])
+        prices[chosen] = solve_triangular(triangle, duals[:rank])
+        return x, prices
 
 
 def clarabel_answer(

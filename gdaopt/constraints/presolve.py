@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from gdaopt.constraints.column_generation import Extra, LinearProgram, LinearSolution
 from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
@@ -31,6 +30,7 @@ from gdaopt.support.validation import FloatArray
 _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
+_DISTANCES = (1e-2, 1e-4, 1e-6)  # of rows to the span of those before: the far ones come first
 _NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
@@ -88,7 +88,7 @@ def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRow
         feasible_set, replace(rows, bounds=np.where(is_noise, at_base, rows.bounds))
     )
     presolved, kept, implied = _reduced(feasible_set, moved, atoms)
-    atoms, weights = _interior(feasible_set, presolved, atoms)
+    atoms, weights = _interior(feasible_set, presolved, atoms, rows)
     return PresolvedRows(presolved, kept, atoms, weights, rows, tuple(implied))
 
 
@@ -96,7 +96,7 @@ def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
     """Return the size of the weights that the rows ask for."""
     budget = feasible_set.budget(rows.n_features)
     right = rows.residuals(feasible_set.base(rows.n_features))
-    return min(float(np.abs(right).max()), budget) or budget
+    return min(float(np.abs(right).max(initial=0.0)), budget) or budget
 
 
 def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
@@ -160,17 +160,20 @@ def _reduced(
     remaining rows, and multipliers of all rows that prove which inequalities are equalities.
     """
     n_rows = len(rows)
-    kept = _independent(rows)
+    kept = _independent(feasible_set, rows)
     rows = rows.chosen(kept)
     proofs: list[FloatArray] = []
     scale = _scale(feasible_set, rows)
     enough = min(_NO_ROOM * _allowed(feasible_set, rows) / scale, 0.1)
     while not rows.is_equality.all():
         room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
-        found = LinearProgram(feasible_set, rows, extras=[room]).solve(
-            feasible_set.family.basis(rows.n_features).joined(atoms),
-            lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
-        )
+        try:
+            found = LinearProgram(feasible_set, rows, extras=[room]).solve(
+                feasible_set.family.basis(rows.n_features).joined(atoms),
+                lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
+            )
+        except SolverFailedError:
+            break  # no room at all is feasible, so that only round-off makes it infeasible
         binds = found.multipliers > _COUNTS * np.abs(found.multipliers).max()
         binds &= ~rows.is_equality
         if -found.value > enough or not binds.any():
@@ -183,36 +186,54 @@ def _reduced(
         rows = replace(
             rows, bounds=rows.bounds + np.where(rows.is_equality, here, np.maximum(here, 0.0))
         )
-        left = _independent(rows)
+        left = _independent(feasible_set, rows)
         rows, kept = rows.chosen(left), kept[left]
     return rows, kept, proofs
 
 
-def _independent(rows: LinearConstraints) -> npt.NDArray[np.intp]:
-    """Return the indices of all inequalities, and of equalities that are independent."""
-    columns = np.unique(rows.matrices.indices)
-    span = np.zeros((0, len(columns)))
-    kept = []
-    for k in range(len(rows)):
-        if rows.is_equality[k]:
-            rest = csr_array(rows.matrices[[k]][:, columns]).toarray()[0]
+def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDArray[np.intp]:
+    """Return the indices of the rows that do not follow from others, up to the tolerance.
+
+    An equality follows from others where it has hardly any distance to their span; an inequality
+    from another row where no member of the set is farther from that row than the two bounds are
+    from each other. What counts are the entries that the set does not fix.
+    """
+    size = rows.n_features
+    first, second = feasible_set.edges_of(size)
+    diagonal = rows.matrices[:, np.arange(size) * (size + 1)].toarray()
+    edges = rows.matrices[:, first * size + second].toarray()
+    free = np.hstack([diagonal, np.sqrt(2.0) * edges])
+    equal, others = np.flatnonzero(rows.is_equality), np.flatnonzero(~rows.is_equality)
+    span, kept = np.zeros((0, free.shape[1])), list[int]()
+    # What decides are the rows that are far from each other: others have round-off there.
+    for least in (*_DISTANCES, _DEPENDENT):
+        for k in [k for k in equal if k not in kept]:
+            rest = free[k]
             for _ in range(2):  # once more for the digits that cancel
                 rest = rest - span.T @ (span @ rest)
             distance = float(np.linalg.norm(rest))
-            if distance <= _DEPENDENT:
-                continue
-            span = np.vstack([span, rest / distance])
-        kept.append(k)
-    return np.array(kept, dtype=np.intp)
+            if distance > least:
+                span, kept = np.vstack([span, rest / distance]), [*kept, k]
+    right = -rows.residuals(feasible_set.base(size))
+    known = np.vstack([np.zeros(free.shape[1]), free[kept], -free[kept]])
+    most = np.concatenate([[0.0], right[kept], -right[kept]])
+    for k in others[np.argsort(right[others], kind="stable")]:
+        beyond = np.linalg.norm(known - free[k], axis=1) - _DEPENDENT
+        if (beyond * feasible_set.budget(size) > right[k] - most).all():
+            known, most, kept = np.vstack([known, free[k]]), np.append(most, right[k]), [*kept, k]
+    return np.sort(np.array(kept, dtype=np.intp))
 
 
 # --- an interior point --------------------------------------------------------------------------
 
 
 def _interior(
-    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms
+    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms, written: LinearConstraints
 ) -> tuple[Atoms, FloatArray]:
     """Return atoms and weights of a metric that keeps the rows, inside the set's cone.
+
+    A small metric may not keep the rows as they were written, which are judged by its trace; then
+    a larger one is looked for.
 
     Of all metrics ``B + s diag(d) + Σ_k w_k u_k u_k'`` that keep the rows it is one whose share s
     is at least half of the largest. First d is the same for all features; those of which the rows
@@ -221,7 +242,10 @@ def _interior(
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
     for most in sorted({min(budget, _WIDE * scale), budget}):
         found = _interior_within(feasible_set, rows, atoms, most, scale)
-        if found is not None:
+        if found is None:
+            continue
+        metric = found[0].added_to(feasible_set.base(rows.n_features), found[1])
+        if not written.violations(metric, feasible_set.trace_bound):
             return found
     raise NoInteriorError(
         f"the constraints leave {feasible_set!r} no metric but on its boundary: "

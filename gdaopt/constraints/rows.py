@@ -25,6 +25,9 @@ ConstraintsOf: TypeAlias = "Callable[[cp.Expression], Sequence[cp.Constraint]]"
 ROW_TOLERANCE = 5e-9
 """By how much a metric may break a row, as a share of its trace (`LinearConstraints.allowed`)."""
 
+FORM_ROUND_OFF = 1e-14
+"""How exact ``u'Au`` is, as a share of its terms: as exact as an oracle's atoms are."""
+
 _MOST_NAMES = 8  # of rows in a message
 _ROUND_OFF = 2.0**-50  # of the terms of a residual
 _LONGEST_LABEL = 100  # characters: a constraint with an array has all of its numbers as its text
@@ -115,7 +118,7 @@ class LinearConstraints:
 
     def allowed(self, metric: FloatArray, trace_bound: float) -> float:
         """Return the distance to a row that counts as keeping it: a share of the trace."""
-        largest = min(float(np.abs(self.bounds).max()), trace_bound)
+        largest = min(float(np.abs(self.bounds).max(initial=0.0)), trace_bound)
         return ROW_TOLERANCE * max(float(np.trace(metric)), largest)
 
     def violations(self, metric: FloatArray, trace_bound: float) -> list[str]:
@@ -166,12 +169,14 @@ class LinearConstraints:
         return sizes, float(np.vdot(sizes, np.abs(metric)) + own @ np.abs(self.bounds))
 
     def quadratic_forms(self, atoms: Atoms) -> FloatArray:
-        """Return ``u_j'A_k u_j`` for each row and each atom, shape (m, n)."""
-        size = self.n_features
-        forms = np.zeros((len(self), len(atoms)))
-        for k in range(len(self)):
-            forms[k] = atoms.quadratic_forms(self.matrices[[k]].toarray().reshape(size, size))
+        """Return ``u_j'A_k u_j`` for each row and each atom, (m, n); 0 where it is round-off."""
+        forms = _forms(self.matrices, atoms)
+        forms[np.abs(forms) <= FORM_ROUND_OFF * self.form_sizes(atoms)] = 0.0
         return forms
+
+    def form_sizes(self, atoms: Atoms) -> FloatArray:
+        """Return ``|u_j|'|A_k||u_j|``, the sums of the magnitudes of the terms of each form."""
+        return _forms(abs(self.matrices), atoms.magnitude())
 
     def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
         """Return the coefficients of diagonal entries and of edge weights with signs, (m, n)."""
@@ -183,6 +188,20 @@ class LinearConstraints:
     def in_own_units(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers of `matrices`, from multipliers of the rows that the user wrote."""
         return multipliers * self.norms
+
+
+def _forms(matrices: csr_array, atoms: Atoms) -> FloatArray:
+    """Return ``u_j'A_k u_j`` for matrices that are the rows of an array, shape (m, n)."""
+    size, places = math.isqrt(matrices.shape[1]), atoms.support
+    if places.shape[1] == size > 2:
+        squares = (matrices[[k]].toarray().reshape(size, size) for k in range(matrices.shape[0]))
+        forms = [atoms.quadratic_forms(square) for square in squares]
+        return np.array(forms).reshape(len(forms), len(places))
+    entries = matrices[:, (places[:, :, None] * size + places[:, None, :]).ravel()]
+    shape = (matrices.shape[0], *places.shape, places.shape[1])
+    entries = entries.toarray().reshape(shape)
+    forms: FloatArray = np.einsum("kjfg,jf,jg->kj", entries, atoms.values, atoms.values)
+    return forms
 
 
 def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constraint:
