@@ -2,45 +2,54 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ,  R w ≤ r  or  = r,     R_kj = u_j'A_k u_j
 
-The quadratic program of each Newton step is solved by Clarabel; a linear system then gives the last
-digits ("Algorithm: fully corrective Frank–Wolfe with linear constraints").
+The quadratic program of each Newton step is solved by a primal active-set method, which begins at
+weights that keep all rows ("Algorithm: fully corrective Frank–Wolfe with linear constraints").
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, eye_array, vstack
+from scipy.linalg import qr
+from scipy.linalg.lapack import dtrtrs
 
-from gdaopt.constraints.column_generation import clarabel_answer
-from gdaopt.errors import SolverFailedError, TimeLimitError
+from gdaopt.constraints.rows import FORM_ROUND_OFF
+from gdaopt.errors import TimeLimitError
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, MasterSolution, descended
+from gdaopt.master.weights import Iterate, MasterSolution, descended, solve_regular
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
+_ROUND_OFF = 1e-14  # of the value, and of the terms of a slope
 _ACCURACY = 1e-12  # of slopes, in the units of the quadratic program
 _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
-_FLAT = 1e-10  # of the steepest slope: the slopes of positive weights at the end
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
-_PROXIMITY = 1e-9  # of the curvature: the weight of the distance to Clarabel's answer
-_CORRECTIONS = 20  # of weights that break rows
+_INDEPENDENT = 1e-14  # of its norm: the distance of a row to those that determine it
+_NOISE = 10 / _FEASIBLE  # times its round-off: a row in smaller units could not be kept
 _LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
 _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
+_CORRECTIONS = 20  # of weights that break rows
+_ALIKE = 1e-8  # of the largest singular value of rows: smaller ones are differences of like rows
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Linear constraints ``R w ≤ r``, or ``= r``, on the weights of n atoms: R of shape (m, n)."""
+    """Linear constraints ``R w ≤ r``, or ``= r``, on the weights of n atoms: R of shape (m, n).
+
+    The sizes are those of the terms that the forms R are sums of: each form is as exact as these.
+    """
 
     forms: FloatArray
+    sizes: FloatArray
     right: FloatArray
-    is_equality: npt.NDArray[np.bool_]
+    is_equality: Flags
 
 
 def solve_constrained_master_problem(
@@ -62,12 +71,17 @@ def solve_constrained_master_problem(
             taken += 1
             target_x, prices = _quadratic_minimum(iterate, rows)
             following = descended(iterate, target_x)
+            if following is iterate:
+                following = _whole_step(iterate, target_x, rows, prices)
             gap = _duality_gap(following, rows, prices)
             if gap < least or following.point.value < best[0].point.value:
                 best, waited = (following, prices), 0
             else:
                 waited += 1
             least = min(gap, least)
+            if best[0].underflows:
+                best = best[0].at_zero(), prices
+                break
             if gap <= target or waited >= _PATIENCE or following is iterate:
                 break
             iterate = following
@@ -75,20 +89,40 @@ def solve_constrained_master_problem(
     return MasterSolution(best[0].point.at(kept), taken, best[1])
 
 
+def _whole_step(
+    iterate: Iterate, target: FloatArray, rows: Rows, multipliers: FloatArray
+) -> Iterate:
+    """Return the target of a step whose gain is less than round-off, where its gap is smaller.
+
+    The gap is of first order: it falls by decades where values and slopes tell nothing any more.
+    """
+    there = iterate.moved(target)
+    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
+    gaps = [_duality_gap(each, rows, multipliers) for each in (there, iterate)]
+    return there if there.point.value <= most and gaps[0] < gaps[1] else iterate
+
+
 def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
     """Return weights that keep rows and trace bound to the last digits."""
     left = np.vstack([rows.forms, np.ones(len(weights))])
     right = np.append(rows.right, total_weight)
     is_equality = np.append(rows.is_equality, False)
+    round_off = np.append(FORM_ROUND_OFF * (rows.sizes @ weights + np.abs(rows.right)), 0.0)
+    worst = np.inf
     for _ in range(_CORRECTIONS):
         terms = left * weights
         residuals = terms.sum(axis=1) - right
-        broken = (is_equality & (residuals != 0)) | (residuals > 0)
-        if not broken.any():
+        broken = np.where(is_equality, np.abs(residuals), residuals) > round_off
+        sizes = np.abs(terms).max(axis=1, initial=0.0)
+        broken &= sizes > 0  # else no weight can mend it
+        shares = np.abs(residuals[broken]) / sizes[broken]
+        if not broken.any() or not shares.max() < worst:
             break
-        sizes = np.abs(terms[broken]).max(axis=1)
-        sizes[sizes == 0] = 1.0  # no weight can mend such a row
-        shares = np.linalg.lstsq(terms[broken] / sizes[:, None], residuals[broken] / sizes)[0]
+        worst = shares.max()
+        # Rows that are nearly the same are corrected alike: what they differ by is round-off.
+        shares = np.linalg.lstsq(
+            terms[broken] / sizes[broken, None], residuals[broken] / sizes[broken], _ALIKE
+        )[0]
         weights = weights * np.maximum(1 - shares, 0.0)
     return weights
 
@@ -107,6 +141,7 @@ class _Quadratic:
 
     The unknown is the step d, because digits would cancel in ``g - Hx``. Variables, rows and values
     are in units in which rows that bound a weight by a billionth of other weights are kept, too.
+    x keeps all rows, and so does each step of the method.
     """
 
     x: FloatArray
@@ -117,108 +152,126 @@ class _Quadratic:
     n_equal: int
 
     @property
-    def is_equality(self) -> npt.NDArray[np.bool_]:
+    def is_equality(self) -> Flags:
         return np.arange(len(self.right)) < self.n_equal
 
     def solution(self) -> tuple[FloatArray, FloatArray]:
-        """Return x + d and the multipliers of the rows, to the last digits where that is possible.
+        """Return x + d and the multipliers of the rows: the primal active-set method.
 
-        Clarabel's answer shows up to a few errors which variables are 0 and which rows bind; the
-        linear system of the others gives the last digits, and shows the errors (the primal-dual
-        active-set method of Hintermüller, Ito and Kunisch, 2002). A small distance to Clarabel's
-        answer is added to the objective, so that the system is regular.
+        Algorithm 16.3 of Nocedal, Wright, *Numerical Optimization*, with a short cut: all variables
+        and rows that gain become free at once, and the best alone where that lowers nothing.
         """
-        found, free, prices, binds = self._interior_solution()
-        own = np.maximum(self.x + found, 0.0), prices
-        bends = _PROXIMITY * (1 + np.abs(np.diagonal(self.hessian)))
-        near = replace(
-            self, slope=self.slope - bends * found, hessian=self.hessian + np.diag(bends)
-        )
+        step, free = np.zeros(len(self.x)), self.x > 0
+        binds = self.is_equality | (self._residuals(step) > -_FEASIBLE)
+        step, prices, free, binds = self._minimised_on_face(step, free, binds)
         for _ in range(_CHANGES):
-            step, prices = near._on_face(found, prices, free, binds)
-            if not (np.isfinite(step).all() and np.isfinite(prices).all()):
+            slopes = self._slopes(step) + prices @ self.left
+            opens = binds & ~self.is_equality
+            gains = np.concatenate([np.where(free, 0.0, slopes), np.where(opens, prices, 0.0)])
+            if gains.min() >= -_ACCURACY:
                 break
-            residuals = self._residuals(step)
-            slopes = near._slopes(step, prices)
-            at = self.x + step
-            leaves, joins = free & (at < 0), ~free & (slopes < -_ACCURACY)
-            breaks, opens = ~binds & (residuals > _FEASIBLE), binds & (prices < 0)
-            opens &= ~self.is_equality
-            if not ((leaves | joins).any() or (breaks | opens).any()):
-                is_right = (
-                    np.abs(residuals[binds]).max() <= _FEASIBLE
-                    and np.abs(slopes[free]).max(initial=0.0) <= _FLAT
-                )
-                return (at, prices) if is_right else own
-            free, binds = (free & ~leaves) | joins, (binds & ~opens) | breaks
-        return own
+            for least in (-_ACCURACY, gains.min()):
+                joins, opens = np.split(gains <= least, [len(self.x)])
+                there = self._minimised_on_face(step, free | joins, binds & ~opens)
+                moved = there[0] - step
+                if float((self._slopes(step) + self.hessian @ moved / 2) @ moved) < 0:
+                    break
+            step, prices, free, binds = there
+        return self.x + step, np.where(self.is_equality, prices, np.maximum(prices, 0.0))
 
-    def _slopes(self, step: FloatArray, prices: FloatArray) -> FloatArray:
-        slopes: FloatArray = self.slope + self.hessian @ step + prices @ self.left
+    def _slopes(self, step: FloatArray) -> FloatArray:
+        slopes: FloatArray = self.slope + self.hessian @ step
         return slopes
 
     def _residuals(self, step: FloatArray) -> FloatArray:
         residuals: FloatArray = (self.left @ self.x - self.right) + self.left @ step
         return residuals
 
-    def _interior_solution(
-        self,
-    ) -> tuple[FloatArray, npt.NDArray[np.bool_], FloatArray, npt.NDArray[np.bool_]]:
-        """Return Clarabel's step, which variables are not 0, multipliers, and which rows bind."""
-        n_rows, n = self.left.shape
-        answer = clarabel_answer(
-            csc_array(np.triu(self.hessian)),
-            self.slope,
-            csc_array(vstack([csc_array(self.left), -eye_array(n)])),
-            np.concatenate([-self._residuals(np.zeros(n)), self.x]),
-            self.n_equal,
-        )
-        step, duals, slacks = np.array(answer.x), np.array(answer.z), np.array(answer.s)[:n_rows]
-        if "Infeasible" in str(answer.status):  # up to its accuracy: x keeps the rows
-            return np.zeros(n), self.x > 0, np.zeros(n_rows), self.is_equality
-        if not (np.isfinite(step).all() and np.isfinite(duals).all()):
-            raise SolverFailedError(f"Clarabel ended on the master problem: {answer.status}")
-        prices, bounds = duals[:n_rows], duals[n_rows:]
-        # A weight of 1 is compared with a slope of the size of the curvature.
-        free = (self.x + step) * (1 + np.abs(np.diagonal(self.hessian))) > bounds
-        binds = self.is_equality | (prices > slacks)
-        return step, free, np.where(self.is_equality, prices, np.maximum(prices, 0.0)), binds
+    def _minimised_on_face(
+        self, step: FloatArray, free: Flags, binds: Flags
+    ) -> tuple[FloatArray, FloatArray, Flags, Flags]:
+        """Return the minimiser where the other variables are 0 and some rows bind.
 
-    def _on_face(
-        self,
-        step: FloatArray,
-        prices: FloatArray,
-        free: npt.NDArray[np.bool_],
-        binds: npt.NDArray[np.bool_],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the minimiser where some variables are 0 and some rows hold with equality."""
-        step, prices = np.where(free, step, -self.x), np.where(binds, prices, 0.0)
-        active, n_free = self.left[np.ix_(binds, free)], int(free.sum())
-        system = np.block(
-            [
-                [self.hessian[np.ix_(free, free)], active.T],
-                [active, np.zeros((len(active), len(active)))],
-            ]
-        )
-        residuals = np.append(self._slopes(step, prices)[free], self._residuals(step)[binds])
-        largest = np.abs(system).max(axis=1, initial=0.0)
-        scale = 1 / np.sqrt(np.where(largest > 0, largest, 1.0))
-        # A correction, so that a multiplier that the system does not determine stays as it is, such
-        # as that of a row without free weights.
-        change = scale * np.linalg.lstsq(system * scale * scale[:, None], -scale * residuals)[0]
-        step[free] += change[:n_free]
-        prices[binds] += change[n_free:]
-        return step, prices
+        A variable that becomes 0, and a row that becomes tight, stops the way there, and stays so.
+        Also returned are the multipliers, the free variables and the independent rows that bind.
+        """
+        while True:
+            check_time()
+            change, prices, independent = self._newton_step(step, free, binds)
+            at, room, rates = self.x + step, -self._residuals(step), self.left @ change
+            falls = free & (change < 0)
+            rises = ~binds & (rates > _FEASIBLE * (np.abs(self.left) @ np.abs(change)))
+            lengths, ways = np.full(len(at), np.inf), np.full(len(room), np.inf)
+            lengths[falls] = -at[falls] / change[falls]
+            ways[rises] = np.maximum(room[rises], 0.0) / rates[rises]
+            length = min(lengths.min(), ways.min(initial=np.inf))
+            if length >= 1:
+                return step + change, prices, free, independent | self.is_equality
+            stays = lengths > length
+            step = np.where(stays, step + length * change, -self.x)
+            free, binds = free & stays, binds | (ways <= length)
+
+    def _newton_step(
+        self, step: FloatArray, free: Flags, binds: Flags
+    ) -> tuple[FloatArray, FloatArray, Flags]:
+        """Return the step to the minimiser on a face, multipliers, and which rows determine it.
+
+        Rows that are nearly dependent have large multipliers, which cancel. So the rows that bind
+        are factored, by a QR factorisation with pivots: what they determine is solved for by their
+        triangle, and what they leave by the second derivatives alone.
+        """
+        # Units in which the second derivatives have a diagonal of 1, and the rows a norm of 1.
+        hessian = self.hessian[np.ix_(free, free)]
+        units = 1 / np.sqrt(np.diagonal(hessian) + _ACCURACY)
+        hessian = hessian * units * units[:, None]
+        rows = self.left[np.ix_(binds, free)] * units
+        norms = np.linalg.norm(rows, axis=1)
+        norms[norms == 0] = 1.0
+        basis, triangle, order = qr((rows / norms[:, None]).T, pivoting=True, check_finite=False)
+        order = order[: int((np.abs(np.diagonal(triangle)) > _INDEPENDENT).sum())]
+        across, along = basis[:, : len(order)], basis[:, len(order) :]
+        triangle, norms = triangle[: len(order), : len(order)], norms[order]
+        rows, chosen = rows[order] / norms[:, None], np.flatnonzero(binds)[order]
+
+        change = across @ _solved(triangle, -self._residuals(step)[chosen] / norms, transposed=True)
+        slopes = units * self._slopes(step)[free]
+        down = -along.T @ (slopes + hessian @ change)
+        if len(down):
+            solution = solve_regular(along.T @ hessian @ along, down)
+            change += along @ (down if solution is None else solution)
+        slopes += hessian @ change
+        multipliers = _solved(triangle, -across.T @ slopes)
+        # Once more for digits that cancel. Prices end above 0 by their round-off: below it they
+        # would cost the whole budget. That of the slack, the last variable, is 0.
+        above = _ROUND_OFF * (np.abs(slopes) + np.abs(multipliers) @ np.abs(rows))
+        above[np.flatnonzero(free) == len(free) - 1] = 0.0
+        multipliers += _solved(triangle, across.T @ (above - slopes - multipliers @ rows))
+
+        whole, prices = np.zeros(len(self.x)), np.zeros(len(self.right))
+        whole[free], prices[chosen] = units * change, multipliers / norms
+        return whole, prices, np.isin(np.arange(len(binds)), chosen)
+
+
+def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
+    """Return ``R⁻¹b`` or ``R⁻ᵀb`` for an upper triangle R, which may have no rows."""
+    if not len(right):
+        return right
+    solution: FloatArray = dtrtrs(triangle, right, trans=int(transposed))[0]
+    return solution
 
 
 def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Minimise the quadratic model of F: return the weights and the slack, and the multipliers."""
     total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
     units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
-    unit = max(float(np.abs(units * iterate.slope).max()), _LEAST_UNIT)
+    slopes = units * iterate.slope
+    # A slope that keeps a weight at 0 does not count, however steep it is.
+    counts = (iterate.x > 0) | (slopes < 0)
+    unit = max(float(np.abs(slopes[counts]).max(initial=0.0)), _LEAST_UNIT)
     left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
-    largest = np.abs(left).max(axis=1)
-    row_units = np.where(largest > 0, largest, 1.0)
+    largest = np.abs(left).max(axis=1, initial=0.0)
+    noise = _NOISE * FORM_ROUND_OFF * (rows.sizes * units[:-1]).max(axis=1, initial=0.0)
+    row_units = np.where(largest > 0, np.maximum(largest, noise), 1.0)
     # Rows that none of the atoms is in hold.
     right = np.where(largest > 0, rows.right / row_units, np.where(equal, 0.0, 1.0))
     left = left / row_units[:, None]

@@ -35,7 +35,7 @@ _ROUND_OFF = 1e-14  # of the value
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
-_UNDERFLOW = 1e-154  # of the slack: squares of smaller weights underflow
+_UNDERFLOW = 1e-75  # of the slack: the derivatives of squares of smaller weights underflow
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
 
 
@@ -73,11 +73,8 @@ def solve_master_problem(
             least = min(least, iterate.point.value)
             waited = 0 if fell or iterate.gap < best.gap else waited + 1
             best = iterate if fell or iterate.gap < best.gap else best
-            if 0 < best.x[:-1].sum() < _UNDERFLOW * best.x[-1]:
-                # F falls in proportion to the weights, down to the smallest numbers. Its slope at 0
-                # may be another one.
-                at_0 = best.moved(np.append(np.zeros(len(best.x) - 1), best.x.sum()))
-                best = at_0 if at_0.point.value <= best.point.value else best
+            if best.underflows:
+                best = best.at_zero()
                 break
             if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
                 break
@@ -104,6 +101,16 @@ class Iterate:
     def gap(self) -> float:
         """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
         return -float(self.x.sum()) * float(self.slope.min())
+
+    @property
+    def underflows(self) -> bool:
+        """Whether F falls in proportion to the weights or their squares, down to tiny numbers."""
+        return bool(0 < self.x[:-1].sum() < _UNDERFLOW * self.x[-1])
+
+    def at_zero(self) -> Iterate:
+        """Return the iterate at weights of 0, where F may have another slope, if it is no worse."""
+        there = self.moved(np.append(np.zeros(len(self.x) - 1), self.x.sum()))
+        return there if there.point.value <= self.point.value else self
 
     def hessian(self) -> FloatArray:
         """Return the second derivatives of F; it does not depend on the slack."""
@@ -281,15 +288,25 @@ def _free_step(
     # Where there is none, such a one that its share below stops no step before a bound does.
     unit[unit == 0] = np.sqrt(float(np.abs(right).max()) / total) or 1.0
     reduced /= unit[:, None] * unit
-    diagonal = reduced.ravel()[:: len(others) + 1]  # a view
+    solution = solve_regular(reduced, right / unit)
+    # Where there is no curvature but round-off: go down the slope until a bound stops the step.
+    far = right * (total / (float(np.abs(right).max()) or 1.0))
+    step[others] = far if solution is None else solution / unit
+    step[largest] = -step[others].sum()
+    return step
+
+
+def solve_regular(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Return ``A⁻¹b`` for a positive semidefinite A, a little of the unit matrix added; A is lost.
+
+    None is returned where A is not positive semidefinite by more than round-off.
+    """
+    diagonal = matrix.ravel()[:: len(right) + 1]  # a view
     exact = diagonal.copy()
     for share in _REGULARISATION:
         diagonal[:] = exact + share
-        _, solution, failed = dposv(reduced, right / unit, lower=1)
+        _, solution, failed = dposv(matrix, right, lower=1)
         if not failed:
-            step[others] = solution / unit
-            break
-    else:  # there is no curvature but round-off: go down the slope until a bound stops the step
-        step[others] = right * (total / (float(np.abs(right).max()) or 1.0))
-    step[largest] = -step[others].sum()
-    return step
+            found: FloatArray = solution
+            return found
+    return None

@@ -1,10 +1,10 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import gdaopt as gda
@@ -35,6 +35,11 @@ def start(weights: FloatArray, objective: Objective | None = None) -> MasterPoin
     return MasterPoint(objective.at(0.1 * np.eye(SIZE)), atoms, weights)
 
 
+def rows_of(forms: FloatArray, right: FloatArray, is_equality: npt.NDArray[np.bool_]) -> Rows:
+    """Return rows whose forms are not sums."""
+    return Rows(forms, np.abs(forms), right, is_equality)
+
+
 def solved(point: MasterPoint, rows: Rows, tolerance: float) -> tuple[MasterPoint, FloatArray]:
     """Return the best weights, and the multipliers of rows whose first guess is 0."""
     none = np.zeros(len(rows.right))
@@ -50,7 +55,7 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
     forms = rng.standard_normal((4, N))
     is_equality = np.array([False, True, False, False])
     room = np.array([0.0, 0.0, 0.05, 10.0])  # the last row does not bind
-    rows = Rows(forms, forms @ weights + room, is_equality)
+    rows = rows_of(forms, forms @ weights + room, is_equality)
     point = start(weights)
     found, multipliers = solved(point, rows, 1e-9)
 
@@ -74,11 +79,16 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
 
 def test_weights_that_rows_forbid_are_exactly_zero() -> None:
     weights, forms = np.where(np.arange(N) < SIZE, 0.2, 0.0), np.zeros((1, N))
-    forms[0, SIZE] = -0.5  # only the first edge is in it, which has to have no weight
-    found, multipliers = solved(start(weights), Rows(forms, np.zeros(1), np.array([True])), 1e-9)
-    assert found.weights[SIZE] == 0
+    edge = SIZE + 2
+    forms[0, edge] = -0.5  # only this edge is in it, which has to have no weight
+    none = rows_of(np.zeros((1, N)), np.zeros(1), np.array([True]))
+    assert solved(start(weights), none, 1e-9)[0].weights[edge] > 0.1
+    found, multipliers = solved(start(weights), rows_of(forms, np.zeros(1), np.array([True])), 1e-9)
+    assert found.weights[edge] == 0
     # And its multiplier is such that the edge is no longer worth its price.
-    assert found.gradient()[SIZE] - 0.5 * multipliers[0] >= -1e-9
+    slopes = found.gradient() + multipliers @ forms
+    assert found.gradient().argmin() == edge
+    assert slopes[edge] >= float(found.weights @ slopes) / BUDGET - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -88,7 +98,7 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     weights = rng.random(N) * BUDGET / N / 2
     point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
     forms = rng.standard_normal((3, N)) / 10 - point.gradient()
-    rows = Rows(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
+    rows = rows_of(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
     best, multipliers = solved(point, rows, 1e-12)
     assert multipliers @ (rows.right - forms @ weights) > 1e-3
     iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
@@ -96,34 +106,84 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
-GUESSES = ["a row that binds", "a row that does not", "a weight of 0", "another weight"]
+@dataclass(frozen=True)
+class Shape:
+    """What is hard about a quadratic program."""
+
+    rank: int = 8  # of H: with a smaller one it is flat in some directions
+    decades: float = 0.0  # of the curvatures
+    apart: float | None = None  # the distance of two inequalities, and of two equalities
+    at_zero: bool = False  # most weights start at 0
 
 
-@pytest.mark.parametrize("wrong", GUESSES)
-@pytest.mark.parametrize("seed", [1, 2, 4, 5])
-def test_a_wrong_guess_of_what_binds_is_mended(seed: int, wrong: str) -> None:
-    """The answer of an interior-point method is a start: the last digits do not depend on it.
+SHAPES = {
+    "plain": Shape(),
+    "from a vertex": Shape(at_zero=True),
+    "flat": Shape(rank=3),
+    "linear": Shape(rank=0),
+    "eight decades": Shape(decades=8),
+    "rows 1e-3 apart": Shape(apart=1e-3),
+    "rows 1e-6 apart": Shape(apart=1e-6),
+    "the same rows": Shape(apart=0.0),
+}
 
-    The seeds are such that the changes end; they need not, and Clarabel's own answer remains.
-    """
-    quadratic = random_quadratic(np.random.default_rng(seed))
-    step, free, prices, binds = quadratic._interior_solution()
-    x, multipliers = quadratic.solution()
-    assert quadratic.is_equality.tolist() == [True, False, False, False]
-    assert (x > 0).tolist() == free.tolist()
-    if wrong.startswith("a row"):
-        of_its_kind = binds if wrong == "a row that binds" else ~binds
-        k = np.flatnonzero(of_its_kind & ~quadratic.is_equality)[0]
-        binds[k] = not binds[k]
-    else:
-        k = np.flatnonzero(free == (wrong == "another weight"))[0]
-        free[k] = not free[k]
-    step += 1e-4 * np.random.default_rng(seed).uniform(size=len(step))
-    guess = (step, free, prices, binds)
-    found, again = Guessed(**vars(quadratic), guess=guess).solution()
-    np.testing.assert_allclose(found, x, atol=1e-9)
-    np.testing.assert_allclose(again, multipliers, atol=1e-7)
-    assert ((found == 0) == (x == 0)).all()
+
+def random_quadratic(rng: np.random.Generator, shape: Shape) -> _Quadratic:
+    """Return a program over 8 shares of a total weight, at a point that keeps its rows."""
+    n = 8
+    x = rng.random(n)
+    if shape.at_zero:
+        x[rng.permutation(n)[:5]] = 0.0
+    x /= x.sum()
+    root = rng.standard_normal((n, shape.rank)) * 10 ** rng.uniform(-shape.decades / 2, 0, (n, 1))
+    equal, others = rng.uniform(-1, 1, (1, n)), rng.uniform(-1, 1, (3, n))
+    if shape.apart is not None:
+        equal = np.vstack([equal, equal + shape.apart * rng.uniform(-1, 1, (1, n))])
+        others = np.vstack([others, others[:1] + shape.apart * rng.uniform(-1, 1, (1, n))])
+    room = np.array([0.0, 0.05, 0.5, *[0.0] * (len(others) - 3)])
+    return _Quadratic(
+        x,
+        rng.uniform(-1, 1, n),
+        root @ root.T / n,
+        np.vstack([np.ones(n), equal, others]),
+        np.concatenate([[1.0], equal @ x, others @ x + room]),
+        1 + len(equal),
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_quadratic_program_is_solved_to_the_last_digits(name: str, seed: int) -> None:
+    """By its optimality conditions, which no other solver meets to as many digits."""
+    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
+    x, prices = quadratic.solution()
+    step = x - quadratic.x
+    residuals, size = quadratic.left @ x - quadratic.right, 1 + np.abs(prices).max()
+    slopes = quadratic.slope + quadratic.hessian @ step + prices @ quadratic.left
+    equal = quadratic.is_equality
+    assert x.min() >= 0
+    assert (prices[~equal] >= 0).all()
+    assert np.abs(residuals[equal]).max() <= 1e-12
+    assert residuals.max() <= 1e-12
+    assert slopes.min() >= -1e-11 * size
+    gap = float(x @ slopes) - float(prices[~equal] @ residuals[~equal])
+    assert abs(gap) <= 1e-11 * size
+    assert float(quadratic.slope @ step + step @ quadratic.hessian @ step / 2) <= 1e-15
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", [name for name in SHAPES if "apart" not in name])
+def test_a_quadratic_program_has_cvxpys_value(name: str, seed: int) -> None:
+    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
+    x, equal = cp.Variable(8), quadratic.is_equality
+    step = x - quadratic.x
+    value = quadratic.slope @ step + cp.quad_form(step, cp.psd_wrap(quadratic.hessian)) / 2
+    left, right = quadratic.left, quadratic.right
+    kept = [left[equal] @ x == right[equal], left[~equal] @ x <= right[~equal], x >= 0]
+    best = float(cp.Problem(cp.Minimize(value), kept).solve("CLARABEL"))
+    own = quadratic.solution()[0] - quadratic.x
+    found = float(quadratic.slope @ own + own @ quadratic.hessian @ own / 2)
+    assert found == pytest.approx(best, abs=1e-7)
 
 
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
@@ -134,7 +194,7 @@ def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: flo
     weights[:3] *= small
     forms = np.zeros((2, N))
     forms[0, :3], forms[1, 3:] = [1.0, 2.0, 0.5], rng.uniform(0.5, 1, N - 3)
-    rows = Rows(forms, 1.01 * forms @ weights, np.array([False, False]))
+    rows = rows_of(forms, 1.01 * forms @ weights, np.array([False, False]))
     found, _ = solved(start(weights), rows, 1e-10)
     assert forms @ found.weights == pytest.approx(rows.right, rel=1e-9, abs=0)
 
@@ -145,39 +205,7 @@ def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     objective = gda.LogDet(np.diag([1e9, 1.5e9, 1.0]))
     atoms, weights = Atoms.of_features(np.arange(3)), np.array([3 * second, second, 1.0])
     point = MasterPoint(objective.at(1e-15 * np.eye(3)), atoms, weights)
-    rows = Rows(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
+    rows = rows_of(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
     found, _ = solved(point, rows, 1e-12)
     assert found.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
     assert found.weights[0] == pytest.approx(3 * found.weights[1], rel=1e-14, abs=0)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Guessed(_Quadratic):
-    """A quadratic program with another start than that of an interior-point method."""
-
-    guess: tuple[Any, ...]
-
-    def _interior_solution(self) -> Any:
-        return self.guess
-
-
-def random_quadratic(rng: np.random.Generator) -> _Quadratic:
-    """Return a program at whose solution some weights are 0, and some rows bind."""
-    while True:
-        n = 8
-        x = rng.random(n)
-        x /= x.sum()
-        root = rng.standard_normal((n, n))
-        rows = rng.uniform(-1, 1, (3, n))
-        quadratic = _Quadratic(
-            x,
-            rng.uniform(-1, 1, n),
-            root @ root.T / n,
-            np.vstack([np.ones(n), rows]),
-            np.append(1.0, rows @ x + np.array([0.0, 0.05, 0.5])),
-            1,
-        )
-        solution, multipliers = quadratic.solution()
-        binding = (multipliers[1:] > 1e-2).sum()
-        if 2 <= (solution > 1e-2).sum() == (solution > 0).sum() < n and 1 <= binding < 3:
-            return quadratic
