@@ -67,7 +67,7 @@ def solve_task(_: Path, source: str, positive: str, multiple: float, rho: float)
             "steps": result.iterations,
             "seconds": result.seconds,
             "components": result.components,
-            "slack": float(result.trace[-1].lambda_min or 0.0) - rho,
+            "slack": float(result.lambda_min or 0.0) - rho,
         }
     return row
 

@@ -53,7 +53,8 @@ class Result(ShownAsTable):
     Attributes
     ----------
     metric : ndarray of shape (K, K)
-        A member of the feasible set, read-only. Of many features it is made when it is asked for,
+        A member of the feasible set, read-only: the best state of the run, which is not the last
+        one where a method went up. Of many features it is made when it is asked for,
         if there is memory for it; `known_metric` is then a `MaskedMatrix`, and `sparse_metric`, a
         `scipy.sparse.csr_array`, is cheap.
     feasible_set : FeasibleSet
@@ -174,6 +175,12 @@ class Result(ShownAsTable):
             return None
         return relative_gap(self.objective, self.lower_bound)
 
+    @property
+    def lambda_min(self) -> float | None:
+        """Return the smallest eigenvalue of the metric; None where no row of the trace is its."""
+        rows = [row for row in self.trace if row.objective == self.objective]
+        return rows[-1].lambda_min if rows else None
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Result):
             return False
@@ -204,7 +211,7 @@ class Result(ShownAsTable):
             "reason": self.message,
             "objective": f"{self.objective:.8g} (at the start {start:.8g})",
             "relative gap": f"{self.relative_gap:.3g}" if certified else "not certified",
-            "smallest eigenvalue": number_text(self.trace[-1].lambda_min),
+            "smallest eigenvalue": number_text(self.lambda_min),
             "components": str(self.components),
             "steps": str(self.iterations),
             "oracle calls": f"{self.oracle_calls} ({self._who_solved()})",

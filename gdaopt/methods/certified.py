@@ -390,6 +390,7 @@ class CertifiedRun(HullRun):
         constraints = presolved.rows
         rows = Rows(
             constraints.quadratic_forms(active_set.atoms),
+            constraints.form_sizes(active_set.atoms),
             -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
             constraints.is_equality,
         )
@@ -403,23 +404,34 @@ class CertifiedRun(HullRun):
         )
         assert solution.multipliers is not None
         self._newton_steps += solution.newton_steps
+        before, written = (self.active_set, self.point), self.problem.rows
+        assert written is not None
+        # By so much the rows that the metric broke may have lowered the objective.
+        excesses = np.abs(written.excesses(self.point.metric))
+        lowered = float(np.abs(written.in_own_units(self.multipliers)) @ excesses)
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
         derivative = _derivative(self.point, active_set.atoms, solution.point)
         self.multipliers = presolved.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
+        self._go_back_if_worse(*before, lowered)
 
     def _refine(self) -> None:
         """Refine the atoms by Burer–Monteiro, where that lowers the objective."""
         before = self.active_set, self.point
-        most = self.point.value * (1 + math.copysign(_ROUND_OFF, self.point.value))
         base = self.feasible_set.base(self.problem.n_features)
         active_set, taken = refined(self.problem.objective, base, self.active_set, self.budget)
         self._newton_steps += taken
         self.move_to(active_set)
+        self._go_back_if_worse(*before)
+
+    def _go_back_if_worse(self, active_set: ActiveSet, point: Point, lowered: float = 0.0) -> None:
+        """Go back where the objective rose by more than round-off, or a linear constraint broke."""
+        most = point.value + _ROUND_OFF * abs(point.value) + lowered
         with unlimited():
-            is_worse = self.point.value > most
-        if is_worse:
-            self.active_set, self.point = before
+            is_worse = not self.point.value <= most
+        rows, trace_bound = self.problem.rows, self.feasible_set.trace_bound
+        if is_worse or (rows is not None and rows.violations(self.point.metric, trace_bound)):
+            self.active_set, self.point = active_set, point
 
 
 def _finished(

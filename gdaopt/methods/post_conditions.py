@@ -38,8 +38,8 @@ class PostConditions:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
-        self.in_order = self._least = start
-        self._start_metric, self._start_value = start.known_metric, start.objective
+        self.in_order = self._best = self._least = start
+        self._start_metric = start.known_metric
         self._allowance: float | None = None  # of the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
@@ -56,6 +56,7 @@ class PostConditions:
             )
         if in_full:
             self.in_order = state
+            self._best = state if state.objective <= self._best.objective else self._best
         self._compare(state)
 
     def _broken(self, state: State) -> str:
@@ -150,16 +151,13 @@ class PostConditions:
         metric = _between(point.metric, feasible_set.base(size) + dominant)
         return self._problem.objective.at(metric)
 
-    def rise(self, state: State) -> str:
-        """Say by how much the objective is above its value at the start; empty where it is not."""
-        start = self._start_value
-        rise = state.objective - start
-        if rise <= 0:
-            return ""
-        points = self._problem.objective.at(self._start_metric), state.point
-        if rise <= sum(point.round_off().value for point in points):
-            return ""
-        return f"; the objective is {rise:.3g} above its value at the start, {start:.6g}"
+    def best(self, last: State) -> State:
+        """Return the best state that was checked in full, the last where round-off is above it."""
+        states = self._best, last
+        rise = last.objective - self._best.objective
+        if rise <= 0 or rise <= sum(state.point.round_off().value for state in states):
+            return last
+        return self._best
 
 
 def _between(metric: FloatArray, other: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from gdaopt.certificate import certify_point
 from gdaopt.errors import (
     InfeasibleProblemError,
     InvalidInputError,
@@ -229,27 +230,34 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         conditions.claim(*tracer.claimed)
         if status in _TO_THE_END and not clock.is_over:
             conditions.check_end(state)
-        message += conditions.rise(state)
-    stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
-    if status == "stalled" and stationary is not None:
-        status = "stationary" if stationary <= method.allowed_gap(state.objective) else status
-    metric = state.known_metric
-    atoms = None if state.atoms is None else _array_of(state.atoms, metric)
-    weights = None if state.weights is None else read_only(state.weights.copy())
+        best = conditions.best(state)
+        stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
+        if best is not state:
+            message += f"; the result is the best state, that after step {best.iteration}"
+            if stationary is not None:
+                stationary = certify_point(problem, best.point).frank_wolfe_gap
+    may_be = status == "stalled" or (status == "stationary" and best is not state)
+    if stationary is not None and may_be:
+        is_stationary = stationary <= method.allowed_gap(best.objective)
+        status = "stationary" if is_stationary else "stalled"
+    lower_bound = min(tracer.lower_bound, best.objective)
+    metric = best.known_metric
+    atoms = None if best.atoms is None else _array_of(best.atoms, metric)
+    weights = None if best.weights is None else read_only(best.weights.copy())
     return Result(
         known_metric=metric,
         feasible_set=problem.feasible_set,
-        objective=state.objective,
+        objective=best.objective,
         status=status,
         message=message,
         # None rather than -inf, which JSON does not know.
-        lower_bound=tracer.lower_bound if tracer.lower_bound > -math.inf else None,
-        frank_wolfe_gap=tracer.frank_wolfe_gap,
+        lower_bound=lower_bound if lower_bound > -math.inf else None,
+        frank_wolfe_gap=stationary,
         components=problem.feasible_set.n_components(metric),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
         eigen_decompositions=state.eigen_decompositions,
-        repair_distance=state.repair_distance,
+        repair_distance=best.repair_distance,
         seconds=seconds,
         tracing_seconds=clock.paused_seconds,
         method=method.name,
@@ -258,10 +266,10 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         trace=trace,
         atoms=atoms,
         weights=weights,
-        colors=None if state.colors is None else read_only(state.colors.copy()),
+        colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=() if problem.rows is None else problem.rows.names,
-        constraint_violation=None if problem.rows is None else problem.violation(state.metric),
+        constraint_violation=None if problem.rows is None else problem.violation(best.metric),
     )
 
 

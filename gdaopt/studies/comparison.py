@@ -301,7 +301,7 @@ def solve_task(
     problem = options.problem(dataset, positive)
     result = solve(problem, pair.method)
     result.save(path)
-    smallest, least = result.trace[-1].lambda_min, problem.feasible_set.min_eigenvalue
+    smallest, least = result.lambda_min, problem.feasible_set.min_eigenvalue
     gap = result.relative_gap
     return {
         **{name: getattr(result, name) for name in _OF_RESULT},

@@ -267,7 +267,7 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     return {
         "objective_start": trace[0].objective,
         **{name: getattr(result, name) for name in own},
-        "lambda_min": trace[-1].lambda_min,
+        "lambda_min": result.lambda_min,
         "trace_bound": result.feasible_set.trace_bound,
         **{name: float(np.nansum(trace.column(name))) for name in times},
         "seconds": result.seconds,

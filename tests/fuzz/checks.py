@@ -178,8 +178,12 @@ class Case:
 
     def _of_trace(self, run: Run, result: gda.Result) -> Iterator[str]:
         rows = list(result.trace)
-        if (rows[-1].objective, rows[-1].iteration) != (result.objective, result.iterations):
-            yield "the trace does not end with the result"
+        if rows[-1].iteration != result.iterations:
+            yield "the trace does not end with the run"
+        allowance = self.reference.at(result.metric).allowance
+        best = min(row.objective for row in rows)
+        if result.objective > best + allowance + ROUND_OFF * abs(best):
+            yield f"the result is {result.objective - best:.3g} above the best state"
         if not all(math.isfinite(row.objective) for row in rows):
             yield "the trace holds an objective that is not finite"
         known = [(row.lower_bound, row.objective) for row in rows if row.lower_bound is not None]
@@ -189,7 +193,6 @@ class Case:
                 yield "a lower bound falls"
         if run.method == "projected-gradient" or run.options.get("step") in OPEN_LOOP:
             return
-        allowance = self.reference.at(result.metric).allowance
         for row, following in pairwise(rows):
             rise = following.objective - row.objective
             if rise > allowance + ROUND_OFF * abs(row.objective):
