@@ -151,6 +151,26 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
         )
 
 
+def of_affine_atoms(expression: Any) -> Any:
+    """Return an affine expression without atoms that are not, such as ``0 * log_det(M)`` has.
+
+    CVXPY compiles affine atoms alone.
+    """
+    from cvxpy.atoms.affine.affine_atom import AffAtom
+    from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
+
+    if all(issubclass(kind, AffAtom) for kind in expression.atoms()):
+        return expression
+    if expression.is_zero():
+        return cp.Constant(np.zeros(expression.shape))
+    plain = expression.copy([of_affine_atoms(each) for each in expression.args])
+    if isinstance(plain, AffAtom):
+        return plain
+    # A constant, or an atom such as ``power(x, 1)``, which CVXPY writes without cones.
+    written, _ = Dcp2Cone().canonicalize_tree(plain, True)
+    return written
+
+
 class ExpressionTree:
     """A scalar CVXPY expression of one symmetric K×K variable, taken apart once.
 
@@ -201,14 +221,15 @@ class ExpressionTree:
         """Return the place of an expression in the list of nodes, after all its arguments."""
         if id(expression) not in self._places:
             node: _Affine | _Atom | None = None
-            if not expression.is_constant():
+            written = of_affine_atoms(expression) if expression.is_affine() else expression
+            if not written.is_constant():
                 if expression.is_affine():
-                    node = _Affine(expression, self._variable)
+                    node = _Affine(written, self._variable)
                 else:
-                    node = _Atom(expression, [self._compiled(part) for part in expression.args])
+                    node = _Atom(written, [self._compiled(part) for part in written.args])
             self._places[id(expression)] = len(self.nodes)
             self.nodes.append(node)
-            self._values.append(expression.value if node is None else None)
+            self._values.append(written.value if node is None else None)
         return self._places[id(expression)]
 
 
@@ -240,7 +261,7 @@ class Tape:
         unknown = np.full((size, size), math.nan)
         if not math.isfinite(self.value):
             return unknown
-        adjoints: list[Any] = [None] * len(self.values)
+        adjoints: list[Any] = [np.zeros(size**2), *[None] * (len(self.values) - 1)]
         adjoints[self.tree.root] = np.ones(1)
         with np.errstate(all="ignore"):
             for place in reversed(range(self.tree.root + 1)):

@@ -33,6 +33,9 @@ QUADRATIC: dict[str, Written] = {
     "distance": lambda: 0.3 * cp.sum_squares(2 * M - S),
     "square of a distance": lambda: cp.square(cp.norm(M - UNSYMMETRIC, "fro")) * 2,
     "squares of entries": lambda: cp.sum(cp.square(S - M)),
+    "times zero": lambda: cp.trace(M) + 0 * cp.log_det(M) + 0 * cp.abs(M[0, 1]) - 0.0 * GLR(M),
+    "sum times zero": lambda: cp.sum(cp.multiply(np.zeros((SIZE, SIZE)), cp.square(M))),
+    "first power": lambda: cp.power(M[0, 0], 1) + cp.sum_squares(0 * cp.abs(M) + M),
     "several": lambda: FACTOR * (cp.sum_squares(M) + cp.trace(M)) + cp.sum_squares(M - S) / 4,
 }
 WITH_ATOMS: dict[str, Written] = {
@@ -112,3 +115,20 @@ def test_a_distance_is_known_by_its_square() -> None:
 def test_what_cannot_be_minimised_is_refused(written: Written, words: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=words):
         ObjectiveReader(written(), M).objective()
+
+
+@pytest.mark.parametrize(
+    ("written", "least"),
+    [
+        (lambda: 0 * cp.log_det(M), 0.0),
+        (lambda: cp.square(0 * cp.abs(M[0, 1])), 0.0),
+        (lambda: cp.trace(M) + 0 * cp.abs(M[0, 1]) - 0.0 * GLR(M), 0.3),
+    ],
+)
+def test_a_term_times_zero_is_no_term(written: Written, least: float) -> None:
+    row = M[0, 0] + 0 * cp.abs(M[0, 1]) <= 2
+    members = gda.GraphMetrics(6.0, min_eigenvalue=0.1).of(M)
+    problem = cp.Problem(cp.Minimize(written()), [row, *members])
+    assert problem.solve(method="gdaopt") == pytest.approx(least, abs=1e-6)
+    assert problem.status == "optimal"
+    assert problem.solve(solver="CLARABEL") == pytest.approx(least, abs=1e-6)

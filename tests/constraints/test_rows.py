@@ -267,6 +267,12 @@ EXPRESSIONS: dict[str, Callable[[], Any]] = {
     "three dimensions": lambda: cp.reshape(M, (K, 1, K), order="F") + 1,
     "without a form in C++": lambda: cp.broadcast_to(M[0], (2, K)),
     "nothing": lambda: 0 * M[0, 0],
+    # Affine, though they have atoms that are not.
+    "no entries": lambda: cp.multiply(np.zeros((K, K)), cp.exp(M)) + M,
+    "no outer function": lambda: 0 * cp.exp(M[0, 0]) + 0.0 * cp.norm(M[0]) - M[0, 1],
+    "no quadratic form": lambda: cp.quad_form(M[0], np.zeros((K, K))) + C,
+    "first powers": lambda: cp.power(C, 1) * M[0] + cp.power(0 * cp.abs(M[0]) + M[1], 1),
+    "mean of one": lambda: cp.geo_mean(M[0], [0, 1, 0]) + cp.exp(V[0] / 9) * M[0, 0],
 }
 
 
@@ -279,7 +285,7 @@ def test_the_arrays_have_cvxpys_values(names: list[str]) -> None:
         C.value, V.value = 2.0 * factor, factor * np.arange(3.0)
         coefficients, offsets = affine.arrays()
         assert coefficients.shape == affine.shape == (sum(e.size for e in expressions), M.size)
-        M.value = (matrix := rng.standard_normal((K, K))) + matrix.T
+        M.value = np.abs((matrix := rng.standard_normal((K, K))) + matrix.T)
         expected = np.concatenate([np.ravel(each.value, order="F") for each in expressions])
         found = coefficients @ np.ravel(M.value, order="F") + offsets
         np.testing.assert_allclose(found, expected, atol=1e-12)

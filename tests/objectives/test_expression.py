@@ -55,6 +55,7 @@ SMOOTH: dict[str, Expression] = {
     ),
     "columns and transposes": lambda M: cp.sum_squares(A[:2] @ M.T[:, 1:]) + cp.max(M + A),
     "constants inside": lambda M: cp.matrix_frac(cp.Constant(A[0]), M + 2 * np.eye(K)),
+    "parts times zero": lambda M: cp.square(0 * cp.log_det(M) + cp.power(M[0, 0], 1) - 1),
     "two by two": lambda M: cp.sum(cp.square(cp.reshape(M[0], (2, 2), order="C") @ A[:2, :2])),
 }
 
@@ -178,6 +179,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda M: M[0, 0] * M[1, 1], "cannot prove that .* is convex .*curvature is unknown"),
     (lambda M: cp.Constant(3.0), "must depend on the metric, and 3.0 does not"),
     (lambda M: 0 * M[0, 0], "must depend on the metric, and 0.0 . M.* does not"),
+    (lambda M: 0 * cp.log_det(M), "must depend on the metric, and 0.0 . log_det.* does not"),
     (lambda M: 1j * M[0, 0], "must be real, and .* is complex"),
     (lambda M: cp.trace(M) + cp.sum(X), r"must depend on the metric alone, .* variable\(s\) var"),
     (lambda M: cp.Parameter(name="p") * cp.trace(M), r"has the parameter\(s\) p; use numbers"),
