@@ -139,7 +139,7 @@ class _Smallest:
         left[n + 1] = np.append(self._right / self._budget, -1.0)
         left[n + 2 + np.arange(len(signed)), signed] = -1.0
         right = np.concatenate(
-            [prices / unit, [0.0, -self._least / (self._budget * unit)], np.zeros(len(signed))]
+            [prices / unit, [0.0, -self._least / self._budget / unit], np.zeros(len(signed))]
         )
         answer = clarabel_answer(
             csc_array(diags_array(np.append(np.ones(n_rows), 0.0))),

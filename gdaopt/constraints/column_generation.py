@@ -37,6 +37,7 @@ _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both
 _LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbounded
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
+_LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 _FINEST = 1e-12  # of quadratic programs, in their units
 
 
@@ -106,7 +107,12 @@ class LinearProgram:
         self._row_units = np.maximum(np.abs(self._right), least)
         self._price_unit = float(np.abs(self._gradient).max())
         # Of values: where weights have no costs, the costs of the extra variables are 1.
-        self._scale = self._price_unit * self._unit or 1.0
+        self._scale = self._price_unit * self._unit if self._price_unit else 1.0
+        if 0 < self._price_unit < _LEAST_NORMAL or not _LEAST_NORMAL <= self._scale < np.inf:
+            raise SolverFailedError(
+                f"HiGHS gets no costs that under- or overflow: up to {self._price_unit:g} for a "
+                f"trace of 1, and traces up to {self._unit:g}"
+            )
         self._many = 4 * _PRICED + len(rows)  # atoms: above that many, atoms of weight 0 leave
 
     def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:

@@ -28,7 +28,9 @@ class QuadraticPoint(MatrixPoint):
     @cached_property
     def value(self) -> float:
         linear = float(np.vdot(self.objective.linear, self.metric)) + self.objective.constant
-        return linear + self.objective.bend / 2 * float(np.vdot(self.metric, self.metric))
+        bend = self.objective.bend
+        # Where there is no bend, the squares may overflow.
+        return linear + bend / 2 * float(np.vdot(self.metric, self.metric)) if bend else linear
 
     def gradient(self) -> FloatArray:
         return self.objective.linear + self.objective.bend * self.metric

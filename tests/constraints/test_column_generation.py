@@ -12,6 +12,7 @@ import gdaopt as gda
 from gdaopt.constraints.column_generation import LinearProgram, LinearSolution
 from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.rows import LinearConstraints, read_constraints
+from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.support.validation import FloatArray
 from tests.constraints.cases import RandomCase
@@ -175,3 +176,25 @@ def test_highs_may_fail_in_fine_units_of_costs_or_by_its_presolve(
     assert n_failed > 0
     assert found.value == pytest.approx(expected.value, rel=1e-9)
     assert found.lower_bound == pytest.approx(expected.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("trace_bound", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("size", [1e-320, 1e-307, 1e-100, 1e100, 1e300])
+def test_costs_of_any_size_are_met_or_refused(trace_bound: float, size: float) -> None:
+    rows = read_constraints(lambda M: [M[0, 0] <= 0.3 * trace_bound], SIZE)
+    gradient = np.diag([-3.0, -1.0, 1.0])
+    if 1e-307 <= size * min(trace_bound, 1.0) and size * trace_bound < 1e308:
+        found = minimum(trace_bound, rows, size * gradient, 1e-9 * size * trace_bound)
+        assert found.value == pytest.approx(-1.6 * size * trace_bound, rel=1e-8)
+        assert found.lower_bound == pytest.approx(found.value, rel=1e-8)
+    else:
+        with pytest.raises(SolverFailedError, match="costs that under- or overflow"):
+            minimum(trace_bound, rows, size * gradient)
+
+
+def test_on_a_plateau_there_is_nothing_to_gain() -> None:
+    """Where the gradient underflows, so that 1 over it is infinite."""
+    objective = gda.NCA([[0], [1], [27], [28]], [0, 1, 0, 1])
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(2.0, 1.0), lambda M: [M[0, 0] <= 1.8])
+    assert 0 < np.abs(objective.gradient(np.eye(1))).max() < 1e-300
+    assert gda.solve(problem).status == "stationary"

@@ -179,3 +179,7 @@ def test_there_is_no_logarithm_and_no_infinity() -> None:
     point = gda.Ridge(2).at(1e200 * np.eye(2))
     assert point.vanished() == "the objective is inf"
     assert gda.Ridge(2).at(np.zeros((2, 2))).vanished() is None
+
+
+def test_linear_functions_have_values_where_squares_overflow() -> None:
+    assert gda.Linear(1e-200 * np.eye(2)).value(1e200 * np.eye(2)) == pytest.approx(2.0)
