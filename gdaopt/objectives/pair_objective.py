@@ -345,7 +345,8 @@ class PairPoint(Point):
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
             return MaskedMatrix.of(self._gradient, edges)
         if self._entries is None or self._entries.edges is not edges:
-            self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite slopes at distances of 0
+                self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
             return self._signed_scale * self._entries
 

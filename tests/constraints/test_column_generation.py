@@ -183,7 +183,7 @@ def test_highs_may_fail_in_fine_units_of_costs_or_by_its_presolve(
 def test_costs_of_any_size_are_met_or_refused(trace_bound: float, size: float) -> None:
     rows = read_constraints(lambda M: [M[0, 0] <= 0.3 * trace_bound], SIZE)
     gradient = np.diag([-3.0, -1.0, 1.0])
-    if 1e-307 <= size * min(trace_bound, 1.0) and size * trace_bound < 1e308:
+    if size * min(trace_bound, 1.0) >= 1e-307 and size * trace_bound < 1e308:
         found = minimum(trace_bound, rows, size * gradient, 1e-9 * size * trace_bound)
         assert found.value == pytest.approx(-1.6 * size * trace_bound, rel=1e-8)
         assert found.lower_bound == pytest.approx(found.value, rel=1e-8)
