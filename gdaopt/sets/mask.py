@@ -205,8 +205,8 @@ class EdgeMask:
     def edges_of(self, n_features: int) -> Edges:
         """Return rows and columns of the pairs, of K features that `check_size` takes."""
         self.check_size(n_features)
-        every = all_edges(n_features)
-        return every if len(self) == len(every[0]) else (self.rows, self.columns)
+        is_complete = 2 * len(self) == n_features * (n_features - 1)
+        return all_edges(n_features) if is_complete else (self.rows, self.columns)
 
     def forest(self, n_features: int) -> Edges:
         """Return the pairs of a spanning forest, see `gdaopt.linalg.laplacian.spanning_forest`."""

@@ -162,6 +162,8 @@ def test_a_wide_run_makes_no_square_array() -> None:
         found = gda.solve(whole, tolerance=1e-6)
         assert found.status == "converged"
         assert found.atoms.shape[1] == 3000
+        certificate = gda.certify(whole, found.sparse_metric)
+        assert certificate.lower_bound == pytest.approx(found.lower_bound, rel=1e-9)
 
     assert traced_peak(solved) < 3000**2 * 8 / 4
 

@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_matrix
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.linalg.entries import all_edges
 from gdaopt.sets import EdgeMask, FeasibleSet, set_of_record
 from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.mask_cases import is_allowed, random_mask, random_set, without_mask
@@ -262,3 +263,9 @@ def test_without_pairs_metrics_are_diagonal() -> None:
         nearest, expected = empty.projected(gradient), diagonal.projected(gradient)
         np.testing.assert_allclose(nearest.point, expected.point, atol=1e-9)
     np.testing.assert_array_equal(empty.start(4), 1.25 * np.eye(4))
+
+
+def test_a_mask_does_not_list_the_pairs_that_it_leaves_out() -> None:
+    listed = all_edges.cache_info().misses
+    assert len(gda.DiagonalMetrics(1.0).family.edges_of(1003)[0]) == 0
+    assert all_edges.cache_info().misses == listed
