@@ -18,8 +18,8 @@ from scipy.sparse import coo_array, csr_matrix
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.laplacian import n_components
 from gdaopt.linalg.entries import all_edges
+from gdaopt.linalg.laplacian import n_components
 from gdaopt.sets import EdgeMask, FeasibleSet, set_of_record
 from tests.helpers import PROPERTY, Rng, generators, random_symmetric
 from tests.sets.mask_cases import is_allowed, random_mask, random_set, without_mask
