@@ -167,6 +167,7 @@ class LossSum:
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
             return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # such steps are shortened
     def curvature(
         self, coordinates: FloatArray, means: FloatArray | None = None, n_represented: int = 0
     ) -> FloatArray:
@@ -178,6 +179,8 @@ class LossSum:
         values = np.ascontiguousarray(coordinates.T)
         size, loss, pairs = len(values), self.loss, self.pairs
         total = np.zeros((size, size))
+        if not size:
+            return total
         least = 0.0
         if n_represented and loss.is_exponential:
             fewest, most = (size * n_pairs for n_pairs in _MODEL_PAIRS)

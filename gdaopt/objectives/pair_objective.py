@@ -44,6 +44,9 @@ _LEAST = 2  # samples of each class
 _NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 
+# Slopes overflow, and are infinite at some distances of 0: certificates report it.
+_without_warnings = np.errstate(over="ignore", invalid="ignore")
+
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
 Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
@@ -308,18 +311,18 @@ class PairPoint(Point):
         return self._scaled_scatter
 
     @cached_property
+    @_without_warnings
     def _scaled_scatter(self) -> ScatterMatrix:
-        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            scaled = self._scattered.scaled(self.sum.scale)
+        scaled = self._scattered.scaled(self.sum.scale)
         scaled.screened = self._screened
         return scaled
 
     @cached_property
+    @_without_warnings
     def _gradient(self) -> FloatArray:
         if is_sparse(self._pairs.features):
             return read_only(self._scaled_scatter.dense())
-        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
+        gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
         return read_only(gradient)
 
     @property
@@ -329,12 +332,15 @@ class PairPoint(Point):
     def gradient(self) -> FloatArray:
         return self._gradient
 
+    @_without_warnings
     def gradient_diagonal(self) -> FloatArray:
         return self._signed_scale * self._pairs.scatter_diagonal(self.sum.coefficients)
 
+    @_without_warnings
     def gradient_column(self, column: int) -> FloatArray:
         return self._signed_scale * self._pairs.scatter_column(self.sum.coefficients, column)
 
+    @_without_warnings
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         size = self.objective.n_features
         if self.scattered_gradient() is not None:
@@ -345,10 +351,8 @@ class PairPoint(Point):
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
             return MaskedMatrix.of(self._gradient, edges)
         if self._entries is None or self._entries.edges is not edges:
-            with np.errstate(over="ignore", invalid="ignore"):  # infinite slopes at distances of 0
-                self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
-        with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            return self._signed_scale * self._entries
+            self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
+        return self._signed_scale * self._entries
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         return self.total.scale * self.scaled_slopes(atoms)

@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import no_edges
 from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term, softmax
 from gdaopt.objectives.lmnn import target_neighbors
 from gdaopt.objectives.pair_losses import Identity, Logistic, MinusRoot, ScalarFunction, SmoothHinge
@@ -123,6 +124,31 @@ def test_deml_where_two_classes_coincide() -> None:
     line = deml.at(np.eye(2)).line(gda.linalg.DenseDirection(np.diag([0.0, -1.0])))
     assert line.value(1.0) == pytest.approx(point.value)
     assert line.derivatives(1.0)[0] == np.inf
+
+
+@pytest.mark.parametrize("size", [3, 40])
+@pytest.mark.parametrize("make", [gda.DEML, gda.LSML])
+def test_infinite_slopes_come_without_warnings(make: Any, size: int) -> None:
+    """Times features of 0 they are no numbers."""
+    samples = np.zeros((12, size))
+    samples[:, 0], samples[:, 1] = [0, 0, 1, 1, 2, 2] * 2, np.arange(12)
+    of_first = np.zeros(size)
+    of_first[0] = 1.0
+    for scale in (1e-200, 1.0, 1e200):
+        objective, metric = make(samples, [0, 1] * 6), scale * np.diag(of_first)
+        atoms = Atoms.of_features(np.arange(2))
+        # At points of their own, so that none finds what another one has computed.
+        assert not np.isfinite(objective.at(metric).gradient()).all()
+        assert not np.isfinite(objective.at(metric).gradient_diagonal()).all()
+        assert not np.isfinite(objective.at(metric).gradient_column(1)).all()
+        assert not np.isfinite(objective.at(metric).gradient_entries(no_edges()).diagonal()).all()
+        assert not np.isfinite(objective.at(metric).slopes(atoms)).all()
+        assert objective.at(metric).curvature(atoms).shape == (2, 2)
+
+
+def test_no_atoms_have_no_curvature() -> None:
+    point = gda.DEML(X, LABELS).at(np.eye(K))
+    assert point.curvature(Atoms.of_features(np.arange(0))).shape == (0, 0)
 
 
 @pytest.mark.parametrize("method", ["certified", "projected-gradient", "sdp"])
