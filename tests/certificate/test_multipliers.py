@@ -212,3 +212,13 @@ def test_bad_multipliers_are_refused(multipliers: list[float], message: str) -> 
     problem = wine()
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.certify(problem, problem.central_metric(), np.array(multipliers))
+
+
+def test_multipliers_where_a_gradient_underflows() -> None:
+    """Over traces of 1e-200 its share of a bound is 0."""
+    objective, members = gda.Linear(np.diag([1e-150, -1e-150])), gda.GraphMetrics(1e-200, 0.0)
+    problem = gda.MetricProblem(objective, members, lambda M: [M[1, 1] <= 5e-201])
+    certificate = gda.certify(problem, 1e-201 * np.eye(2))
+    assert certificate.multipliers is not None
+    assert np.isfinite(certificate.multipliers).all()
+    assert certificate.lower_bound <= 0

@@ -56,6 +56,7 @@ SMOOTH: dict[str, Expression] = {
     "columns and transposes": lambda M: cp.sum_squares(A[:2] @ M.T[:, 1:]) + cp.max(M + A),
     "constants inside": lambda M: cp.matrix_frac(cp.Constant(A[0]), M + 2 * np.eye(K)),
     "parts times zero": lambda M: cp.square(0 * cp.log_det(M) + cp.power(M[0, 0], 1) - 1),
+    "first power": lambda M: cp.exp(cp.power(M[0, 0], 1) / 5) + cp.exp(cp.power(M[1, 1], 1)),
     "two by two": lambda M: cp.sum(cp.square(cp.reshape(M[0], (2, 2), order="C") @ A[:2, :2])),
 }
 
