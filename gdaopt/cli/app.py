@@ -15,7 +15,7 @@ from gdaopt.backends.catalogue import add_module
 from gdaopt.cli.bench import bench, export, solvers
 from gdaopt.cli.compare import compare
 from gdaopt.cli.learn import learn
-from gdaopt.cli.output import errors_shown, last_words
+from gdaopt.cli.output import errors_shown, last_words, output_checked
 from gdaopt.cli.runs import apply, plot
 
 _KEPT = "a file is written as a whole or not at all, and existing files are kept"
@@ -29,10 +29,11 @@ class _Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        return super().main(*args, **kwargs)
+        with errors_shown(), output_checked():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        with errors_shown(), last_words(lambda: _KEPT):
+        with last_words(lambda: _KEPT):
             return super().invoke(ctx)
 
 

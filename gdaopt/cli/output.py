@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from contextlib import contextmanager, redirect_stdout
+from typing import IO, Any, Protocol, TypeVar, cast
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from gdaopt.errors import DirectoryInUseError, GdaoptError
+from gdaopt.errors import DirectoryInUseError, GdaoptError, UnwritableError
 from gdaopt.support.text import plain
 
 IN_USE = 75
@@ -36,6 +37,56 @@ class Output(Console):
         description = TextColumn("{task.description}", markup=False)
         columns = (SpinnerColumn(), description, TimeElapsedColumn())
         return Progress(*columns, console=self, transient=True, disable=not self.is_terminal)
+
+
+class _StandardOutput:
+    """A stream that raises UnwritableError where it cannot be written, as on a full disk.
+
+    A closed pipe stays a BrokenPipeError: its reader has seen enough, and commands end quietly.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        with self._failures_named():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write what is still kept in memory."""
+        with self._failures_named():
+            self._stream.flush()
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise UnwritableError(error.errno, error.strerror, "standard output") from error
+
+
+@contextmanager
+def output_checked() -> Iterator[None]:
+    """Raise UnwritableError in the block where standard output cannot be written."""
+    stream = sys.stdout
+    if stream is None:  # closed by the caller, who wants to see nothing
+        yield
+        return
+    try:
+        with redirect_stdout(cast(Any, _StandardOutput(stream))):
+            yield
+    finally:
+        try:
+            stream.flush()
+        except OSError:  # and Python's own flush at its end must not fail again
+            with open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), stream.fileno())
 
 
 @contextmanager

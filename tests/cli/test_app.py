@@ -1,9 +1,11 @@
 """The application: its version, its help, and the commands export and solvers."""
 
+import errno
 import itertools
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
-from tests.cli.cases import run
+from tests.cli.cases import command, run, undrawn
 from tests.helpers import scaled
+from tests.result_cases import solved
 
 
 def test_the_version() -> None:
@@ -23,8 +26,8 @@ def test_the_version() -> None:
 def test_help_lists_all_commands() -> None:
     shown = run("--help")
     assert "Learn positive definite metrics without projections." in shown
-    for command in ("learn", "apply", "compare", "plot", "solvers"):
-        assert f" {command} " in shown
+    for name in ("learn", "apply", "compare", "plot", "solvers"):
+        assert f" {name} " in shown
 
 
 @pytest.mark.parametrize("command", ["learn", "apply", "compare", "plot", "bench", "solvers"])
@@ -49,6 +52,81 @@ def test_terminals_without_the_characters(command: str) -> None:
     done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u221a" in done.stdout
+
+
+# --- Standard output that cannot be written ------------------------------------------------------
+
+FULL = Path("/dev/full")
+full_only = pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is full")
+NO_ROOM = f"error: cannot write standard output: {os.strerror(errno.ENOSPC)}"
+
+
+@full_only
+@pytest.mark.parametrize("buffering", [-1, 1], ids=["block", "line"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--version",),
+        ("--help",),
+        ("learn", "--help"),
+        ("learn", "iris"),
+        ("apply", "run", "run/samples.csv", "--out", "new.csv"),
+        ("plot", "run.npz"),
+        ("export", "iris.npz"),
+        pytest.param(("compare", "iris", "--methods", "certified"), marks=pytest.mark.slow),
+        pytest.param(("bench", "--data", "random", "--sizes", "5"), marks=pytest.mark.slow),
+        pytest.param(("solvers",), marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk(
+    arguments: tuple[str, ...],
+    buffering: int,
+    recorded: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of what every command prints: it ended in a traceback."""
+    monkeypatch.chdir(recorded.parent)
+    solved("analytic").save("run.npz")
+    with undrawn():
+        if arguments[0] == "apply":
+            run("learn", "iris", "--no-accuracy", "--tolerance", "0.5", "--out", "run")
+        with FULL.open("w", buffering) as full, redirect_stdout(full):
+            with pytest.raises(SystemExit) as ended:
+                app(list(arguments))
+            assert sys.stdout is full
+    assert ended.value.code == 2
+    assert " ".join(capsys.readouterr().err.split()) == NO_ROOM
+
+
+@full_only
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_outputs_of_processes(unbuffered: str) -> None:
+    """Nothing is said after the sentence; and nothing at all where the reader has gone."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    for arguments in ("--version", "--help"):
+        with FULL.open("w") as full:
+            done = subprocess.run(
+                command(arguments), env=environment, stdout=full, stderr=-1, text=True, check=False
+            )
+        assert (done.returncode, done.stderr.strip()) == (2, NO_ROOM)
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            command(arguments), env=environment, stdout=writing, stderr=-1, text=True, check=False
+        )
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_no_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has none where the caller has closed it."""
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as ended:
+        app(["--version"])
+    assert ended.value.code == 0
 
 
 # --- ``gdaopt export`` ---------------------------------------------------------------------------
