@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.support.files import opened, remove_abandoned, write_text
+from gdaopt.support.files import opened, read_member, remove_abandoned, write_text
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
@@ -105,23 +105,30 @@ def digest(data: FloatArray) -> str:
 def unpack(content: bytes, member: str, where: str) -> str:
     """Return the text in a file: plain, packed by ``compress``, or `member` of a zip archive."""
     try:
+        _check_size(content)
         if content.startswith(_ZIP):
             with opened(io.BytesIO(content)) as archive:
                 held = {name.rpartition("/")[2]: name for name in archive.namelist()}
                 name = held.get(member, held.get(f"{member}.Z"))
                 if name is None:
                     raise ValueError(f"it holds no {member}, but {', '.join(held) or 'nothing'}")
-                content = archive.read(name)
+                content = read_member(archive, archive.getinfo(name), MOST_BYTES)
         if content.startswith(_COMPRESS):
             from unlzw3 import unlzw  # needed here only
 
             content = unlzw(content)
+            _check_size(content)
         return content.decode("utf-8-sig")
     except ValueError as error:
         raise InvalidInputError(
             f"{where} is not a text, nor one in a sound .zip or .Z file: {reason(error)}; get it "
             "again"
         ) from error
+
+
+def _check_size(content: bytes) -> None:
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"it has more than the {MOST_BYTES:,} bytes that are read")
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
@@ -143,6 +150,7 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
 DATA_VARIABLE = "GDAOPT_DATA"  # names a directory of the user with data files
 CACHE_VARIABLE = "GDAOPT_CACHE"  # names the directory for downloaded files
 TIMEOUT = 20.0  # seconds that a server may be silent
+MOST_BYTES = 2**24  # of a file, packed or not: some thirty times the largest text
 
 # Held while a table is used for the first time: threads that need the same table download it once.
 _first_use = threading.Lock()
@@ -207,7 +215,8 @@ def cache_directory() -> Path:
 def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
     for path in (directory / name for name in table.file_names):
         try:
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -243,7 +252,9 @@ def _downloaded(url: str) -> bytes:
 
     try:
         with urlopen(Request(url, headers={"User-Agent": "gdaopt"}), timeout=TIMEOUT) as answer:
-            content: bytes = answer.read()
+            content: bytes = answer.read(MOST_BYTES + 1)
+            if len(content) <= MOST_BYTES:
+                answer.read()  # nothing, or an error where less came than was announced
     except (OSError, HTTPException) as error:
         raise DownloadError(f"{url}: {error}") from error
     return content

@@ -133,7 +133,7 @@ def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
         raise DamagedError(reason(error)) from error
 
 
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
+def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
     """Return what a member of an archive holds, and unpack no more than it announces."""
     if info.compress_type not in _KINDS:
         raise zipfile.BadZipFile(f"{info.filename} is packed neither by deflate nor at all")
@@ -157,7 +157,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     left = allowance(path)
     with open(path, "rb") as file, opened(file) as archive:
         for info in archive.infolist():
-            arrays[info.filename.removesuffix(".npy")] = _array(_read_member(archive, info, left))
+            arrays[info.filename.removesuffix(".npy")] = _array(read_member(archive, info, left))
             left -= info.file_size
     return arrays
 

@@ -69,12 +69,20 @@ def compressed(data: bytes) -> bytes:
 
     They stay that short because the code 256 empties the table before it has 512 strings.
     """
-    packed = bytearray([0x1F, 0x9D, 0x90])
-    for start in range(0, len(data), 239):
-        codes = [*data[start : start + 239], 256]
-        for group in range(0, len(codes), 8):  # as many bytes as a code has bits
-            bits = sum(code << 9 * i for i, code in enumerate(codes[group : group + 8]))
-            packed.extend(bits.to_bytes(9, "little"))
+    parts = (data[start : start + 239] for start in range(0, len(data), 239))
+    return b"\x1f\x9d\x90" + b"".join(_of_codes([*part, 256]) for part in parts)
+
+
+def compressed_spaces(count: int) -> bytes:
+    """Return 1 + 2 + 3 + … spaces, so many numbers, as compress packs them: less than 255."""
+    return b"\x1f\x9d\x90" + _of_codes([32, *range(257, 256 + count)])
+
+
+def _of_codes(codes: list[int]) -> bytes:
+    packed = bytearray()
+    for group in range(0, len(codes), 8):  # as many bytes as a code has bits
+        bits = sum(code << 9 * i for i, code in enumerate(codes[group : group + 8]))
+        packed.extend(bits.to_bytes(9, "little"))
     return bytes(packed)
 
 

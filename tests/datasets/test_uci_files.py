@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -36,13 +35,22 @@ from tests.datasets.cases import (
     Reply,
     Server,
     compressed,
+    compressed_spaces,
     serving,
     zipped,
 )
+from tests.helpers import traced_peak
 
 PLAIN = SEEDS_TEXT.encode()
 ZIPPED = zipped(Index="", seeds_dataset__txt=SEEDS_TEXT)
 FILE = "seeds_dataset.txt"
+# With a limit of 10,000 bytes: plain, in a zip archive, and packed by compress.
+FITTING = [PLAIN.ljust(10_000), zipped(seeds_dataset__txt=PLAIN.ljust(10_000)), compressed(PLAIN)]
+TOO_LONG = [
+    PLAIN.ljust(10_001),
+    zipped(seeds_dataset__txt=PLAIN.ljust(10_001)),
+    compressed_spaces(200),
+]
 
 
 @pytest.fixture
@@ -130,6 +138,42 @@ class TestFailures:
         # The next call downloads the file again.
         server.replies["/a.txt"] = Reply(PLAIN)
         assert digest(obtain(table)) == table.sha256
+
+    @pytest.mark.parametrize("body", FITTING)
+    def test_files_up_to_the_limit(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, body: bytes
+    ) -> None:
+        monkeypatch.setattr(builtin, "MOST_BYTES", 10_000)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(body))
+        assert digest(obtain(table)) == table.sha256
+
+    @pytest.mark.parametrize("body", TOO_LONG)
+    def test_files_beyond_the_limit(
+        self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
+    ) -> None:
+        """They were read as a whole, however long they are or unpack to."""
+        monkeypatch.setattr(builtin, "MOST_BYTES", 10_000)
+        cache.mkdir(parents=True)
+        (cache / FILE).write_bytes(body)
+        with pytest.raises(InvalidInputError, match=f"{FILE} is not .* more than .*10,?000"):
+            obtain(SMALL_SEEDS, cache)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(body))
+        with pytest.raises(DownloadError, match=r"a\.txt is not .* more than .*10,?000"):
+            obtain(table)
+        assert entries(cache) == [FILE]
+        assert (cache / FILE).read_bytes() == body
+
+    def test_what_is_read_of_a_download(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(builtin, "MOST_BYTES", 2**20)
+        table = server.offering(SMALL_SEEDS, a__txt=Reply(bytes(2**26)))
+
+        def refused() -> None:
+            with pytest.raises(DownloadError, match="more than"):
+                obtain(table)
+
+        assert traced_peak(refused) < 2**23
 
     def test_both_addresses_are_named(self, server: Server) -> None:
         table = server.offering(SMALL_SEEDS, a__zip=Reply(status=404), b__txt=Reply(status=500))
@@ -332,13 +376,12 @@ def test_refuses_damaged_files(content: bytes, message: str) -> None:
         unpack(content, "t.data", "here")
 
 
-def test_an_encrypted_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: zipfile.ZipFile, name: str) -> bytes:
-        raise RuntimeError(f"File {name!r} is encrypted")
-
-    monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
-    with pytest.raises(InvalidInputError, match=r"'t.data' is encrypted"):
-        unpack(zipped(t__data="1"), "t.data", "here")
+def test_an_encrypted_member() -> None:
+    packed = bytearray(zipped(t__data="1"))
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        packed[packed.index(header) + flags] |= 1  # says that the member is encrypted
+    with pytest.raises(InvalidInputError, match=r"t\.data.* is encrypted"):
+        unpack(bytes(packed), "t.data", "here")
 
 
 def test_tabs_and_columns_of_fixed_width() -> None:
