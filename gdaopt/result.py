@@ -14,11 +14,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import as_edges
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
 from gdaopt.sets import FeasibleSet, set_of_record
 from gdaopt.support.files import allowance, parse_json, read_arrays, write_atomically
-from gdaopt.support.text import ShownAsTable, number_text, reason
+from gdaopt.support.text import ShownAsTable, number_text, plain, reason
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
@@ -43,6 +44,7 @@ _RECORD = "result"
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
 _OUTSIDE = (*_ARRAYS, "known_metric", "feasible_set", "trace")  # the fields that are not plain JSON
 _IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
+_CLAIM_SLACK = 1e-9  # of C, and of objectives: round-off in what a result says
 _ROW = 2000  # bytes that a row of a trace takes in memory
 
 
@@ -197,7 +199,7 @@ class Result(ShownAsTable):
 
     def __repr__(self) -> str:
         lines = [f"  {name:<20}{text}" for name, text in self._summary().items()]
-        return "\n".join([self._title(), *lines])
+        return "\n".join(map(plain, [self._title(), *lines]))
 
     def _title(self) -> str:
         return f"{self.method}: {len(self.known_metric)}×{len(self.known_metric)} metric"
@@ -300,8 +302,9 @@ class Result(ShownAsTable):
         ------
         InvalidInputError
             When the file is not a saved result, is damaged, or was written by another version in a
-            format that this version does not read. One that would take more than 256 MiB and
-            than a hundred times its size is not read either.
+            format that this version does not read; when it claims what no result of `solve` does,
+            as a metric outside of its set. One that would take more than 256 MiB and than a hundred
+            times its size is not read either.
         OSError
             When it cannot be read.
         """
@@ -329,8 +332,12 @@ class Result(ShownAsTable):
             }
             kept["known_metric"] = read_only(arrays["metric"])
             if _IS_SPARSE in arrays:
+                if feasible_set.has_fixed_part or feasible_set.family.all_unit_vectors:
+                    raise ValueError("its metric is sparse, and its set has no sparse metrics")
                 kept |= _sparse_of(arrays)
-            return cls(feasible_set=feasible_set, trace=trace, **record, **kept)
+            loaded = cls(feasible_set=feasible_set, trace=trace, **record, **kept)
+            _check_claims(loaded)
+            return loaded
         except OSError:
             raise
         except Exception as error:  # of any kind: the file may hold anything
@@ -402,6 +409,33 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
         raise ValueError("its atoms and weights do not go together")
 
 
+def _check_claims(result: Result) -> None:
+    """Refuse what no run ends with: a metric, a bound or atoms that `solve` does not return."""
+    feasible_set, size = result.feasible_set, len(result.known_metric)
+    broken = [f"the metric: {what}" for what in feasible_set.violations(result.known_metric)]
+    if result.lower_bound is None and result.status == "converged":
+        broken.append("it is converged without a lower bound")
+    slack = _CLAIM_SLACK * float(np.abs(result.trace.column("objective")).max())
+    if result.lower_bound is not None and result.lower_bound > result.objective + slack:
+        broken.append(
+            f"lower_bound {result.lower_bound:.6g} exceeds objective {result.objective:.6g}"
+        )
+    counts = (result.iterations, result.oracle_calls, result.eigen_decompositions)
+    if min(*counts, *result.solved_by.values()) < 0 or not 1 <= result.components <= size:
+        broken.append("a count is out of its range")
+    if result.colors is not None and (np.abs(result.colors) != 1).any():
+        broken.append("colors are other than +1 and -1")
+    if result.atoms is not None and result.weights is not None:
+        metric: Any = result.known_metric
+        base = feasible_set.base_like(metric)
+        total = Atoms.of_few_entries(result.atoms).added_to(base, result.weights)
+        error = largest_entry(metric - total)
+        if result.weights.min(initial=0) < 0 or error > _CLAIM_SLACK * feasible_set.trace_bound:
+            broken.append(f"atoms and weights are those of another metric, up to {error:.3g} away")
+    if broken:
+        raise ValueError(f"no run ends so: {'; '.join(broken)}")
+
+
 def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) -> None:
     """Refuse edges and features of atoms that are none of K features."""
     edges = arrays[_IS_SPARSE]
@@ -415,7 +449,7 @@ def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) ->
     is_right = features.dtype.kind == starts.dtype.kind == "i" and starts.shape == (n_atoms + 1,)
     is_right = is_right and features.ndim == 1 and bool(((features >= 0) & (features < size)).all())
     is_right = is_right and starts[0] == 0 and starts[-1] == len(features)
-    if not (is_right and (np.diff(starts) > 0).all()):
+    if not (is_right and np.isin(np.diff(starts), (1, 2)).all()):
         raise ValueError("its atoms are no sparse vectors of its features")
 
 

@@ -243,7 +243,28 @@ def entry(value: float) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
+def plus(i: int, j: int) -> Callable[[np.ndarray], np.ndarray]:
+    def change(values: np.ndarray) -> np.ndarray:
+        values[i, j] += 1e-3
+        return values
+
+    return change
+
+
 Change = Callable[[Arrays, Arrays], object]
+
+
+def with_atoms(length: float, total: float, share: float) -> Change:
+    """Add atoms of the metric, of another length or sum, and a feature's own, there and back."""
+
+    def change(arrays: Arrays, record: Arrays) -> None:
+        beyond = arrays["metric"] - problem().feasible_set.base(6)
+        weights, vectors = np.linalg.eigh(beyond)
+        feature = np.eye(6)[:1]
+        arrays["atoms"] = np.vstack([length * vectors.T, feature, feature])
+        arrays["weights"] = np.append(total * np.maximum(weights, 0), [share, -share])
+
+    return change
 
 
 def record(name: str, value: object) -> Change:
@@ -288,11 +309,45 @@ CASES: dict[str, tuple[Change, str]] = {
     "left-ends of three": (array("left_ends", lambda a: a[:, :3]), "column block .* 0 to 2"),
     "flat left-ends": (array("left_ends", np.ravel), "left_ends of the trace is"),
     "atoms alone": (lambda arrays, _: arrays.update(atoms=np.eye(6)), "do not go together"),
+    "metric that is not symmetric": (array("metric", plus(0, 1)), "metric is not symmetric"),
+    "metric of another trace": (array("metric", lambda a: 2 * a), "the metric: trace 12 exceeds"),
+    "metric with a negative eigenvalue": (
+        array("metric", lambda a: a - np.eye(6)),
+        "the metric: smallest eigenvalue -0.99",
+    ),
+    "metric of other signs": (
+        array("metric", lambda a: np.abs(a) / 9 + np.eye(6) / 2),
+        "the metric: .* is positive",
+    ),
+    "bound above the objective": (
+        record("lower_bound", 1e9),
+        r"no run ends so: lower_bound 1e\+09 exceeds objective 588",
+    ),
+    "converged without a bound": (
+        lambda _, record: record.update(status="converged", lower_bound=None),
+        "converged without a lower bound",
+    ),
+    "steps below 0": (record("iterations", -1), "a count is out of its range"),
+    "programs below 0": (record("solved_by", {"HIGHS": -1}), "a count is out of its range"),
+    "no component": (record("components", 0), "a count is out of its range"),
+    "seven components": (record("components", 7), "a count is out of its range"),
+    "half a colour": (lambda arrays, _: arrays.update(colors=np.full(6, 0.5)), "colors are other"),
+    "atoms of another metric": (with_atoms(1, 1 + 1e-6, 0), "those of another metric, up to "),
+    "atoms of another length": (with_atoms(1 + 1e-6, 1, 0), "those of another metric, up to "),
+    "weights below 0": (with_atoms(1, 1, -1), "those of another metric, up to .*e-1"),
     "iterates of five": (
         lambda arrays, _: arrays.update({"trace/iterates": np.zeros((2, 5, 5))}),
         "iterates of the trace is",
     ),
 }
+
+
+def test_atoms_that_are_those_of_the_metric(tmp_path: Path) -> None:
+    """So that the cases above are refused for what is wrong in them."""
+    arrays, content = parts(tmp_path / "run.npz")
+    with_atoms(1, 1, 0)(arrays, content)
+    np.savez(tmp_path / "run.npz", result=np.array(json.dumps(content)), **arrays)
+    assert gda.Result.load(tmp_path / "run.npz").atoms.shape == (8, 6)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -256,14 +256,14 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
     if not isinstance(results, Iterable):
         raise _no_runs(results)
     if isinstance(results, Mapping):
-        runs = [(plain(str(name)), run) for name, run in results.items()]
+        runs = [(str(name), run) for name, run in results.items()]
     else:
         runs = _numbered(results)
     for _, run in runs:
         checked_run(run)
     if not runs:
         raise InvalidInputError("results is empty; pass at least one run")
-    return runs
+    return [(plain(name), run) for name, run in runs]
 
 
 def checked_run(run: object) -> Result:

@@ -317,7 +317,7 @@ def work(results: Collection[Result]) -> str:
     programs = sum((Counter(result.solved_by) for result in results), Counter[str]())
     calls = sum(result.oracle_calls for result in results)
     projections = sum(result.eigen_decompositions for result in results)
-    kinds = {getattr(METHODS[result.method], "cone", None) or "linear" for result in results}
+    kinds = {getattr(METHODS.get(result.method), "cone", None) or "linear" for result in results}
     kind = " or ".join(sorted(kinds))
     if programs:
         solved = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 import gdaopt as gda
+from gdaopt import plotting
 from gdaopt.cli import app
 from gdaopt.studies.comparison_table import markdown
 from gdaopt.studies.pictures import PICTURES, Run
 from tests.cli.cases import undrawn
+from tests.result_cases import solved
 
 LABELS = (
     "\x1b[31mred\x1b[0m",
@@ -107,6 +110,26 @@ def test_pictures() -> None:
         figure = draw(runs if name == "convergence" else runs[:3], r"\x1b[31m$\q$")
         for text in figure.findobj(Text):
             assert text.get_text().replace("\n", "").isprintable()
+
+
+def test_saved_results(tmp_path: Path) -> None:
+    """The texts in a result's file are those of whoever wrote it."""
+    method, solver, message, name = LABELS[:4]
+    solved_by = {solver: 1, name: 2}
+    hostile = replace(
+        solved("analytic"), method=method, solver=solver, message=message, solved_by=solved_by
+    )
+    loaded = gda.Result.load(hostile.save(tmp_path / "run.npz"))
+    assert loaded == hostile
+    for text in (repr(loaded), loaded._repr_html_()):
+        assert text.replace("\n", "").isprintable()
+        for escaped in (r"\x1b[31mred\x1b[0m: 6×6", r"by \u202eright", r"two\nlines", "2 of 3 by"):
+            assert escaped in text.replace("</caption>", "")
+    shown("plot", tmp_path / "run.npz", "--out", tmp_path / "pictures")
+    axes = plotting.convergence([loaded, loaded])
+    texts = [text.get_text() for text in axes.flat[0].figure.findobj(Text)]
+    assert any(r"\x1b[31mred" in text for text in texts)
+    assert all(text.replace("\n", "").isprintable() for text in texts)
 
 
 @pytest.mark.parametrize("labels", [[str(n / 7) for n in range(30)], [f"n{n}" for n in range(30)]])
