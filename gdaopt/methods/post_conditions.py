@@ -55,8 +55,10 @@ class PostConditions:
                 f"step {state.iteration} left the domain of the problem: {broken}"
             )
         if in_full:
+            # An interrupt may have left a later state that does not count.
+            if self.in_order.iteration < state.iteration:
+                self._best = min(self.in_order, self._best, key=lambda each: each.objective)
             self.in_order = state
-            self._best = state if state.objective <= self._best.objective else self._best
         self._compare(state)
 
     def _broken(self, state: State) -> str:
