@@ -236,8 +236,8 @@ class _Program:
         )
         if answer.x is None or not answer.success:
             raise SolverFailedError(answer.message)
-        duals = (answer.eqlin.marginals if n_equal else [], answer.ineqlin.marginals)
-        return answer.x, -cost_unit * np.concatenate(duals)
+        of_equalities = answer.eqlin.marginals if n_equal else np.zeros(0)
+        return answer.x, -cost_unit * np.append(of_equalities, answer.ineqlin.marginals)
 
     def _by_orthonormal_rows(self) -> tuple[FloatArray, FloatArray]:
         """Solve the program with orthonormal equalities that say the same."""

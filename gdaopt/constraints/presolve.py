@@ -204,7 +204,7 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     edges = rows.matrices[:, first * size + second].toarray()
     free = np.hstack([diagonal, np.sqrt(2.0) * edges])
     equal, others = np.flatnonzero(rows.is_equality), np.flatnonzero(~rows.is_equality)
-    span, kept = np.zeros((0, free.shape[1])), list[int]()
+    span, kept = np.zeros((0, free.shape[1])), list[np.intp]()
     # What decides are the rows that are far from each other: others have round-off there.
     for least in (*_DISTANCES, _DEPENDENT):
         for k in [k for k in equal if k not in kept]:

@@ -195,14 +195,14 @@ def _forms(matrices: csr_array, atoms: Atoms) -> FloatArray:
     """Return ``u_j'A_k u_j`` for matrices that are the rows of an array, shape (m, n)."""
     size, places = math.isqrt(matrices.shape[1]), atoms.support
     if places.shape[1] == size > 2:
-        squares = (matrices[[k]].toarray().reshape(size, size) for k in range(matrices.shape[0]))
-        forms = [atoms.quadratic_forms(square) for square in squares]
-        return np.array(forms).reshape(len(forms), len(places))
-    entries = matrices[:, (places[:, :, None] * size + places[:, None, :]).ravel()]
-    shape = (matrices.shape[0], *places.shape, places.shape[1])
-    entries = entries.toarray().reshape(shape)
-    forms: FloatArray = np.einsum("kjfg,jf,jg->kj", entries, atoms.values, atoms.values)
-    return forms
+        forms = np.zeros((matrices.shape[0], len(places)))
+        for k in range(len(forms)):
+            forms[k] = atoms.quadratic_forms(matrices[[k]].toarray().reshape(size, size))
+        return forms
+    chosen = matrices[:, (places[:, :, None] * size + places[:, None, :]).ravel()].toarray()
+    entries = chosen.reshape(len(chosen), *places.shape, places.shape[1])
+    few: FloatArray = np.einsum("kjfg,jf,jg->kj", entries, atoms.values, atoms.values)
+    return few
 
 
 def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constraint:
