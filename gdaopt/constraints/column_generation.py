@@ -31,6 +31,7 @@ from gdaopt.support.validation import FloatArray
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
 _ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one
+_COARSE = 1e-7  # that of programs that it cannot solve more accurately, as is usual
 _FINE_COSTS = 1e-4  # of the largest: the unit of costs in which its tolerance is near round-off
 _FINE = 1e-14  # of the prices: atoms that are better by less do not join
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
@@ -208,6 +209,7 @@ class _Program:
             partial(self._by_highs, 1.0, False),
             # HiGHS finds no regular basis where rows are nearly dependent.
             self._by_orthonormal_rows,
+            partial(self._by_highs, 1.0, True, _COARSE),
         )
         for attempt in attempts:
             with suppress(SolverFailedError):
@@ -216,7 +218,9 @@ class _Program:
                 return np.maximum(x, 0.0), prices
         raise SolverFailedError("HiGHS failed")
 
-    def _by_highs(self, cost_unit: float, presolve: bool) -> tuple[FloatArray, FloatArray]:
+    def _by_highs(
+        self, cost_unit: float, presolve: bool, accuracy: float = _ACCURACY
+    ) -> tuple[FloatArray, FloatArray]:
         from scipy.optimize import linprog  # on demand: it takes 40 ms to import
 
         n_equal = self.n_equal
@@ -230,8 +234,8 @@ class _Program:
             method="highs",
             options={
                 "presolve": presolve,
-                "primal_feasibility_tolerance": _ACCURACY,
-                "dual_feasibility_tolerance": _ACCURACY,
+                "primal_feasibility_tolerance": accuracy,
+                "dual_feasibility_tolerance": accuracy,
             },
         )
         if answer.x is None or not answer.success:

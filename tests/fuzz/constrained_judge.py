@@ -26,7 +26,7 @@ from tests.fuzz.constrained import Constrained, ConstrainedIngredients, related
 __all__ = ["Fault", "Judged", "stalls_early"]
 
 ROWS = 1e-8  # of C: the distance to a row that results may have, and refusals must have
-VISIBLE = 1e-6  # of a typical metric's trace: a row is broken by so much, however large C is
+VISIBLE = 1e-6  # of the trace, or a typical one: a row is broken by so much, however large C is
 MEMBER = 1e-9  # of C: by how much results may break a condition of the set
 EXACT = 1e-14  # of a typical metric's trace: what a member that proves something may break a row by
 ROOM = 1e-6  # the share of the mean eigenvalue that the smallest one has inside of the cone
@@ -199,7 +199,7 @@ class Judged:
             )
         elif broken > ROWS * trace_bound:
             yield Fault(f"rows broken, {name}", f"by {broken / trace_bound:.3g}·C")
-        elif broken > VISIBLE * self.made.scale:
+        elif broken > VISIBLE * max(self.made.scale, float(np.trace(metric))):
             yield Fault(
                 f"rows broken in the problem's own scale, {name}",
                 f"by {broken:.3g}, {broken / trace_bound:.3g}·C, where traces are about "

@@ -69,23 +69,10 @@ def test_multipliers_that_cancel_leave_no_gap(seed: int) -> None:
     assert Judged(ConstrainedIngredients.drawn(seed)).end == "converged"
 
 
-OPEN = {
-    1562: "stalls: derivatives of terms that differ by 14 decades",
-    2010: "a conic solver keeps rows to 2e-12 of a trace bound that is far from binding",
-}
-"""Seeds of problems that fail, and how."""
-
-BY_KERNEL = {
-    1066: "stalls: multipliers of weights that differ by nine decades",
-    1886: "stalls: linear near the optimum, under a trace bound of a million times the trace",
-}
-"""Those that fail with the BLAS kernels of some processors only."""
-
-
 @pytest.mark.parametrize("chunk", chosen(range(CHUNKS), slow=range(12)))
 def test_many(chunk: int) -> None:
     first = 1000 + chunk * CHUNK
-    check(seed for seed in range(first, first + CHUNK) if seed not in OPEN | BY_KERNEL)
+    check(range(first, first + CHUNK))
 
 
 @pytest.mark.parametrize("sort", NAMED)
@@ -95,15 +82,8 @@ def test_many_of_a_sort(sort: str, chunk: int) -> None:
     check(range(first, first + CHUNK), sort)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(seed, marks=pytest.mark.xfail(reason=reason, strict=seed in OPEN))
-        for seed, reason in (OPEN | BY_KERNEL).items()
-    ],
-)
-def test_open(seed: int) -> None:
+@pytest.mark.parametrize("seed", [1066, 1562, 1886, 2010])
+def test_problems_that_once_failed_on_some_processors(seed: int) -> None:
     check([seed])
 
 
