@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csc_array, diags_array
 
-from gdaopt.constraints.column_generation import LinearProgram, clarabel_answer
+from gdaopt.constraints.column_generation import LinearProgram
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
@@ -24,6 +24,7 @@ from gdaopt.support.validation import FloatArray, finite_array
 _SHARE = 0.01  # of the gap: how near to the best bound that with these multipliers has to be
 _NEGLIGIBLE = 1e-9  # of the objective: so small a gap need not be closer to the smallest
 _ROUND_OFF = 3e-11  # of the terms of a bound: what answers of the quadratic program may lack
+_FINEST = 1e-12  # of the quadratic program, in its units
 _PRICED = 20  # atoms that join in a round at most
 _MOST_ROUNDS = 30
 
@@ -141,16 +142,32 @@ class _Smallest:
         right = np.concatenate(
             [prices / unit, [0.0, -self._least / self._budget / unit], np.zeros(len(signed))]
         )
-        answer = clarabel_answer(
-            csc_array(diags_array(np.append(np.ones(n_rows), 0.0))),
-            np.zeros(n_rows + 1),
-            csc_array(left),
-            right,
-        )
-        found = np.array(answer.x)[:n_rows] * unit
-        if not np.isfinite(found).all():
-            raise SolverFailedError(f"Clarabel ended on the smallest multipliers: {answer.status}")
+        found = _shortest(left, right)[:n_rows] * unit
         return np.where(self._rows.is_equality, found, np.maximum(found, 0.0))
+
+
+def _shortest(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return x with ``A x ≤ b`` that is the shortest, but for its last entry."""
+    import clarabel  # on demand: importing gdaopt loads no solver
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _FINEST
+    size = left.shape[1]
+    hessian = csc_array(diags_array(np.append(np.ones(size - 1), 0.0)))
+    cones = [clarabel.NonnegativeConeT(len(right))]
+    try:
+        answer = clarabel.DefaultSolver(
+            hessian, np.zeros(size), csc_array(left), right, cones, settings
+        ).solve()
+    except BaseException as error:  # a panic of Rust is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise SolverFailedError(f"Clarabel failed on the smallest multipliers: {error}") from error
+    shortest = np.array(answer.x)
+    if not np.isfinite(shortest).all():
+        raise SolverFailedError(f"Clarabel ended on the smallest multipliers: {answer.status}")
+    return shortest
 
 
 def checked_multipliers(problem: MetricProblem, multipliers: FloatArray) -> FloatArray:

@@ -16,11 +16,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
-from scipy.sparse import csc_array
 
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import SolverFailedError
@@ -39,7 +37,6 @@ _LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbo
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)
-_FINEST = 1e-12  # of quadratic programs, in their units
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,24 +260,3 @@ class _Program:
         prices = np.append(np.zeros(n_equal), duals[rank:])
         prices[chosen] = solve_triangular(triangle, duals[:rank])
         return x, prices
-
-
-def clarabel_answer(
-    hessian: csc_array, slope: FloatArray, left: csc_array, right: FloatArray, n_equal: int = 0
-) -> Any:
-    """Minimise ``½ x'Hx + g'x`` where ``A x ≤ b``, the first `n_equal` rows being equalities.
-
-    Of H the upper triangle is read. The answer of Clarabel may have any status.
-    """
-    import clarabel  # on demand: importing gdaopt loads no solver
-
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _FINEST
-    cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(len(right) - n_equal)]
-    try:
-        return clarabel.DefaultSolver(hessian, slope, left, right, cones, settings).solve()
-    except BaseException as error:  # a panic of Rust is no Exception
-        if type(error).__name__ != "PanicException":
-            raise
-        raise SolverFailedError(f"Clarabel failed on a quadratic program: {error}") from error

@@ -1,5 +1,6 @@
 """Multipliers of linear constraints: every one gives a lower bound, the tight ones a good one."""
 
+import clarabel
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -172,6 +173,26 @@ def test_without_time_the_multipliers_stay() -> None:
     assert not np.array_equal(smallest_multipliers(problem, point, given), given)
     with until(Deadline.after(0.0)):
         np.testing.assert_array_equal(smallest_multipliers(problem, point, given), given)
+
+
+@pytest.mark.parametrize("name", ["PanicException", "SystemError"])
+def test_where_clarabel_panics_the_multipliers_stay(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = wine()
+    point = problem.objective.at(problem.central_metric())
+    error = type(name, (BaseException,), {})("index out of bounds")
+
+    def raising(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", raising)
+    given = np.array([-4553.0, 10.0, 10.0])
+    if name == "PanicException":
+        np.testing.assert_array_equal(smallest_multipliers(problem, point, given), given)
+        return
+    with pytest.raises(type(error)):
+        smallest_multipliers(problem, point, given)
 
 
 def test_the_next_search_starts_from_the_last_one() -> None:

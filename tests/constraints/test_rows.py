@@ -4,18 +4,14 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import clarabel
 import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csc_array
 
 import gdaopt as gda
-from gdaopt.constraints.column_generation import clarabel_answer
 from gdaopt.constraints.rows import AffineExpressions, LinearConstraints, read_constraints
-from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.programs import DiagonalPolytope
@@ -301,34 +297,3 @@ def test_coefficients_without_parameters_are_the_same_object() -> None:
     assert (offsets[0], others[0]) == (-2.0, -6.0)
     moving = AffineExpressions([EXPRESSIONS["coefficients with parameters"]()], M)
     assert moving.arrays()[0] is not moving.arrays()[0]
-
-
-# --- Quadratic programs by Clarabel --------------------------------------------------------------
-
-
-def test_the_answer_is_that_of_cvxpy() -> None:
-    rng = np.random.default_rng(0)
-    root = rng.standard_normal((6, 4))
-    hessian, slope = root.T @ root, rng.standard_normal(4)
-    left, right = rng.standard_normal((3, 4)), rng.uniform(0.1, 1, 3)
-    answer = clarabel_answer(csc_array(np.triu(hessian)), slope, csc_array(left), right, 1)
-    x = cp.Variable(4)
-    problem = cp.Problem(
-        cp.Minimize(cp.quad_form(x, cp.psd_wrap(hessian)) / 2 + slope @ x),
-        [left[0] @ x == right[0], left[1:] @ x <= right[1:]],
-    )
-    problem.solve("OSQP", eps_abs=1e-10, eps_rel=1e-10, max_iter=100_000)
-    assert x.value is not None
-    np.testing.assert_allclose(answer.x, x.value, atol=1e-7)
-
-
-def test_a_panic_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    panic = type("PanicException", (BaseException,), {})
-
-    def raising(*_: object) -> None:
-        raise panic("index out of bounds")
-
-    monkeypatch.setattr(clarabel, "DefaultSolver", raising)
-    one = csc_array(np.eye(1))
-    with pytest.raises(SolverFailedError, match=r"Clarabel failed .*index out of bounds"):
-        clarabel_answer(one, np.ones(1), one, np.ones(1))
