@@ -118,7 +118,7 @@ def _consistent(
         feasible_set.family.basis(size),
         lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
     )
-    if found.value > allowed:
+    if found.lower_bound > allowed:
         most = float(np.abs(found.multipliers).max())
         involved = np.flatnonzero(np.abs(found.multipliers) > _COUNTS * most)
         raise InfeasibleProblemError(
