@@ -158,13 +158,14 @@ class HullRun(ABC):
         """Return the certificate by the master problem's multipliers, or by better ones.
 
         These are looked for where the lower bound is not raised; the atoms that the search finds
-        are offered to the method.
+        are offered to the method, beside those that the master problem's multipliers price.
         """
         certificate, self.offered = self._certificate(), None
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
+        joining = self.best.atoms[self.best.prices < self.level]
         for multipliers in self._tight_multipliers.candidates(self.point):
-            self.offered = self._tight_multipliers.atoms
+            self.offered = joining.joined(self._tight_multipliers.atoms)
             own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
             other = self._certificate()
             if other.lower_bound > self.lower_bound.value:
