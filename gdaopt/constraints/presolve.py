@@ -31,6 +31,7 @@ _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
 _DISTANCES = (1e-2, 1e-4, 1e-6)  # of rows to the span of those before: the far ones come first
+_TINY = 1e-300  # instead of the norm of a row of zeros
 _NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
@@ -195,8 +196,8 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     """Return the indices of the rows that do not follow from others, up to the tolerance.
 
     An equality follows from others where it has hardly any distance to their span; an inequality
-    from another row where no member of the set is farther from that row than the two bounds are
-    from each other. What counts are the entries that the set does not fix.
+    from a multiple of another row where no member of the set is farther from that than the bounds
+    are from each other. What counts are the entries that the set does not fix.
     """
     size = rows.n_features
     first, second = feasible_set.edges_of(size)
@@ -217,9 +218,12 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     right = -rows.residuals(feasible_set.base(size))
     known = np.vstack([np.zeros(free.shape[1]), free[kept], -free[kept]])
     most = np.concatenate([[0.0], right[kept], -right[kept]])
-    for k in others[np.argsort(right[others], kind="stable")]:
-        beyond = np.linalg.norm(known - free[k], axis=1) - _DEPENDENT
-        if (beyond * feasible_set.budget(size) > right[k] - most).all():
+    lengths = np.maximum(np.linalg.norm(free, axis=1), _TINY)
+    for k in others[np.argsort((right / lengths)[others], kind="stable")]:
+        # The multiple of each row that is the nearest.
+        shares = np.maximum(known @ free[k], 0.0) / np.maximum((known**2).sum(axis=1), _TINY)
+        beyond = np.linalg.norm(shares[:, None] * known - free[k], axis=1) - _DEPENDENT
+        if (beyond * feasible_set.budget(size) > right[k] - shares * most).all():
             known, most, kept = np.vstack([known, free[k]]), np.append(most, right[k]), [*kept, k]
     return np.sort(np.array(kept, dtype=np.intp))
 

@@ -165,7 +165,8 @@ class HullRun(ABC):
             return certificate
         joining = self.best.atoms[self.best.prices < self.level]
         for multipliers in self._tight_multipliers.candidates(self.point):
-            self.offered = joining.joined(self._tight_multipliers.atoms)
+            by_rows = self._tight_multipliers.atoms
+            self.offered = joining if by_rows is None else joining.joined(by_rows)
             own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
             other = self._certificate()
             if other.lower_bound > self.lower_bound.value:

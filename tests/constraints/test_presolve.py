@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.constraints.presolve import PresolvedRows
+from tests.fuzz.constrained_judge import stalls_early
 from tests.helpers import properties
 
 Constraints: TypeAlias = Callable[[cp.Expression], list[cp.Constraint]]
@@ -250,3 +251,93 @@ def test_the_size_of_interior_points() -> None:
     # Bounds that are round-off at the base are no scale.
     problem = problem_of(lambda M: [M[0, 0] - M[1, 1] == 5e-17], min_eigenvalue=0.1)
     assert np.trace(problem.central_metric()) > 1
+
+
+# --- Rows that are nearly dependent -------------------------------------------------------------
+
+
+HINGE = gda.PairHinge([[0, 0], [1, 1], [2, -1], [3, 1]], [0, 0, 1, 1])
+
+
+def optimum(problem: gda.MetricProblem) -> float:
+    """Return the optimum by CVXPY, of the same problem with its first row alone."""
+    metric = cp.Variable((2, 2), symmetric=True)
+    least = cp.Minimize(HINGE(metric))
+    members = problem.feasible_set.of(metric)
+    return float(cp.Problem(least, [*members, metric[0, 0] == metric[1, 1]]).solve("CLARABEL"))
+
+
+@pytest.mark.parametrize("trace_bound", [0.05, 3.0])
+@pytest.mark.parametrize("kind", [gda.SDDMetrics, gda.GraphMetrics])
+@pytest.mark.parametrize("share", [None, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-14])
+def test_a_row_and_nearly_the_same_one(
+    share: float | None, kind: type[gda.GraphMetrics], trace_bound: float
+) -> None:
+    """A residual of 1e-17 was mended by setting the only weight to 0."""
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        same = [M[0, 0] == M[1, 1]]
+        return same if share is None else [*same, (1 + share) * M[0, 0] == M[1, 1] + share * 0.02]
+
+    problem = gda.MetricProblem(HINGE, kind(trace_bound, 0.0), rows)
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged" or not stalls_early(result), result.message
+    assert result.objective <= result.trace[0].objective
+    if share is None or share <= 1e-10:  # else the rows say that both entries are 0.02
+        assert result.objective == pytest.approx(optimum(problem), rel=1e-6)
+
+
+@pytest.mark.parametrize("sigmas", [(1.7, 2.7e-6, 2.4e-12), (1.0, 1e-9, 1e-10)])
+def test_inequalities_that_follow_from_another_one_are_left_out(sigmas: tuple[float, ...]) -> None:
+    """Three rows of these singular values, two of which are nearly the same, or all."""
+    rng = np.random.default_rng(0)
+    left = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    right = np.linalg.qr(rng.standard_normal((SIZE, SIZE)))[0]
+    forms = left @ np.diag(sigmas) @ right
+    middle = np.full(SIZE, 0.4)
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [form @ cp.diag(M) <= form @ middle for form in forms]
+
+    problem = problem_of(rows)
+    n_kept = len(presolved_of(problem).kept)
+    norms = np.linalg.norm(forms, axis=1)
+    units = forms / norms[:, None]
+    apart = min(np.linalg.norm(units[i] - units[j]) for i, j in itertools.combinations(range(3), 2))
+    assert n_kept < 3 or apart > 1e-9
+    result = gda.solve(problem, "certified")
+    assert result.status == "converged", result.message
+    assert not problem.violations(result.metric)
+
+
+@pytest.mark.parametrize(
+    ("feasible_set", "entry"),
+    [
+        (gda.DiagonalMetrics(3.0, 1e-6), (0, 1)),
+        (gda.GraphMetrics(3.0, 1e-6, edges=[(1, 2)]), (0, 2)),
+    ],
+)
+def test_entries_that_the_set_keeps_at_0_make_no_row_independent(
+    feasible_set: gda.GraphMetrics, entry: tuple[int, int]
+) -> None:
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [
+            M[0, 0] == 0.5,
+            M[0, 0] + M[entry] == 0.5,
+            M[1, 1] <= 0.7,
+            M[1, 1] - 3 * M[entry] <= 0.7 + 1e-12,
+        ]
+
+    problem = gda.MetricProblem(gda.LogDet(np.eye(SIZE)), feasible_set, rows)
+    np.testing.assert_array_equal(presolved_of(problem).kept, [0, 2])
+    assert gda.solve(problem, "certified").status == "converged"
+
+
+def test_what_no_bound_proves_is_not_called_infeasible() -> None:
+    """HiGHS drops coefficients of 1e-10; a metric of a large trace keeps both rows all the same."""
+    row = np.diag([3e-11, 0.0, 1.0])
+
+    def rows(M: cp.Expression) -> list[cp.Constraint]:
+        return [cp.sum(cp.multiply(row, M)) == 0.007 + 6e-11, M[2, 2] == 0.007]
+
+    assert not problem_of(rows).violations(np.diag([2.0, 0.1, 0.007]))
