@@ -70,7 +70,7 @@ class Result(ShownAsTable):
         tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
-        domain, and the metric is the last one that was checked before.
+        domain, and the metric is the best one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
         ``infeasible``: the edge floors left a program without a feasible point.
     message : str

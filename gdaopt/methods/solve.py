@@ -224,18 +224,16 @@ def _run(method: Method, problem: MetricProblem) -> Result:
             conditions.check(state, in_full=True)
         except LeftDomainError as error:
             status, message, state = "left_domain", str(error), conditions.in_order
-        if status == "left_domain":
-            message += f"; the result is the state after step {state.iteration}"
         trace = tracer.trace(state, seconds)
         conditions.claim(*tracer.claimed)
         if status in _TO_THE_END and not clock.is_over:
             conditions.check_end(state)
         best = conditions.best(state)
         stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
-        if best is not state:
+        if best is not state or status == "left_domain":
             message += f"; the result is the best state, that after step {best.iteration}"
-            if stationary is not None:
-                stationary = certify_point(problem, best.point).frank_wolfe_gap
+        if best is not state and stationary is not None:
+            stationary = certify_point(problem, best.point).frank_wolfe_gap
     may_be = status == "stalled" or (status == "stationary" and best is not state)
     if stationary is not None and may_be:
         is_stationary = stationary <= method.allowed_gap(best.objective)

@@ -155,7 +155,7 @@ def test_a_state_that_is_not_in_order_ends_the_run(
     assert not problem.violations(result.metric)
     assert result.objective == pytest.approx(problem.objective.at(result.metric).value)
     assert result.message.startswith("step 1 left the domain of the problem: ")
-    assert result.message.endswith("; the result is the state after step 0")
+    assert result.message.endswith("; the result is the best state, that after step 0")
     assert re.search(says, result.message)
     states = gda.iterate(problem, method, **options)
     next(states)
@@ -209,7 +209,7 @@ def test_a_step_out_of_the_objectives_domain() -> None:
     assert result.status == "left_domain"
     assert result.message == (
         "step 1 left the domain of the problem: the objective is inf; "
-        "the result is the state after step 0"
+        "the result is the best state, that after step 0"
     )
 
 
