@@ -425,12 +425,11 @@ class CertifiedRun(HullRun):
         self._go_back_if_worse(*before)
 
     def _go_back_if_worse(self, active_set: ActiveSet, point: Point, lowered: float = 0.0) -> None:
-        """Go back where the objective rose by more than round-off, or a linear constraint broke."""
+        """Go back where the objective rose by more than round-off, or a condition was broken."""
         most = point.value + _ROUND_OFF * abs(point.value) + lowered
         with unlimited():
             is_worse = not self.point.value <= most
-        rows, trace_bound = self.problem.rows, self.feasible_set.trace_bound
-        if is_worse or (rows is not None and rows.violations(self.point.metric, trace_bound)):
+        if is_worse or self.problem.violations(self.point.known_metric):
             self.active_set, self.point = active_set, point
 
 
