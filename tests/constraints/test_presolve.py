@@ -18,6 +18,7 @@ from tests.helpers import properties
 Constraints: TypeAlias = Callable[[cp.Expression], list[cp.Constraint]]
 
 SIZE = 3
+TOLERANCE = 5e-9  # of "Algorithm: presolve of linear constraints"
 
 
 def problem_of(
@@ -341,3 +342,90 @@ def test_what_no_bound_proves_is_not_called_infeasible() -> None:
         return [cp.sum(cp.multiply(row, M)) == 0.007 + 6e-11, M[2, 2] == 0.007]
 
     assert not problem_of(rows).violations(np.diag([2.0, 0.1, 0.007]))
+
+
+@pytest.mark.parametrize(("share", "is_kept"), [(0.4, True), (0.6, False), (0.9, False)])
+def test_phase_one_uses_half_of_the_tolerance(share: float, is_kept: bool) -> None:
+    """The rest is for the methods."""
+
+    def constraints(metric: cp.Expression) -> list[cp.Constraint]:
+        return [metric[0, 0] == 0.3, metric[0, 0] <= 0.3 * (1 - share * TOLERANCE)]
+
+    if is_kept:
+        problem = problem_of(constraints)
+        assert not problem.violations(problem.central_metric())
+    else:
+        with pytest.raises(gda.errors.InfeasibleProblemError, match="cannot hold together"):
+            problem_of(constraints)
+
+
+MEMBER = np.array([[0.5, -0.1, -0.1], [-0.1, 0.5, -0.1], [-0.1, -0.1, 0.5]])
+
+
+@pytest.mark.parametrize("place", [((0, 0), (1, 1)), ((0, 1), (0, 2))], ids=["diagonal", "edges"])
+@pytest.mark.parametrize(
+    ("distance", "is_kept"), [(0.2, False), (0.3, True), (10.0, True), (20.0, True)]
+)
+def test_an_equality_follows_from_others_up_to_a_quarter_of_the_tolerance(
+    place: tuple[tuple[int, int], tuple[int, int]], distance: float, is_kept: bool
+) -> None:
+    (first, second), small = place, distance * TOLERANCE
+
+    def constraints(metric: cp.Expression) -> list[cp.Constraint]:
+        right = MEMBER[first] + small * MEMBER[second]
+        return [metric[first] == MEMBER[first], metric[first] + small * metric[second] == right]
+
+    presolved = presolved_of(problem_of(constraints))
+    assert presolved.kept.tolist() == ([0, 1] if is_kept else [0])
+    metric = presolved.atoms.added_to(1e-6 * np.eye(SIZE), presolved.weights)
+    if is_kept:
+        assert metric[second] == pytest.approx(MEMBER[second], rel=2 / distance)
+
+
+@pytest.mark.parametrize(
+    ("distance", "room", "kept"),
+    [(0.1, 0.0, 1), (20.0, 0.0, 2), (20.0, 1e-3, 1), (1e8, 0.1, 2)],
+)
+def test_inequalities_that_follow_from_another_one_are_left_out(
+    distance: float, room: float, kept: int
+) -> None:
+    """Where no member of the set is farther from the other than the bounds are apart."""
+    small = distance * TOLERANCE
+    problem = problem_of(
+        lambda M: [M[0, 0] <= 0.5, M[0, 0] + small * M[1, 1] <= 0.5 + room, M[2, 2] <= 1]
+    )
+    assert len(presolved_of(problem).kept) == kept + 1
+
+
+def test_rows_that_are_far_from_each_other_determine_the_near_ones() -> None:
+    """The direction that two near rows leave has round-off, and here is that of the third."""
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((9, 3)))[0].T
+    rows = [basis[0], basis[0] + 3e-8 * basis[1], basis[1]]
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(9)),
+        gda.DiagonalMetrics(20.0),
+        lambda M: [row @ cp.diag(M) == row.sum() for row in rows],
+    )
+    assert presolved_of(problem).kept.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_row_that_follows_from_a_chain_of_near_rows(seed: int) -> None:
+    """Each is 1e-2 from the span of those before, so that round-off grows a hundredfold in each."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+    rows = [basis[0], *(basis[k] + 2e-2 * basis[k + 1] for k in range(6))]
+    rows.append(sum(rng.uniform(0.5, 1) * row for row in rows))
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(9)),
+        gda.DiagonalMetrics(20.0),
+        lambda M: [row @ cp.diag(M) == row.sum() for row in rows],
+    )
+    assert len(presolved_of(problem).kept) == 7
+
+
+@pytest.mark.parametrize("room", [4e-12, 1e-10])
+def test_a_narrow_band_stays_a_band(room: float) -> None:
+    problem = problem_of(lambda M: [M[0, 0] <= 0.4, M[0, 0] >= 0.4 - room])
+    assert presolved_of(problem).rows.is_equality.tolist() == [False, False]
