@@ -178,6 +178,75 @@ def test_highs_may_fail_in_fine_units_of_costs_or_by_its_presolve(
     assert found.lower_bound == pytest.approx(expected.value, rel=1e-5)
 
 
+def test_nearly_dependent_equalities_are_solved_by_orthonormal_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As HiGHS does now and then, it fails wherever equalities are nearly dependent."""
+    rows = read_constraints(
+        lambda M: [M[0, 0] == M[1, 1], (1 + 1e-9) * M[0, 0] == M[1, 1] + 5e-10, M[2, 2] <= 1], SIZE
+    )
+    whole, n_failed = optimize.linprog, 0
+
+    def failing(costs: FloatArray, **arguments: Any) -> Any:
+        nonlocal n_failed
+        answer = whole(costs, **arguments)
+        if np.linalg.cond(arguments["A_eq"]) > 1e6:
+            n_failed += 1
+            answer.x, answer.success = None, False
+        return answer
+
+    monkeypatch.setattr(optimize, "linprog", failing)
+    found = minimum(3.0, rows, -np.eye(SIZE), 1e-9)
+    assert n_failed > 0
+    metric = found.atoms.added_to(np.zeros((SIZE, SIZE)), found.weights)
+    np.testing.assert_allclose(metric.diagonal(), [0.5, 0.5, 1.0], rtol=1e-6)
+    assert found.value == pytest.approx(-2, rel=1e-6)
+    assert found.lower_bound == pytest.approx(-2, rel=1e-6)
+
+
+def test_multipliers_of_inequalities_are_not_negative_whatever_highs_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[1, 1] <= 2.9], SIZE)
+    whole = optimize.linprog
+
+    def inexact(costs: FloatArray, **arguments: Any) -> Any:
+        answer = whole(costs, **arguments)
+        answer.ineqlin.marginals = answer.ineqlin.marginals + 1e-12
+        return answer
+
+    monkeypatch.setattr(optimize, "linprog", inexact)
+    found = minimum(3.0, rows, -np.diag([2.0, 1.0, 0.5]), 1e-9)
+    assert found.multipliers.min() >= 0
+    assert found.lower_bound == pytest.approx(-3.5, rel=1e-9)
+
+
+def test_no_bound_is_above_the_value_where_all_prices_are_above_zero() -> None:
+    """Then the best weights are 0, and the budget is not used."""
+    rows = read_constraints(lambda M: [M[0, 0] <= 0.5], SIZE)
+    found = minimum(3.0, rows, np.eye(SIZE))
+    assert found.lower_bound == found.value == 0
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 4, 5])
+def test_bounds_of_a_search_never_fall(seed: int) -> None:
+    case = RandomCase(seed)
+    problem, size = case.problem, case.free.n_features
+    assert problem.rows is not None
+    gradient = random_symmetric(np.random.default_rng(seed), size)
+    bounds = list[float]()
+
+    def ends(value: float, bound: float) -> bool:
+        bounds.append(bound)
+        return False
+
+    program = LinearProgram(problem.feasible_set, problem.rows, gradient=gradient)
+    found = program.solve(problem.centre[0], ends)
+    assert len(bounds) > 2
+    assert bounds == sorted(bounds)
+    assert found.lower_bound == bounds[-1]
+
+
 @pytest.mark.parametrize("trace_bound", [1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("size", [1e-320, 1e-307, 1e-100, 1e100, 1e300])
 def test_costs_of_any_size_are_met_or_refused(trace_bound: float, size: float) -> None:
