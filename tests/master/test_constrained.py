@@ -1,5 +1,6 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
+import itertools
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -13,6 +14,8 @@ from gdaopt.master.constrained import (
     Rows,
     _duality_gap,
     _Quadratic,
+    _whole_step,
+    _with_rows_kept,
     solve_constrained_master_problem,
 )
 from gdaopt.master.master_point import MasterPoint
@@ -209,3 +212,58 @@ def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     found, _ = solved(point, rows, 1e-12)
     assert found.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
     assert found.weights[0] == pytest.approx(3 * found.weights[1], rel=1e-14, abs=0)
+
+
+def test_the_price_of_an_inequality_is_never_below_zero() -> None:
+    """Less than the accuracy of the program is not worth another step: the price here is -1e-13."""
+    left = np.array([[1.0, 1.0], [1.0, 0.0]])
+    slope = np.array([1e-13, 0.0])
+    quadratic = _Quadratic(np.full(2, 0.5), slope, np.eye(2), left, np.array([1.0, 0.5]), 1)
+    x, prices = quadratic.solution()
+    np.testing.assert_allclose(x, 0.5, atol=1e-12)
+    assert prices[1] >= 0
+
+
+def test_residuals_that_are_round_off_are_left_alone() -> None:
+    weights, forms = np.array([0.1 + 0.2, 0.3]), np.array([[1.0, -1.0]])
+    rows = rows_of(forms, np.zeros(1), np.array([True]))
+    assert 0 < float(forms[0] @ weights) < 1e-16
+    np.testing.assert_array_equal(_with_rows_kept(weights, 1.0, rows), weights)
+    weights[0] += 1e-9
+    assert float(forms[0] @ _with_rows_kept(weights, 1.0, rows)) == pytest.approx(0, abs=1e-16)
+
+
+@pytest.mark.parametrize("apart", [1e-9, 1e-12, 1e-15])
+def test_rows_that_are_nearly_the_same_are_corrected_alike(apart: float) -> None:
+    """What they differ by is round-off: apart, each would move weights by its share of `apart`."""
+    weights, is_equality = np.array([1 + 1e-9, 1.0, 1.0]), np.array([True, True])
+    forms = np.array([[1.0, -1.0, 0.0], [1.0, -1.0, apart]])
+    rows = rows_of(forms, np.array([0.0, apart + 1e-11]), is_equality)
+    kept = _with_rows_kept(weights, 4.0, rows)
+    np.testing.assert_allclose(kept, weights, rtol=1e-8)
+    assert np.abs(forms @ kept - rows.right).max() <= 1e-11
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_whole_step_lowers_the_gap_and_does_not_raise_the_value(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rows_of(np.zeros((1, N)), np.zeros(1), np.array([True]))
+    points = [start(rng.dirichlet(np.ones(N + 1))[:-1] * BUDGET) for _ in range(6)]
+    iterates = [Iterate.at(p, np.append(p.weights, BUDGET - p.weights.sum())) for p in points]
+    seen = set[tuple[bool, bool]]()
+    for here, other in itertools.permutations(iterates, 2):
+        found = _whole_step(here, other.x, rows, np.zeros(1))
+        is_lower = other.point.value < here.point.value, other.gap < here.gap
+        assert (found is not here) == all(is_lower)
+        assert found.point.value <= here.point.value
+        assert found.gap <= here.gap
+        seen.add(is_lower)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("size", [1e-80, 1e-160, 1e-250])
+def test_weights_whose_squares_underflow_are_0(size: float) -> None:
+    objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
+    point = MasterPoint(objective.at(np.zeros((2, 2))), atoms, np.full(2, size))
+    rows = rows_of(np.array([[1.0, -1.0]]), np.zeros(1), np.array([True]))
+    assert solved(point, rows, 0.0)[0].weights.tolist() == [0, 0]

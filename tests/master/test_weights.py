@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import MasterSolution, solve_master_problem
+from gdaopt.master.weights import Iterate, MasterSolution, descended, solve_master_problem
+from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties
 from tests.master.cases import random_atoms
 
@@ -119,3 +120,40 @@ class TestSolveMasterProblem:
         best = master.solved(1e-10).point
         again = solve_master_problem(best, master.total_weight, 1.0, ROOMY)
         np.testing.assert_array_equal(again.point.weights, best.weights)
+
+
+@both_ways
+@pytest.mark.parametrize("size", [1e-80, 1e-160, 1e-250])
+def test_weights_whose_squares_underflow_are_0(size: float, memory_limit: int) -> None:
+    """The slope along a step is 0 then, and no step would be taken; any share of 0 is 0."""
+    objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
+    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, size * np.array([1.0, 0.5]))
+    solution = solve_master_problem(start, 1.0, 0.0, memory_limit)
+    assert solution.point.weights.tolist() == [0, 0]
+
+
+@both_ways
+def test_weights_are_not_0_where_that_is_worse(memory_limit: int) -> None:
+    """However small they are: the optimum is 1e-90, and 0 is outside of the domain."""
+    objective, atoms = gda.LogDet(1e90 * np.eye(2)), Atoms.of_features(np.arange(2))
+    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, 1e-90 * np.array([3.0, 0.5]))
+    solution = solve_master_problem(start, 1.0, 1e-9, memory_limit)
+    assert solution.point.value <= start.value
+
+
+@pytest.mark.parametrize("waves", np.linspace(1.05, 1.2, 4))
+def test_a_line_search_does_not_end_beyond_a_hump(waves: float) -> None:
+    """There the objective falls again at the end of the step, but is higher than at the start."""
+
+    def wave(metric: FloatArray) -> tuple[float, FloatArray]:
+        t, angle = metric[0, 0], 2 * np.pi * waves
+        value = 0.3 * t - 0.2 * np.sin(angle * t)
+        return value, np.array([[0.3 - 0.2 * angle * np.cos(angle * t)]])
+
+    objective = gda.FunctionObjective(wave, n_features=1, convex=False)
+    base, atoms = objective.at(np.zeros((1, 1))), Atoms.of_features(np.arange(1))
+    start = Iterate.at(MasterPoint(base, atoms, np.zeros(1), convex=False), np.array([0.0, 1.0]))
+    end = start.moved(np.array([1.0, 0.0]))
+    assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.point.value - start.point.value
+    found = descended(start, end.x)
+    assert found.point.value < start.point.value - 0.01
