@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import PairPoint, Point, RoundOff
 from gdaopt.objectives.round_off import assumed_round_off
+from tests import digits
 from tests.certificate_cases import Nearest, covariance
 from tests.helpers import random_metric, random_symmetric
 from tests.objectives.cases import CASES, EVERY, MATRIX_CASES, Case, K, glr, gmml, log_det
@@ -167,3 +169,46 @@ def test_round_off_adds_up() -> None:
     expected = 2 * parts[0].gradient ** 2 + 30 * parts[1].gradient ** 2
     assert (squares > expected).all()
     assert (squares < expected + 1e-13 * np.abs(point.gradient()).max()).all()
+
+
+# --- In 50 digits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e10, 1e14])
+def test_large_terms_of_the_log_determinant_are_rounded(scale: float) -> None:
+    """Relative to themselves, which the factor's condition has no part in."""
+    rng = np.random.default_rng(0)
+    S, M = scale * random_metric(rng, K), np.eye(K) + 0.1 * random_metric(rng, K)
+    point = gda.LogDet(S).at(M)
+    error = abs(mpmath.mpf(point.value) - digits.likelihood(S, M))
+    assert 1e-17 * scale < error <= point.round_off().value < 1e-12 * scale
+
+
+@pytest.mark.parametrize("error", [1e-2, -1e-2, 1e-4, -1e-6])
+def test_any_inverse_gives_a_tangent_of_the_log_determinant(error: float) -> None:
+    """The second order of its error is taken from the value."""
+    S = M = np.eye(K)
+    point = gda.LogDet(S).at(M)
+    point.inverse = (1 + error) * M
+    stated, change = point.round_off(), -error * M
+    slope = float(np.vdot(point.gradient(), change))
+    slope -= float(stated.gradient @ abs(change) @ stated.gradient)
+    below = mpmath.mpf(point.value) - stated.value + slope
+    assert 0 < digits.likelihood(S, M + change) - below < 2 * K * error**2
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-9, -1e-9])
+def test_values_and_gradients_of_the_geometric_mean_are_as_exact_as_they_say(error: float) -> None:
+    """Also by an inverse that is off by more than round-off; nearly all of the gradient is its."""
+    rng = np.random.default_rng(0)
+    S, D, M = 1e-9 * np.eye(K), random_metric(rng, K), np.eye(K) + 0.1 * random_metric(rng, K)
+    point = gda.GMML(S, D).at(M)
+    D, inverse = digits.exact(point.objective.dissimilar), digits.inverse(digits.exact(M))
+    if not error:
+        off = np.abs(digits.exact(point.gradient()) - (S - inverse @ D @ inverse))
+        stated = point.round_off().gradient
+        assert 1e-17 < off.max()
+        assert (off <= digits.exact(np.outer(stated, stated))).all()
+    point.inverse = (1 + error) * point.inverse
+    value = (digits.exact(S) * M).sum() + (inverse * D).sum()
+    assert abs(point.value - value) <= point.round_off().value
