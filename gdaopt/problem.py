@@ -103,6 +103,7 @@ class MetricProblem(ShownAsTable):
             Sums and positive multiples of this package's objectives, linear functions and squares
             ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. Where a
             distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square.
+            A term times zero is no term: its domain is not kept, where CVXPY's solvers keep it.
 
         Raises
         ------

@@ -39,7 +39,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
-from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.warning_filters import arithmetic_unwarned
 from gdaopt.trace import relative_gap
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
@@ -160,7 +160,7 @@ def certify(
         metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
-    with underflow_ignored():
+    with arithmetic_unwarned():
         point = problem.objective.at(metric)
         certificate = certify_point(problem, point, multipliers=multipliers)
         if multipliers is not None or certificate.multipliers is None:

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.objectives.expression import of_affine_atoms
+from gdaopt.objectives.expression import write_in_affine_atoms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray
@@ -380,7 +380,7 @@ class AffineExpressions:
         parameters = list({p.id: p for each in expressions for p in each.parameters()}.values())
         sizes = {**{parameter.id: parameter.size for parameter in parameters}, CONSTANT_ID: 1}
         starts = np.cumsum([0, *sizes.values()]).tolist()
-        written = [of_affine_atoms(each) for each in expressions]
+        written = [write_in_affine_atoms(each) for each in expressions]
         # CVXPY's fast backend knows neither three dimensions nor all atoms.
         is_plain = all(each._max_ndim() <= 2 and each._all_support_cpp() for each in written)
         tensor = get_problem_matrix(

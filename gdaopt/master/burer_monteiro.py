@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.masked import norm
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.objectives.base import Objective
 from gdaopt.support.deadline import check_time
@@ -102,8 +103,8 @@ class _Factorization:
     @property
     def steepness(self) -> float:
         """The norm of the slope, as a share of its norm without the constraint."""
-        free = float(np.linalg.norm(self._product))
-        return float(np.linalg.norm(self.slope)) / free if free else 0.0
+        free = norm(self._product)
+        return norm(self.slope) / free if free else 0.0
 
     def curvature(self, step: FloatArray) -> FloatArray:
         """Return half of the second derivative along the sphere: ``∇²Q[D] V + (G + yI) U``.
@@ -112,7 +113,7 @@ class _Factorization:
         """
         product = step @ self.factor.T
         direction = product + product.T
-        length = _DIFFERENCE * self.total_weight / len(self.base) / float(np.linalg.norm(direction))
+        length = _DIFFERENCE * self.total_weight / len(self.base) / (norm(direction) or 1.0)
         ahead = self.objective.at(self.point.metric + length * direction).gradient()
         with np.errstate(over="ignore", invalid="ignore"):
             second = (ahead / self._unit - self.gradient) / length

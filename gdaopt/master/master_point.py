@@ -11,7 +11,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.objectives.protocol import Derivatives, Point, minimised
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, is_finite
 
 _SAME = 1e-7  # distance of two atoms that count as one; an objective changes by its square
 _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
@@ -121,6 +121,8 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
     """Return a matrix with the magnitudes of its eigenvalues, in units of its diagonal."""
     units = np.sqrt(np.abs(np.diagonal(matrix)))
     units[units == 0] = 1.0
+    if not is_finite(matrix):
+        return matrix
     values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
     scaled = units[:, None] * vectors
     found: FloatArray = (scaled * np.abs(values)) @ scaled.T

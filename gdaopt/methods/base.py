@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
@@ -241,7 +242,6 @@ def _names_of(able: Callable[[type[Method]], bool]) -> str:
 
 def check_start(problem: MetricProblem, point: Point) -> None:
     """Refuse a start at which the objective carries no information."""
-    problem.feasible_set.gradient_at(point)  # which the point keeps, also for `vanished`
-    vanished = point.vanished()
-    if vanished is not None:
-        raise InvalidInputError(f"nothing to learn from at the start: {vanished}")
+    reason = nothing_to_certify(point, problem.feasible_set.gradient_at(point))
+    if reason is not None:
+        raise InvalidInputError(f"nothing to learn from at the start: {reason}")

@@ -493,4 +493,6 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:
     """Return dQ/dF at a metric: F is Q or log Q as a function of the atoms' weights."""
     of_q, of_f = atoms.quadratic_forms(point.gradient()), master_point.gradient()
-    return float(of_q @ of_f) / (float(of_f @ of_f) or 1.0) or 1.0
+    unit = float(np.abs(of_f).max(initial=0.0)) or 1.0  # squares of steep slopes overflow
+    of_f = of_f / unit
+    return float(of_q @ of_f) / (float(of_f @ of_f) or 1.0) / unit or 1.0

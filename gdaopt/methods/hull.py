@@ -14,6 +14,7 @@ from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
+from gdaopt.linalg.masked import is_finite
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -118,6 +119,8 @@ class HullRun(ABC):
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
         gradient = self.problem.gradient_at(self.point, self.multipliers)
+        if not is_finite(gradient):
+            raise RunEnded("stalled", "stopped: the constraints' multipliers leave floating point")
         self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
         self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1

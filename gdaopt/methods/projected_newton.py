@@ -23,7 +23,7 @@ from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
 from gdaopt.problem import MetricProblem
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, is_finite
 
 _SINGLE = 100  # features: with more of them directions are computed in single precision
 _NEAR_ZERO = 1e-2  # entries of that size go to 0 in a step, in units of the diagonal
@@ -145,6 +145,8 @@ class _Run:
         for number in count(1):
             begin = time.perf_counter()
             direction = self._direction(point)
+            if not is_finite(direction):
+                raise RunEnded("stalled", "stopped: Newton's equation leaves floating point")
             solved = time.perf_counter()
             value = point.value
             point, step = self._moved(point, direction)
@@ -169,7 +171,7 @@ class _Run:
             objective: Any = self._problem.objective
             metric = objective.first_metric(self._feasible)
         beyond_base = self._feasible(metric - self._base)
-        if not is_at_least(beyond_base, 0.0):
+        if not (is_finite(beyond_base) and is_at_least(beyond_base, 0.0)):
             return self._problem.objective.at(self._problem.central_metric())
         return self._problem.objective.at(self._base + self._within_trace(beyond_base))
 

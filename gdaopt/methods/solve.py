@@ -39,7 +39,7 @@ from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, check_name, read_only
-from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _ALL: tuple[type[Method], ...] = (
     Alternating,
@@ -340,8 +340,8 @@ def _show(method: Method, state: State, begins_round: bool) -> bool:
 
 @contextmanager
 def _calculating(problem: MetricProblem) -> Iterator[None]:
-    """Set the context in which steps calculate: memory, threads, underflow."""
+    """Set the context in which steps calculate: memory, threads, no warnings about numbers."""
     keep_freed_memory()
     threads = single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
-    with threads, underflow_ignored():
+    with threads, arithmetic_unwarned():
         yield

@@ -151,7 +151,7 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
         )
 
 
-def of_affine_atoms(expression: Any) -> Any:
+def write_in_affine_atoms(expression: Any) -> Any:
     """Return an affine expression without atoms that are not, such as ``0 * log_det(M)`` has.
 
     CVXPY compiles affine atoms alone.
@@ -163,7 +163,7 @@ def of_affine_atoms(expression: Any) -> Any:
         return expression
     if expression.is_zero():
         return cp.Constant(np.zeros(expression.shape))
-    plain = expression.copy([of_affine_atoms(each) for each in expression.args])
+    plain = expression.copy([write_in_affine_atoms(each) for each in expression.args])
     if isinstance(plain, AffAtom):
         return plain
     # A constant, or an atom such as ``power(x, 1)``, which CVXPY writes without cones.
@@ -221,7 +221,7 @@ class ExpressionTree:
         """Return the place of an expression in the list of nodes, after all its arguments."""
         if id(expression) not in self._places:
             node: _Affine | _Atom | None = None
-            written = of_affine_atoms(expression) if expression.is_affine() else expression
+            written = write_in_affine_atoms(expression) if expression.is_affine() else expression
             if not written.is_constant():
                 if expression.is_affine():
                     node = _Affine(written, self._variable)

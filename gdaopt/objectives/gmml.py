@@ -14,6 +14,7 @@ from scipy.linalg.lapack import dpotrf
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.masked import norm
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
@@ -85,7 +86,9 @@ class GMMLPoint(FactoredPoint):
         # W's sums and its factor are off by at most (K + 2) u |L| |L'|, which moves no eigenvalue
         # by more than this norm, and neither do products and eigenvalues.
         sizes = np.abs(factor)
-        products = float(np.linalg.norm(sizes.T @ np.abs(D) @ sizes))
+        products = norm(sizes.T @ np.abs(D) @ sizes)
+        if not math.isfinite(products):
+            return -math.inf, 0.0
         values = eigvalsh(factor.T @ D @ factor, check_finite=False)
         least = np.maximum(values - 8 * (size + 4) * UNIT * products, 0.0)
         value = 2 * float(np.sqrt(np.maximum(values, 0.0)).sum())

@@ -1,4 +1,4 @@
-"""What is no news to users: some warnings of other packages, and numbers that underflow."""
+"""What is no news to users: some warnings of other packages, and NumPy's about numbers."""
 
 from __future__ import annotations
 
@@ -31,4 +31,15 @@ def ignoring(
 def underflow_ignored() -> Iterator[None]:
     """Let numbers that underflow be 0 in a block, or, as a decorator, in each call."""
     with np.errstate(under="ignore"):
+        yield
+
+
+@contextmanager
+def arithmetic_unwarned() -> Iterator[None]:
+    """Let numbers leave floating point in a block: they become 0, infinite or NaN.
+
+    For runs and certificates, which ask points and matrices whether they are finite before they
+    make anything of them.
+    """
+    with np.errstate(all="ignore"):
         yield

@@ -289,7 +289,7 @@ def test_a_row_and_nearly_the_same_one(
 
 
 @pytest.mark.parametrize("sigmas", [(1.7, 2.7e-6, 2.4e-12), (1.0, 1e-9, 1e-10)])
-def test_inequalities_that_follow_from_another_one_are_left_out(sigmas: tuple[float, ...]) -> None:
+def test_inequalities_of_small_singular_values(sigmas: tuple[float, ...]) -> None:
     """Three rows of these singular values, two of which are nearly the same, or all."""
     rng = np.random.default_rng(0)
     left = np.linalg.qr(rng.standard_normal((3, 3)))[0]

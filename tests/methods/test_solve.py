@@ -5,6 +5,7 @@ import re
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
-from gdaopt.errors import GdaoptError
+from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
@@ -275,3 +276,94 @@ def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
 
     solve(callback=count, keep_iterates=keep_iterates, max_iterations=12)
     assert alive[-1] == 13 if keep_iterates else max(alive) <= 5  # those that the method needs
+
+
+# --- Numbers that leave floating point ------------------------------------------------------------
+
+SAMPLES, CLASSES = np.random.default_rng(0).standard_normal((12, 3)), [0, 1] * 6
+FLAT = SAMPLES * [1.0, 0.0, 0.0]
+SIMILAR, DISSIMILAR = (np.cov(each.T) + np.eye(3) for each in (SAMPLES[:6], SAMPLES[6:]))
+
+
+def equal_entries(metric: Any) -> list[Any]:
+    return [metric[0, 0] == metric[1, 1]]
+
+
+@pytest.mark.parametrize("trace_bound", [1e200, 1e300])
+@pytest.mark.parametrize("rows", [lambda M: [M[0, 0] <= 0.3], equal_entries])
+def test_trace_bounds_whose_squares_overflow(trace_bound: float, rows: Any) -> None:
+    """They ended in warnings, and in steps that were not finite."""
+
+    def optimum(trace_bound: float) -> gda.Result:
+        members = gda.GraphMetrics(trace_bound)
+        return gda.solve(gda.MetricProblem(gda.MCML(SAMPLES, CLASSES), members, rows))
+
+    found, expected = optimum(trace_bound), optimum(1e100)
+    assert found.status == expected.status == "converged"
+    assert found.objective == pytest.approx(expected.objective, rel=1e-5)
+
+
+ExtremeCase = tuple[Callable[[], Any], gda.sets.FeasibleSet, Any, str]
+
+EXTREMES: dict[str, ExtremeCase] = {
+    "values by weights": (
+        lambda: gda.MCML(1e100 * SAMPLES, CLASSES),
+        gda.GraphMetrics(1e-200, 1e-203),
+        equal_entries,
+        "certified",
+    ),
+    "multipliers": (
+        lambda: gda.DEML(np.random.default_rng(3).standard_normal((12, 3)) * [1, 0, 0], CLASSES),
+        gda.SDDMetrics(1e100, 0.0),
+        equal_entries,
+        "certified",
+    ),
+    "steps along factors": (
+        lambda: gda.GLR(1e100 * FLAT, np.resize([-1.0, 1.0], 12)),
+        gda.PositiveDefiniteMetrics(1e-200, 0.0),
+        None,
+        "certified",
+    ),
+    "curvature": (
+        lambda: gda.NCA(1e100 * FLAT, CLASSES),
+        gda.DiagonalMetrics(1e-200, 1e-203),
+        None,
+        "certified",
+    ),
+    "Newton's equation": (
+        lambda: gda.LogDet(SIMILAR),
+        gda.DiagonalMetrics(1e300, 1e297),
+        None,
+        "projected-newton",
+    ),
+    "start": (
+        lambda: gda.GMML(SIMILAR / 1e200, DISSIMILAR * 1e200),
+        gda.PositiveDefiniteMetrics(1e200, 1e197),
+        None,
+        "certified",
+    ),
+    "projections": (
+        lambda: gda.PairHinge(SAMPLES, CLASSES),
+        gda.DiagonalMetrics(1e200),
+        None,
+        "projected-gradient",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_what_leaves_floating_point_ends_a_run_at_the_best_metric_before(name: str) -> None:
+    make, feasible_set, rows, method = EXTREMES[name]
+    problem = gda.MetricProblem(make(), feasible_set, rows)
+    found = gda.solve(problem, method)
+    assert not problem.violations(found.metric)
+    assert found.objective == min(found.trace.column("objective"))
+    assert found.lower_bound is None or found.lower_bound <= found.objective
+
+
+@pytest.mark.parametrize("method", ["certified", "projected-newton", "sdp-frank-wolfe"])
+def test_a_gradient_that_overflows_at_the_start(method: str) -> None:
+    members = gda.PositiveDefiniteMetrics(1e-200, 0.0)
+    problem = gda.MetricProblem(gda.GMML(SIMILAR, DISSIMILAR), members)
+    with pytest.raises(InvalidInputError, match=r"at the start: the gradient .* not finite"):
+        gda.solve(problem, method)
