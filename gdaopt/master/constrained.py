@@ -279,7 +279,7 @@ def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatA
     x, prices = _Quadratic(
         iterate.x / units,
         iterate.slope * (units / unit),
-        iterate.hessian() * units / unit * units[:, None],  # squares of units may overflow
+        iterate.hessian() / unit * units * units[:, None],  # squares of units may overflow
         np.vstack([units / total, left[equal], left[~equal]]),
         np.concatenate([[1.0], right[equal], right[~equal]]),
         n_equal,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -18,7 +19,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods import Clock
-from gdaopt.methods.certified import CertifiedRun
+from gdaopt.methods.certified import CertifiedRun, _derivative
 from gdaopt.objectives.pair_objective import PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.sets import PricedAtoms
@@ -358,3 +359,12 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
         assert found.frank_wolfe_gap == expected.frank_wolfe_gap
         gradient = problem.gradient_at(run.point, tight)
         np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
+
+
+@pytest.mark.parametrize("rate", [1e-200, 1e-100, 1.0, 1e100, 1e200])
+def test_the_derivative_by_the_master_problems_function(rate: float) -> None:
+    """It is known where the squares of the slopes leave floating point."""
+    gradient, atoms = np.diag([1.0, -2.0, 3.0]), Atoms.of_features(np.arange(3))
+    point: Any = SimpleNamespace(gradient=lambda: gradient)
+    master_point: Any = SimpleNamespace(gradient=lambda: rate * np.diagonal(gradient))
+    assert _derivative(point, atoms, master_point) == pytest.approx(1 / rate, rel=1e-12)

@@ -313,7 +313,7 @@ EXTREMES: dict[str, ExtremeCase] = {
         "certified",
     ),
     "multipliers": (
-        lambda: gda.DEML(np.random.default_rng(3).standard_normal((12, 3)) * [1, 0, 0], CLASSES),
+        lambda: gda.DEML(np.random.default_rng(0).standard_normal((10, 3)), CLASSES[:10]),
         gda.SDDMetrics(1e100, 0.0),
         equal_entries,
         "certified",

@@ -228,3 +228,9 @@ def test_the_conjugate_of_the_geometric_mean(kind: str, is_singular: bool) -> No
         value, round_off = objective.at(np.eye(len(dual))).conjugate(dual)
         assert value - round_off <= expected
         assert round_off <= 1e-5 * value
+
+
+def test_a_conjugate_that_overflows_proves_nothing() -> None:
+    point = gda.GMML(np.eye(2), 1e200 * np.eye(2)).at(np.eye(2))
+    with np.errstate(over="ignore"):  # as certificates do
+        assert point.conjugate(1e200 * np.eye(2)) == (-np.inf, 0.0)

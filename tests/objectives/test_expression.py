@@ -201,3 +201,13 @@ BAD: list[tuple[Any, str]] = [
 def test_what_is_no_objective_is_refused(expression: Any, message: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         gda.CvxpyObjective(expression, n_features=K)
+
+
+@pytest.mark.parametrize("atom", [cp.sqrt, cp.entr])
+@pytest.mark.parametrize("outer", [cp.square, cp.sum])
+def test_a_part_times_zero_has_no_derivatives(atom: Any, outer: Any) -> None:
+    """These atoms have none at 0, where expressions are taken apart."""
+    objective = gda.CvxpyObjective(lambda M: outer(M[0, 0] - 0 * atom(M[0, 1])), 2)
+    slope = 4.0 if outer is cp.square else 1.0
+    found = objective.gradient(np.array([[2.0, 0.5], [0.5, 2.0]]))
+    np.testing.assert_array_equal(found, np.diag([slope, 0.0]))

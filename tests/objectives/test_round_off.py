@@ -203,12 +203,12 @@ def test_values_and_gradients_of_the_geometric_mean_are_as_exact_as_they_say(err
     rng = np.random.default_rng(0)
     S, D, M = 1e-9 * np.eye(K), random_metric(rng, K), np.eye(K) + 0.1 * random_metric(rng, K)
     point = gda.GMML(S, D).at(M)
-    D, inverse = digits.exact(point.objective.dissimilar), digits.inverse(digits.exact(M))
+    exact_D, inverse = digits.exact(point.objective.dissimilar), digits.inverse(digits.exact(M))
     if not error:
-        off = np.abs(digits.exact(point.gradient()) - (S - inverse @ D @ inverse))
+        off = np.abs(digits.exact(point.gradient()) - (S - inverse @ exact_D @ inverse))
         stated = point.round_off().gradient
-        assert 1e-17 < off.max()
+        assert off.max() > 1e-17
         assert (off <= digits.exact(np.outer(stated, stated))).all()
     point.inverse = (1 + error) * point.inverse
-    value = (digits.exact(S) * M).sum() + (inverse * D).sum()
+    value = (digits.exact(S) * M).sum() + (inverse * exact_D).sum()
     assert abs(point.value - value) <= point.round_off().value
