@@ -267,3 +267,21 @@ def test_weights_whose_squares_underflow_are_0(size: float) -> None:
     point = MasterPoint(objective.at(np.zeros((2, 2))), atoms, np.full(2, size))
     rows = rows_of(np.array([[1.0, -1.0]]), np.zeros(1), np.array([True]))
     assert solved(point, rows, 0.0)[0].weights.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_duality_gap_ends_at_round_off(seed: int) -> None:
+    """Values end at the square root of it: the last digits of weights are seen by slopes alone."""
+    rng = np.random.default_rng(seed)
+    weights = rng.random(N) * BUDGET / N / 2
+    forms = rng.standard_normal((int(rng.integers(2, 5)), N))
+    if seed % 3 == 0:
+        forms[-1] = forms[0] + 10 ** rng.uniform(-9, -3) * rng.standard_normal(N)
+    elif seed % 3 == 1:
+        weights[:3] *= 1e-6
+    room = rng.choice([0.0, 0.01], len(forms))
+    rows = rows_of(forms, forms @ weights + room, (rng.random(len(forms)) < 0.5) & (room == 0))
+    found, multipliers = solved(start(weights), rows, 0.0)
+    iterate = Iterate.at(found, np.append(found.weights, BUDGET - found.weights.sum()))
+    terms = BUDGET * (1 + float((np.abs(multipliers) @ np.abs(forms)).max()))
+    assert _duality_gap(iterate, rows, multipliers) <= 1e-14 * terms
