@@ -168,14 +168,14 @@ def test_sets_of_nearly_one_metric(method: str, set_name: str, objective: str) -
 
 
 class ExactLinear(gda.DenseObjective):
-    """``⟨A, M - M₀⟩``, which has no round-off at M₀: what is left is that of the certificate."""
+    """``⟨A, M - M₀⟩ + q``, without round-off at M₀: what is left is that of the certificate."""
 
-    def __init__(self, cost: FloatArray, zero: FloatArray) -> None:
+    def __init__(self, cost: FloatArray, zero: FloatArray, at_zero: float = 0.0) -> None:
         super().__init__(len(cost))
-        self.cost, self.zero = cost, zero
+        self.cost, self.zero, self.at_zero = cost, zero, at_zero
 
     def value(self, metric: FloatArray) -> float:
-        return float(np.vdot(self.cost, metric - self.zero))
+        return float(np.vdot(self.cost, metric - self.zero)) + self.at_zero
 
     def gradient(self, metric: FloatArray) -> FloatArray:
         return self.cost
@@ -237,9 +237,16 @@ def inner_products(rng: np.random.Generator) -> Term:
     return objective, gda.DiagonalMetrics(2 * size * low, low), None, [], optimum
 
 
+def values(rng: np.random.Generator) -> Term:
+    """The least value is ``q - m``, at 0, which is rounded relative to q."""
+    q, m = float(rng.uniform(500, 1000)), float(rng.uniform(0.5, 1))
+    objective = ExactLinear(np.eye(1), m * np.eye(1), q)
+    return objective, gda.DiagonalMetrics(2.0, 0.0), None, [], Fraction(q) - Fraction(m)
+
+
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize(
-    "term", [budget, residuals_of_rows, gradients_of_lagrangians, inner_products]
+    "term", [budget, residuals_of_rows, gradients_of_lagrangians, inner_products, values]
 )
 def test_each_term_is_rounded_relative_to_what_it_is_made_of(
     term: Callable[[np.random.Generator], Term], seed: int
