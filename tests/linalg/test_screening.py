@@ -156,6 +156,37 @@ def test_entries_that_cancel_in_single_precision(
         np.testing.assert_allclose(prices, expected[: len(prices)], atol=1e-14)
 
 
+@pytest.mark.parametrize("n_samples", [2, 100, 1000])
+@pytest.mark.parametrize("value", [1.1, 1 + 0.9 * 2.0**-24])
+def test_sums_in_single_precision_are_off_by_no_more_than_stated(
+    n_samples: int, value: float
+) -> None:
+    """Of many samples alike, whose roundings go the same way: of a thousand by 56 roundings."""
+    samples = np.full((n_samples, 3), value)
+    screen = screening._Screen(ScatterMatrix(samples, -np.eye(n_samples), True), np.arange(3))
+    entries, error = screen.block(slice(0, 3), slice(0, 3))
+    exact = -n_samples * value**2 / screen.unit**2
+    assert np.abs(entries.astype(np.float64) - exact).max() <= error
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("most_kept", [4, 20, 2**17])
+@pytest.mark.parametrize("kind", ["negative", "both", "ties"])
+def test_all_pairs_below_the_level_are_known(
+    kind: str, most_kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there are more of them than are kept."""
+    monkeypatch.setattr(screening, "_MOST_KEPT", most_kept)
+    for seed in range(10):
+        found = gradient(np.random.default_rng(seed), kind)
+        _, known = screening.best_screened(found, 2, no_edges(), identity, np.inf)
+        dense = found.dense()
+        pairs = {tuple(pair) for pair in np.column_stack(known.pairs).tolist()}
+        rows, columns, prices = best_pairs(dense, len(dense) ** 2)
+        below = prices < known.level - 1e-12 * largest_entry(found)
+        assert pairs.issuperset(zip(rows[below].tolist(), columns[below].tolist(), strict=True))
+
+
 def test_a_level_is_known_up_to_round_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if prices had been off by 6e-6: now the pair (2, 3) is the best by half as much."""
     monkeypatch.setattr(screening, "_ROUNDINGS", 1e-6)
