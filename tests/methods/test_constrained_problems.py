@@ -1,5 +1,6 @@
 """Problems with linear constraints, by all methods: CVXPY's optimum, rows kept, bounds below."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 import scipy
 
 import gdaopt as gda
+from gdaopt.master import constrained
+from gdaopt.methods import certified
 from gdaopt.methods.solve import METHODS
 from tests.constraints.cases import RandomCase
 from tests.covering import chosen
@@ -207,3 +210,23 @@ def test_certified_is_cvxpys_optimum(seed: int) -> None:
     free = gda.solve(case.free, "certified").lower_bound
     assert free is not None
     assert free <= result.objective
+
+
+def test_weights_that_break_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a master problem at the limit of its accuracy may."""
+    problem, n_broken = wine(), 0
+    least = gda.solve(problem, "certified").objective
+    whole = constrained.solve_constrained_master_problem
+
+    def breaking(point: Any, *arguments: Any) -> Any:
+        nonlocal n_broken
+        n_broken += 1
+        found = whole(point, *arguments)
+        # The edge of a fixed weight is then lighter.
+        return replace(found, point=found.point.at((1 - 1e-4) * found.point.weights))
+
+    monkeypatch.setattr(certified, "solve_constrained_master_problem", breaking)
+    states = list(gda.iterate(problem, "certified", max_iterations=5))
+    assert n_broken >= len(states) - 1 > 1
+    assert not any(problem.violations(state.metric) for state in states)
+    assert states[-1].objective > least

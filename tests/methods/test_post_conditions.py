@@ -306,3 +306,43 @@ def test_a_run_that_goes_up_returns_its_best_state(
     assert result.lambda_min == result.trace[0].lambda_min
     assert result.message.endswith("; the result is the best state, that after step 0")
     assert "best state" not in gda.solve(problem, "certified", initial=initial).message
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Visitor(gda.methods.Method):
+    """A method of one's own that goes to given metrics, and then says what it says."""
+
+    name: ClassVar[str] = "visitor"
+    metrics: Any
+    says: Any = "stalled"
+
+    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.methods.State]:
+        yield from states_at(problem, *self.metrics)
+        raise RunEnded(self.says, "so it says")
+
+
+def test_the_lower_bound_of_a_result_is_not_above_its_best_state() -> None:
+    """Which is outside of the set by round-off, so that its value is below the optimum."""
+    problem = gda.MetricProblem(gda.Linear(-np.eye(K)), gda.GraphMetrics(C))
+    metrics = [C / K * share * np.eye(K) for share in (1 + 2e-13, 0.5)]
+    result = gda.solve(problem, Visitor(metrics=metrics))
+    assert result.objective < -C
+    assert result.lower_bound == result.objective
+
+
+def test_a_best_state_that_is_not_stationary_is_not_called_so() -> None:
+    """The last one is a saddle point, of a larger value."""
+
+    def concave(metric: FloatArray) -> tuple[float, FloatArray]:
+        return -float(np.vdot(metric, metric)), -2 * metric
+
+    objective = gda.FunctionObjective(concave, n_features=K, convex=False)
+    problem = gda.MetricProblem(objective, gda.DiagonalMetrics(C, 0.0))
+    metrics = [np.diag([0.8, 0.1, 0.1]) * C, C / K * np.eye(K)]
+    saddle = gda.solve(problem, Visitor(metrics=metrics[1:], says="stationary"))
+    assert saddle.status == "stationary"
+    assert saddle.frank_wolfe_gap == pytest.approx(0, abs=1e-12)
+    result = gda.solve(problem, Visitor(metrics=metrics, says="stationary"))
+    np.testing.assert_array_equal(result.metric, metrics[0])
+    assert result.status == "stalled"
+    assert result.frank_wolfe_gap == pytest.approx(0.28 * C**2)

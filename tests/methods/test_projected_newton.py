@@ -196,3 +196,21 @@ def test_certified_starts_elsewhere_where_its_answer_is_singular_to_round_off(
     result = gda.solve(problem, "certified")
     assert result.status == "converged"
     assert result.objective == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_step_raises_the_objective(seed: int) -> None:
+    """From starts of any scale, from which whole steps of Newton's method go up or too far."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 9))
+    S, D = (np.cov(rng.standard_normal((size + 3, size)).T) for _ in range(2))
+    objective = gda.LogDet(S) if seed % 2 else gda.GMML(S, D + np.eye(size))
+    weights = np.triu(rng.random((size, size)), 1)
+    weights += weights.T
+    initial = np.diag(weights.sum(axis=1) + 10 ** rng.uniform(-3, 1, size)) - weights
+    initial *= 10 ** rng.uniform(-2, 2)
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(max(1e4, 2 * np.trace(initial)), 0.0))
+    run = gda.iterate(problem, "projected-newton", initial=initial, max_iterations=30)
+    values = np.array([state.objective for state in run])
+    assert (np.diff(values) <= 1e-12 * np.abs(values[:-1])).all()
+    assert values[-1] < values[0]
