@@ -174,6 +174,18 @@ def test_a_quadratic_program_is_solved_to_the_last_digits(name: str, seed: int) 
     assert float(quadratic.slope @ step + step @ quadratic.hessian @ step / 2) <= 1e-15
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("name", ["linear", "eight decades"])
+def test_prices_of_used_variables_end_at_zero_or_above(name: str, seed: int) -> None:
+    """Below 0 by round-off they would cost the whole budget; the last variable is the slack."""
+    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
+    x, prices = quadratic.solution()
+    slopes = quadratic.slope + quadratic.hessian @ (x - quadratic.x) + prices @ quadratic.left
+    used = slopes[:-1][x[:-1] > 0]
+    assert used.min(initial=0.0) >= 0
+    assert used.max(initial=0.0) <= 1e-12 * (1 + np.abs(prices).max())
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", [name for name in SHAPES if "apart" not in name])
 def test_a_quadratic_program_has_cvxpys_value(name: str, seed: int) -> None:

@@ -151,11 +151,38 @@ def test_users_objectives_can_say_how_exact_they_are() -> None:
     assert inexact.lower_bound < usual.lower_bound
 
 
+@pytest.mark.parametrize("of", ["scatter_roundings", "coefficient_roundings"])
+@pytest.mark.parametrize("name", ["MCML", "GLR, labels", "LMNN", "logistic"])
+def test_roundings_that_losses_and_pairs_state_count_in_the_gradient(
+    name: str, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gradient whose coefficients, or sums, are off by a millionth is off by as much."""
+    objective = EVERY[name]()
+    point = objective.at(0.1 * np.eye(K))
+    off, roundings = 1e-6 * np.abs(point.gradient()), 1e-6 * 2.0**53
+    assert not (off <= np.outer(*[point.round_off().gradient] * 2)).any()
+    owner = objective.pairs if of == "scatter_roundings" else objective.loss
+    monkeypatch.setattr(type(owner), of, roundings)
+    if of in vars(owner):
+        monkeypatch.setattr(owner, of, roundings)
+    assert (off <= np.outer(*[objective.at(point.metric).round_off().gradient] * 2)).all()
+
+
 def test_points_that_say_nothing() -> None:
     point = gda.Ridge(K).at(np.eye(K))
     found, assumed = Point.round_off(point), assumed_round_off(point)
     assert found.value == assumed.value > 0
     assert (found.gradient == assumed.gradient).all()
+
+
+def test_assumed_errors_of_a_gradient_cover_those_of_the_value() -> None:
+    """By as much as the value is uncertain, tangents may differ at the zero matrix."""
+    objective, metric = Nearest(1e6 * np.eye(K)), 1e-3 * random_metric(np.random.default_rng(1), K)
+    point = objective.at(metric)
+    assert np.abs(point.gradient()).max() < 1e-5 * point.value / np.linalg.norm(metric)
+    assumed = assumed_round_off(point)
+    across = float(assumed.gradient @ np.abs(metric) @ assumed.gradient)
+    assert across >= 1000 * 2.0**-53 * point.value
 
 
 def test_round_off_adds_up() -> None:
@@ -203,12 +230,13 @@ def test_values_and_gradients_of_the_geometric_mean_are_as_exact_as_they_say(err
     rng = np.random.default_rng(0)
     S, D, M = 1e-9 * np.eye(K), random_metric(rng, K), np.eye(K) + 0.1 * random_metric(rng, K)
     point = gda.GMML(S, D).at(M)
-    exact_D, inverse = digits.exact(point.objective.dissimilar), digits.inverse(digits.exact(M))
+    dissimilar, inverse = digits.exact(D), digits.inverse(digits.exact(M))
+    np.testing.assert_array_equal(point.objective.dissimilar, D)
     if not error:
-        off = np.abs(digits.exact(point.gradient()) - (S - inverse @ exact_D @ inverse))
+        off = np.abs(digits.exact(point.gradient()) - (S - inverse @ dissimilar @ inverse))
         stated = point.round_off().gradient
         assert off.max() > 1e-17
         assert (off <= digits.exact(np.outer(stated, stated))).all()
     point.inverse = (1 + error) * point.inverse
-    value = (digits.exact(S) * M).sum() + (inverse * exact_D).sum()
+    value = (digits.exact(S) * M).sum() + (inverse * dissimilar).sum()
     assert abs(point.value - value) <= point.round_off().value
