@@ -353,6 +353,14 @@ def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:
     assert certificate.excesses == pytest.approx([over], rel=1e-5)  # not over the row's norm
 
 
+@pytest.mark.parametrize("trace_bound", [1e-3, 1.0, 1e6])
+def test_membership_allows_for_round_off_of_the_trace_bound_alone(trace_bound: float) -> None:
+    """Two roundings of it at least, and not thousands of them."""
+    problem = gda.MetricProblem(gda.Linear(-np.eye(3)), gda.GraphMetrics(trace_bound))
+    allowed = gda.certify(problem, trace_bound / 3 * np.eye(3)).membership
+    assert 2.0**-52 * trace_bound <= allowed <= 2.0**-45 * trace_bound
+
+
 class SlightlyAsymmetric(Nearest):
     """The gradient's lower triangle, which no oracle reads, is too large by so much."""
 

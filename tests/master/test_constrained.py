@@ -128,6 +128,7 @@ SHAPES = {
     "rows 1e-3 apart": Shape(apart=1e-3),
     "rows 1e-6 apart": Shape(apart=1e-6),
     "the same rows": Shape(apart=0.0),
+    "rows 1e-6 apart, from a vertex": Shape(apart=1e-6, at_zero=True),
 }
 
 

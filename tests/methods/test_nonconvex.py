@@ -9,7 +9,9 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 import gdaopt as gda
+from gdaopt.certificate import Certificate
 from gdaopt.methods import METHODS
+from gdaopt.methods.hull import HullRun
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.methods.run_cases import ALIGNED, solve
@@ -216,3 +218,23 @@ def test_a_master_problem_of_many_pairs_takes_few_newton_steps() -> None:
     assert gap is not None
     assert gap <= 1e-3
     assert np.median(np.diff([state.newton_steps for state in states])) <= 5
+
+
+@pytest.mark.parametrize("method", ["certified", "frank-wolfe"])
+def test_a_state_without_prices_has_no_gap_of_another_one(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There was no time to look for the best atoms at its metric."""
+    priced, n_priced = HullRun._best_certificate, 0
+
+    def late(run: HullRun) -> Certificate:
+        nonlocal n_priced
+        n_priced += 1
+        if n_priced == 3:
+            raise gda.errors.TimeLimitError("the time is up")
+        return priced(run)
+
+    monkeypatch.setattr(HullRun, "_best_certificate", late)
+    states = list(gda.iterate(problem("graph"), method, tolerance=0.0))
+    assert len(states) == n_priced == 3
+    assert [state.frank_wolfe_gap is None for state in states] == [False, False, True]
