@@ -171,13 +171,13 @@ class LinearConstraints:
 
     def quadratic_forms(self, atoms: Atoms) -> FloatArray:
         """Return ``u_j'A_k u_j`` for each row and each atom, (m, n); 0 where it is round-off."""
-        forms = _forms(self.matrices, atoms)
-        forms[np.abs(forms) <= FORM_ROUND_OFF * self.form_sizes(atoms)] = 0.0
-        return forms
+        return self.forms_and_sizes(atoms)[0]
 
-    def form_sizes(self, atoms: Atoms) -> FloatArray:
-        """Return ``|u_j|'|A_k||u_j|``, the sums of the magnitudes of the terms of each form."""
-        return _forms(abs(self.matrices), atoms.magnitude())
+    def forms_and_sizes(self, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
+        """Return the quadratic forms, and the sums ``|u_j|'|A_k||u_j|`` of their terms' sizes."""
+        forms, sizes = _forms(self.matrices, atoms), _forms(abs(self.matrices), atoms.magnitude())
+        forms[np.abs(forms) <= FORM_ROUND_OFF * sizes] = 0.0
+        return forms, sizes
 
     def of_entries(self, pairs: Edges, signs: FloatArray | float = -1.0) -> FloatArray:
         """Return the coefficients of diagonal entries and of edge weights with signs, (m, n)."""

@@ -119,10 +119,10 @@ class MasterPoint:
 
 def _with_magnitudes(matrix: FloatArray) -> FloatArray:
     """Return a matrix with the magnitudes of its eigenvalues, in units of its diagonal."""
+    if not is_finite(matrix):  # such a step is shortened
+        return matrix
     units = np.sqrt(np.abs(np.diagonal(matrix)))
     units[units == 0] = 1.0
-    if not is_finite(matrix):
-        return matrix
     values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
     scaled = units[:, None] * vectors
     found: FloatArray = (scaled * np.abs(values)) @ scaled.T

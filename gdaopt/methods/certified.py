@@ -389,8 +389,7 @@ class CertifiedRun(HullRun):
         """Move to the optimal weights that keep the linear constraints, and take multipliers."""
         constraints = presolved.rows
         rows = Rows(
-            constraints.quadratic_forms(active_set.atoms),
-            constraints.form_sizes(active_set.atoms),
+            *constraints.forms_and_sizes(active_set.atoms),
             -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
             constraints.is_equality,
         )
