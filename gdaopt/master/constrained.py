@@ -26,6 +26,7 @@ from gdaopt.support.validation import FloatArray
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _ROUND_OFF = 1e-14  # of the value, and of the terms of a slope
+_LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
 _ACCURACY = 1e-12  # of slopes, in the units of the quadratic program
 _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
 _CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
@@ -243,7 +244,7 @@ class _Quadratic:
         multipliers = _solved(triangle, -across.T @ slopes)
         # Once more for digits that cancel. Prices end above 0 by their round-off: below it they
         # would cost the whole budget. That of the slack, the last variable, is 0.
-        above = _ROUND_OFF * (np.abs(slopes) + np.abs(multipliers) @ np.abs(rows))
+        above = _LIFT * (np.abs(slopes) + np.abs(multipliers) @ np.abs(rows))
         above[np.flatnonzero(free) == len(free) - 1] = 0.0
         multipliers += _solved(triangle, across.T @ (above - slopes - multipliers @ rows))
 
