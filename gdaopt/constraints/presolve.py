@@ -26,6 +26,7 @@ from gdaopt.errors import InfeasibleProblemError, NoInteriorError, SolverFailedE
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
@@ -80,6 +81,7 @@ class PresolvedRows:
         return signed / self._written.norms
 
 
+@arithmetic_unwarned()
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
     """Return the rows that methods keep in place of the rows that the user wrote."""
     base = feasible_set.base(rows.n_features)

@@ -87,6 +87,11 @@ def test_problems_that_once_failed_on_some_processors(seed: int) -> None:
     check([seed])
 
 
+def test_rows_of_entries_that_the_set_fixes_give_no_warning() -> None:
+    """One of them is far from the base, so that its distance in units of its length overflows."""
+    check([8375])
+
+
 @pytest.mark.parametrize("exponent", [8, 10, 12])
 @pytest.mark.parametrize(
     ("seed", "kind"), [(2, gda.GraphMetrics), (7, gda.PositiveDefiniteMetrics)]

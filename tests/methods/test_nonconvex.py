@@ -178,15 +178,24 @@ def test_the_second_start_is_better_where_the_first_is_on_a_plateau(set_name: st
     ],
 )
 def test_as_low_as_scikit_learn(data: Any, min_eigenvalue: float, trace_bound: float) -> None:
-    """From the same start, and with no trace bound that counts."""
+    """From the same starts, and with no trace bound that counts.
+
+    Each run ends at one of many local minima, and the last digits of the start decide at which:
+    the medians over five starts are compared.
+    """
     X, y = data(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     metrics = gda.PositiveDefiniteMetrics(trace_bound, min_eigenvalue)
     problem = gda.MetricProblem(gda.NCA(X, y), metrics)
-    transform = NeighborhoodComponentsAnalysis(init="identity").fit(X, y).components_
-    found = gda.solve(problem, "certified", initial=np.eye(X.shape[1]))
-    assert found.status == "stationary"
-    assert found.objective <= problem.objective.value(transform.T @ transform) + 1e-6
+    ours, theirs = [], []
+    for seed in range(5):
+        scales = 1 + 1e-9 * np.random.default_rng(seed).standard_normal(X.shape[1])
+        found = gda.solve(problem, "certified", initial=np.diag(scales**2))
+        assert found.status == "stationary"
+        ours.append(found.objective)
+        transform = NeighborhoodComponentsAnalysis(init=np.diag(scales)).fit(X, y).components_
+        theirs.append(problem.objective.value(transform.T @ transform))
+    assert np.median(ours) <= np.median(theirs) + 1e-6
 
 
 def test_limits_with_two_starts() -> None:
