@@ -222,6 +222,21 @@ class TestNoBound:
         problem = gda.MetricProblem(small_glr(12, 5, "labels"), gda.GraphMetrics(5.0))
         self.check(gda.certify(problem, -1e5 * np.eye(5)), math.inf, "objective is inf")
 
+    def test_values_that_overflow(self) -> None:
+        problem = gda.MetricProblem(
+            gda.GMML(np.eye(2), 1e200 * np.eye(2)), gda.PositiveDefiniteMetrics(5.0, 0.0)
+        )
+        certificate = gda.certify(problem, 1e-200 * np.eye(2))
+        self.check(certificate, math.inf, "the objective is inf")
+
+    def test_metrics_of_which_no_digits_are_left(self) -> None:
+        metric = np.array([[1.0, 1 - 2.0**-53], [1 - 2.0**-53, 1.0]])
+        problem = gda.MetricProblem(gda.LogDet(-np.eye(2)), gda.PositiveDefiniteMetrics(5.0, 0.0))
+        certificate = gda.certify(problem, metric)
+        assert math.isfinite(certificate.objective)
+        self.check(certificate, certificate.objective, "round-off leaves no bound")
+        assert certificate.round_off == math.inf
+
     def test_infinite_gradients(self) -> None:
         objective = gda.GLR([[0.0], [1e100]], [1, -1])
         problem = gda.MetricProblem(objective, gda.GraphMetrics(1e-200, 0.0))
@@ -334,6 +349,17 @@ class TestFaults:
         initial = self.feasible_set.start(4) / 2
         with pytest.raises(GdaoptError, match="convex"):
             gda.solve(problem, method, initial=initial, **METHODS[method])
+
+
+def test_given_multipliers_are_those_of_the_bound() -> None:
+    """``min tr M`` where a row asks for a trace of 1: λ proves a bound of λ."""
+    problem = gda.MetricProblem(
+        gda.Linear(np.eye(2)), gda.DiagonalMetrics(4.0, 0.0), lambda M: [M[0, 0] + M[1, 1] == 1]
+    )
+    for multiplier in (-1.0, -0.5, 0.0):
+        certificate = gda.certify(problem, np.eye(2) / 2, np.array([multiplier]))
+        assert certificate.lower_bound == pytest.approx(-multiplier, abs=1e-12)
+        np.testing.assert_array_equal(certificate.multipliers, [multiplier])
 
 
 def test_a_member_may_be_below_the_optimum_by_what_it_breaks_rows_by() -> None:

@@ -1,6 +1,7 @@
 """Bounds by the dual problem: below the optimum at any metric, and sharp near it."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -157,3 +158,30 @@ def test_products_are_rounded_relative_to_themselves(
     found = dual_bound(problem, objective.at(best.astype(np.float64)))
     size = np.abs(best).sum() * np.abs(objective.covariance).max()
     assert optimum - 1e-12 * (1 + abs(optimum) + size) < found.value <= optimum
+
+
+class ExactConjugate:
+    """A point whose conjugate has no round-off: what is left is that of the bound's own sums."""
+
+    metric = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    linear = np.eye(2)
+
+    def __init__(self, entry: float, value: float) -> None:
+        self._gradient, self._value = np.array([[0.0, -entry], [-entry, 0.0]]), value
+
+    def gradient(self) -> FloatArray:
+        return self._gradient
+
+    def conjugate(self, dual: FloatArray) -> tuple[float, float]:
+        return self._value, 0.0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_sums_are_rounded_relative_to_the_value(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    path, entry = (float(each) for each in rng.uniform(0.5, 1, 2))
+    value = float(rng.uniform(500, 1000))
+    problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.GraphMetrics(100.0, 0.0, path))
+    point: Any = ExactConjugate(entry, value)
+    exact = Fraction(value) + 2 * Fraction(path) * Fraction(entry)
+    assert Fraction(dual_bound(problem, point).value) <= exact

@@ -16,7 +16,13 @@ import pytest
 from scipy.optimize import bisect
 
 import gdaopt as gda
-from gdaopt.certificate.tangent import Tangent, _best_scale, best_multiple
+from gdaopt.certificate.tangent import (
+    Bound,
+    Tangent,
+    _best_scale,
+    best_multiple,
+    inflated_bound,
+)
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
@@ -244,9 +250,24 @@ def values(rng: np.random.Generator) -> Term:
     return objective, gda.DiagonalMetrics(2.0, 0.0), None, [], Fraction(q) - Fraction(m)
 
 
+def bases(rng: np.random.Generator) -> Term:
+    """The base is the optimum and the metric; its diagonal ``ρ + d_i w`` has been rounded."""
+    size = int(rng.integers(3, 9))
+    low, path = (float(each) for each in rng.uniform(1, 2, 2))
+    feasible_set = gda.GraphMetrics(10 * size * (low + path), low, path)
+    zero = feasible_set.base(size)
+    degrees = -(zero.sum(axis=1) - np.diagonal(zero)) / path
+    costs = rng.uniform(1, 2, size)
+    optimum = sum(
+        Fraction(cost) * (Fraction(low) + round(degree) * Fraction(path) - Fraction(entry))
+        for cost, degree, entry in zip(costs, degrees, np.diagonal(zero), strict=True)
+    )
+    return ExactLinear(np.diag(costs), zero), feasible_set, None, [], Fraction(optimum)
+
+
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize(
-    "term", [budget, residuals_of_rows, gradients_of_lagrangians, inner_products, values]
+    "term", [budget, residuals_of_rows, gradients_of_lagrangians, inner_products, values, bases]
 )
 def test_each_term_is_rounded_relative_to_what_it_is_made_of(
     term: Callable[[np.random.Generator], Term], seed: int
@@ -355,6 +376,18 @@ def test_exponential_bounds_allow_for_errors_of_the_value_in_the_exponent() -> N
     assert certificate.lower_bound <= math.exp(-2)
 
 
+class Uncertain(Exponential):
+    """Its value has an error that is twice as large."""
+
+    def round_off(self, point: Point) -> RoundOff:
+        return RoundOff(2 * point.value, np.zeros(len(point.metric)))
+
+
+def test_a_positive_objective_of_an_uncertain_value_is_bounded_by_0() -> None:
+    problem = gda.MetricProblem(Uncertain(2), gda.DiagonalMetrics(4.0, 0.0))
+    assert gda.certify(problem, np.eye(2)).lower_bound == 0
+
+
 # --- multiples of the metric --------------------------------------------------------------------
 
 
@@ -451,6 +484,18 @@ def test_a_loose_trace_bound_does_not_count(seed: int, trace_bound: float) -> No
     found, expected = (gda.solve(p, "certified", tolerance=1e-9) for p in (loose, near))
     assert found.status == "converged"
     assert found.objective == pytest.approx(expected.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("share", [1e-11, 1e-6, 1e-2])
+def test_larger_metrics_never_give_a_worse_bound(share: float) -> None:
+    objective = Nearest(np.array([[3.0, -1.0], [-1.0, 3.0]]))
+    problem = gda.MetricProblem(objective, gda.GraphMetrics(1e8, 0.0))
+    point = objective.at(np.array([[3.0 - 1e-6, -1.0], [-1.0, 3.0 - 1e-6]]))
+    gradient = point.gradient()
+    best = problem.feasible_set.best_atoms(gradient)
+    here = Bound((1 - share) * point.value, 0.0)
+    found = inflated_bound(Tangent(problem, point, gradient, best, None), here)
+    assert found.value >= here.value
 
 
 @pytest.mark.parametrize("with_row", [False, True])

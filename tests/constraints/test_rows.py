@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.constraints.rows import AffineExpressions, LinearConstraints, read_constraints
-from gdaopt.linalg.atoms import decomposition
+from gdaopt.linalg.atoms import Atoms, decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.programs import DiagonalPolytope
 from gdaopt.programs.constrained import keeping_rows
@@ -129,6 +129,27 @@ def test_coefficients_of_entries_and_atoms(rng: Rng, few: bool) -> None:
     multipliers = rng.standard_normal(len(read))
     combined = read.combined(multipliers)
     assert np.vdot(combined, metric) == pytest.approx(multipliers @ products, abs=1e-12)
+
+
+def test_magnitudes_are_sums_of_the_sizes_of_all_terms() -> None:
+    read, metric = rows(), np.diag([1.0, 2, 3, 4]) - 0.5
+    multipliers = np.arange(1.0, len(read) + 1)
+    own = multipliers * read.norms
+    matrices = np.abs(read.matrices.toarray()).reshape(len(read), SIZE, SIZE)
+    sizes, terms = read.magnitudes(-multipliers, metric)
+    np.testing.assert_allclose(sizes, np.einsum("k,kij->ij", own, matrices))
+    of_metric = np.einsum("k,kij,ij->", own, matrices, np.abs(metric))
+    assert terms == pytest.approx(of_metric + own @ np.abs(read.bounds))
+
+
+def test_forms_that_are_round_off_are_0() -> None:
+    """Else a weight of 1e17 could keep a row that no metric of the atom keeps."""
+    read = read_constraints(lambda M: [M[0, 0] - M[1, 1] == 0, M[0, 0] == 0], 2)
+    atoms = Atoms.of_vectors(np.array([[0.1 + 0.2, 0.3], [1.0, 2.0]]))
+    forms = read.quadratic_forms(atoms)
+    assert forms[0, 0] == 0
+    assert (forms[1] > 0).all()
+    assert forms[0, 1] == pytest.approx(-3 / np.sqrt(2))
 
 
 @PROPERTY

@@ -247,6 +247,14 @@ def test_residuals_that_are_round_off_are_left_alone() -> None:
     assert float(forms[0] @ _with_rows_kept(weights, 1.0, rows)) == pytest.approx(0, abs=1e-16)
 
 
+def test_corrections_leave_no_weight_below_0() -> None:
+    """The row is far from the weights: its nearest ones, by shares, have a negative weight."""
+    rows = rows_of(np.array([[1.0, -1.0]]), np.array([-5.0]), np.array([False]))
+    kept = _with_rows_kept(np.ones(2), 20.0, rows)
+    assert kept.min() >= 0
+    assert float(rows.forms[0] @ kept) <= -5 + 1e-14
+
+
 @pytest.mark.parametrize("apart", [1e-9, 1e-12, 1e-15])
 def test_rows_that_are_nearly_the_same_are_corrected_alike(apart: float) -> None:
     """What they differ by is round-off: apart, each would move weights by its share of `apart`."""

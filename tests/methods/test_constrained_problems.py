@@ -1,5 +1,6 @@
 """Problems with linear constraints, by all methods: CVXPY's optimum, rows kept, bounds below."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import gdaopt as gda
 from gdaopt.master import constrained
 from gdaopt.methods import certified
 from gdaopt.methods.solve import METHODS
+from tests.certificate_cases import Nearest
 from tests.constraints.cases import RandomCase
 from tests.covering import chosen
 from tests.helpers import scaled
@@ -31,6 +33,26 @@ def wine(kind: str = "graph") -> gda.MetricProblem:
 def three(metric: cp.Expression) -> list[cp.Constraint]:
     """What a teacher would try: forbid an edge, fix a weight, a budget for a group of features."""
     return [metric[0, 1] == 0, metric[2, 3] == -0.05, cp.sum(cp.diag(metric)[:4]) <= 2]
+
+
+def test_multipliers_of_the_master_problem_need_no_better_ones() -> None:
+    """Those of log Q, whose master problem is solved here, are scaled to those of Q."""
+    result = gda.solve(wine(), "certified", tolerance=1e-8)
+    assert result.status == "converged"
+    assert result.oracle_calls == result.iterations + 1
+
+
+def test_a_start_that_breaks_a_row_within_the_tolerance_is_left() -> None:
+    """Its value is below the optimum, which is no reason to go back to it."""
+    objective = Nearest(np.diag([3.0, 0.5]))
+    problem = gda.MetricProblem(
+        objective, gda.DiagonalMetrics(4.0, 0.0), lambda M: [M[0, 0] <= 1.0]
+    )
+    start = np.diag([1 + 5e-9, 0.5 + 1e-5])
+    assert objective.value(start) < objective.value(np.diag([1.0, 0.5]))
+    states = gda.iterate(problem, "certified", initial=start, tolerance=1e-9)
+    _, first = itertools.islice(states, 2)
+    np.testing.assert_allclose(first.metric, np.diag([1.0, 0.5]), rtol=0, atol=1e-14)
 
 
 @pytest.mark.covering(2)

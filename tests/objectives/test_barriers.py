@@ -177,6 +177,21 @@ def test_scatters_of_few_pairs_are_taken(rng: np.random.Generator) -> None:
     assert gda.solve(problem, "certified").status == "converged"
 
 
+@pytest.mark.parametrize("angle", [0.0, 1.0])
+def test_the_geometric_mean_is_convex_whatever_round_off_has_left(angle: float) -> None:
+    """``tr M⁻¹D`` would fall without bound where D has an eigenvalue below 0."""
+    basis = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    D = (basis * [1.0, -5e-11]) @ basis.T
+    gmml = gda.GMML(np.zeros((2, 2)), (D + D.T) / 2)
+    metrics = [np.asarray((basis * [1.0, small]) @ basis.T) for small in (1e-11, 3e-11, 2e-11)]
+    low, high, middle = (digits.inverse(digits.exact(metric + metric.T)) for metric in metrics)
+    of_low, of_high, of_middle = (
+        (2 * each * digits.exact(gmml.dissimilar)).sum() for each in (low, high, middle)
+    )
+    assert of_middle <= (of_low + of_high) / 2 + 1e-3
+    assert min(of_low, of_high, of_middle) > 0
+
+
 # --- The dual's closed form in 50 digits ----------------------------------------------------------
 
 
@@ -211,6 +226,20 @@ def test_the_conjugate_of_the_log_determinant(kind: str) -> None:
         assert (
             abs(value - expected) <= round_off < 1e-12 * (1 + abs(expected)) * np.linalg.cond(dual)
         )
+
+
+def test_a_matrix_that_has_a_factor_need_not_be_definite() -> None:
+    """A Gram matrix of fewer vectors than features: its determinant is round-off."""
+    n_indefinite = 0
+    point = gda.LogDet(np.eye(6)).at(np.eye(6))
+    for seed in range(20):
+        vectors = np.random.default_rng(seed).standard_normal((5, 6))
+        dual = vectors.T @ vectors
+        log_det = digits.log_det(digits.exact(dual))
+        value, round_off = point.conjugate(dual)
+        assert value - round_off <= 6 + log_det
+        n_indefinite += log_det == -mpmath.inf
+    assert n_indefinite >= 5
 
 
 @pytest.mark.parametrize("is_singular", [False, True])

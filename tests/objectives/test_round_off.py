@@ -211,6 +211,41 @@ def test_large_terms_of_the_log_determinant_are_rounded(scale: float) -> None:
     assert 1e-17 * scale < error <= point.round_off().value < 1e-12 * scale
 
 
+@pytest.mark.parametrize("of", ["log det", "GMML", "function"])
+@pytest.mark.parametrize("seed", range(3))
+def test_large_terms_that_cancel_are_rounded(of: str, seed: int) -> None:
+    """Relative to themselves: nothing is left of ``⟨S, M⟩``, and the rest is about 1 at most."""
+    rng = np.random.default_rng(seed)
+    M, S = np.eye(K) + 0.1 * random_metric(rng, K), 1e8 * random_symmetric(rng, K)
+    S -= M * (np.vdot(S, M) / np.vdot(M, M))
+    D = 1e-8 * np.eye(K)
+    exact = (digits.exact(S) * M).sum()
+    objective: Any = gda.FunctionObjective(lambda metric: (float(np.vdot(S, metric)), S), K)
+    if of == "log det":
+        objective, exact = gda.LogDet(S), digits.likelihood(S, M)
+    elif of == "GMML":
+        objective = gda.GMML(S, D)
+        exact += (digits.inverse(digits.exact(M)) * D).sum()
+    point = objective.at(M)
+    assert abs(point.value) < 1
+    assert 1e-10 < abs(point.value - exact) <= point.round_off().value < 1e-4
+
+
+@pytest.mark.parametrize("scale", [1e12, 1e14])
+def test_tangents_of_any_symmetric_matrix_are_below_the_log_determinant(scale: float) -> None:
+    """Entries of S may be larger than those of a covariance, and digits of the inverse are lost."""
+    M = np.array([[2.0, -1.0, 0.0], [-1.0, 3.0, -1.0], [0.0, -1.0, 2.5]])
+    S = np.zeros((3, 3))
+    S[0, 2] = S[2, 0] = scale / 3  # where M is 0, so that the value is exact
+    point = gda.LogDet(S).at(M)
+    stated, gradient = point.round_off(), digits.exact(point.gradient())
+    off = gradient - (S - digits.inverse(digits.exact(M)))
+    assert np.abs(off).max() > 1e-6
+    slope = (gradient * off).sum()
+    slope -= digits.exact(stated.gradient) @ np.abs(off) @ digits.exact(stated.gradient)
+    assert digits.likelihood(S, M + off) >= mpmath.mpf(point.value) - stated.value + slope
+
+
 @pytest.mark.parametrize("error", [1e-2, -1e-2, 1e-4, -1e-6])
 def test_any_inverse_gives_a_tangent_of_the_log_determinant(error: float) -> None:
     """The second order of its error is taken from the value."""

@@ -7,6 +7,7 @@ from itertools import product
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,12 +132,49 @@ def test_never_above_the_least_price(name: str, gradient: str, errors: str) -> N
             matrix = matrix * np.outer(COLORS, COLORS)
         g = ERRORS[errors] * 10 ** rng.uniform(-2, 0, size)
         price = float(family.best_atoms(matrix).prices[0])
-        least = family.least_price(price, matrix, g)
-        found = digits.exact([least])[0] - 4 * UNIT * digits.exact([abs(least)])[0]
-        for signs in product([1.0], *[[1.0, -1.0]] * (size - 1)):
-            off = digits.exact(g * signs)
-            lowered = digits.exact(matrix) - np.outer(off, off)
-            assert found <= digits.least_price(SETS[name], lowered), seed
+        assert_below_all_prices(SETS[name], family.least_price(price, matrix, g), matrix, g)
+
+
+def assert_below_all_prices(
+    feasible_set: FeasibleSet, least: float, matrix: FloatArray, g: FloatArray
+) -> None:
+    found = digits.exact([least])[0] - 4 * UNIT * digits.exact([abs(least)])[0]
+    for signs in product([1.0], *[[1.0, -1.0]] * (len(matrix) - 1)):
+        off = digits.exact(g * signs)
+        lowered = digits.exact(matrix) - np.outer(off, off)
+        assert found <= digits.least_price(feasible_set, lowered)
+
+
+@pytest.mark.parametrize("share", [0.005, 0.9, -0.9])
+@pytest.mark.parametrize(
+    ("matrix", "error"),
+    [([[0, 1, 0], [1, 0, 0], [0, 0, 1]], 4e-8), (np.diag([1, 1, -1e-6]), 0.0)],
+)
+@pytest.mark.parametrize("name", [*SETS][1:])
+def test_the_price_may_be_off_by_its_round_off(
+    name: str, matrix: npt.ArrayLike, error: float, share: float
+) -> None:
+    """The errors of the gradient are the worst for the best atom, or there are none."""
+    G = np.array(matrix, dtype=np.float64)
+    if name == "signed":
+        G = G * np.outer(COLORS, COLORS)
+    roundings = 8 * len(G) * np.linalg.norm(G) if name == "definite" else 16.0
+    price = float(digits.least_price(SETS[name], digits.exact(G)) + share * roundings * UNIT)
+    g = np.full(len(G), error)
+    assert_below_all_prices(SETS[name], SETS[name].family.least_price(price, G, g), G, g)
+
+
+def test_a_matrix_that_has_a_factor_may_have_an_eigenvalue_below_0() -> None:
+    """A Gram matrix of fewer vectors than features: its least eigenvalue is round-off."""
+    n_below, definite = 0, SETS["definite"]
+    for seed in range(12):
+        vectors = np.random.default_rng(seed).standard_normal((5, 6))
+        G = vectors.T @ vectors
+        exact = digits.least_price(definite, digits.exact(G))
+        assert abs(exact) <= 8 * len(G) * UNIT * np.linalg.norm(G)
+        assert definite.family.least_price(0.0, G, np.zeros(len(G))) <= exact
+        n_below += exact < 0
+    assert n_below >= 3
 
 
 # --- Constraints that remember the set they came from --------------------------------------------
