@@ -26,13 +26,12 @@ from gdaopt.errors import InfeasibleProblemError, NoInteriorError, SolverFailedE
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
 _DISTANCES = (1e-2, 1e-4, 1e-6)  # of rows to the span of those before: the far ones come first
-_TINY = 1e-300  # instead of the norm of a row of zeros
+_TINY = 1e-300  # instead of the squared norm of a row of zeros
 _NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
@@ -81,7 +80,6 @@ class PresolvedRows:
         return signed / self._written.norms
 
 
-@arithmetic_unwarned()
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
     """Return the rows that methods keep in place of the rows that the user wrote."""
     base = feasible_set.base(rows.n_features)
@@ -220,7 +218,8 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     right = -rows.residuals(feasible_set.base(size))
     known = np.vstack([np.zeros(free.shape[1]), free[kept], -free[kept]])
     most = np.concatenate([[0.0], right[kept], -right[kept]])
-    lengths = np.maximum(np.linalg.norm(free, axis=1), _TINY)
+    lengths = np.linalg.norm(free, axis=1)
+    lengths[lengths <= _DEPENDENT] = 1.0  # the first row, of zeros, is as good as such a row
     for k in others[np.argsort((right / lengths)[others], kind="stable")]:
         # The multiple of each row that is the nearest.
         shares = np.maximum(known @ free[k], 0.0) / np.maximum((known**2).sum(axis=1), _TINY)

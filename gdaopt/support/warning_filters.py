@@ -39,7 +39,7 @@ def arithmetic_unwarned() -> Iterator[None]:
     """Let numbers leave floating point in a block: they become 0, infinite or NaN.
 
     For runs and certificates, which ask points and matrices whether they are finite before they
-    make anything of them; and for the presolve of rows, which only compares such numbers.
+    make anything of them.
     """
     with np.errstate(all="ignore"):
         yield
