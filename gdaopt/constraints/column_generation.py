@@ -30,6 +30,9 @@ _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
 _ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one
 _COARSE = 1e-7  # that of programs that it cannot solve more accurately, as is usual
+_MOST_STEPS = (
+    20  # of the simplex method, times the size of a program: above, HiGHS goes in a circle
+)
 _FINE_COSTS = 1e-4  # of the largest: the unit of costs in which its tolerance is near round-off
 _FINE = 1e-14  # of the prices: atoms that are better by less do not join
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
@@ -231,6 +234,7 @@ class _Program:
             method="highs",
             options={
                 "presolve": presolve,
+                "maxiter": _MOST_STEPS * sum(self.left.shape),
                 "primal_feasibility_tolerance": accuracy,
                 "dual_feasibility_tolerance": accuracy,
             },
