@@ -403,16 +403,12 @@ class CertifiedRun(HullRun):
         )
         assert solution.multipliers is not None
         self._newton_steps += solution.newton_steps
-        before, written = (self.active_set, self.point), self.problem.rows
-        assert written is not None
-        # By so much the rows that the metric broke may have lowered the objective.
-        excesses = np.abs(written.excesses(self.point.metric))
-        lowered = float(np.abs(written.in_own_units(self.multipliers)) @ excesses)
+        before = self.active_set, self.point
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
         derivative = _derivative(self.point, active_set.atoms, solution.point)
         self.multipliers = presolved.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
-        self._go_back_if_worse(*before, lowered)
+        self._go_back_if_worse(*before)
 
     def _refine(self) -> None:
         """Refine the atoms by Burer–Monteiro, where that lowers the objective."""
@@ -423,9 +419,9 @@ class CertifiedRun(HullRun):
         self.move_to(active_set)
         self._go_back_if_worse(*before)
 
-    def _go_back_if_worse(self, active_set: ActiveSet, point: Point, lowered: float = 0.0) -> None:
+    def _go_back_if_worse(self, active_set: ActiveSet, point: Point) -> None:
         """Go back where the objective rose by more than round-off, or a condition was broken."""
-        most = point.value + _ROUND_OFF * abs(point.value) + lowered
+        most = point.value + _ROUND_OFF * abs(point.value)
         with unlimited():
             is_worse = not self.point.value <= most
         if is_worse or self.problem.violations(self.point.known_metric):

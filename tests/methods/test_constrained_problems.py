@@ -42,8 +42,8 @@ def test_multipliers_of_the_master_problem_need_no_better_ones() -> None:
     assert result.oracle_calls == result.iterations + 1
 
 
-def test_a_start_that_breaks_a_row_within_the_tolerance_is_left() -> None:
-    """Its value is below the optimum, which is no reason to go back to it."""
+def test_a_start_that_breaks_a_row_within_the_tolerance_is_mended() -> None:
+    """Its value is below the optimum, so that a run which counted it would go back to it."""
     objective = Nearest(np.diag([3.0, 0.5]))
     problem = gda.MetricProblem(
         objective, gda.DiagonalMetrics(4.0, 0.0), lambda M: [M[0, 0] <= 1.0]
