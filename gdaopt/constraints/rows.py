@@ -237,15 +237,18 @@ class WrittenRows:
     """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters."""
 
     def __init__(self, constraints: Sequence[Any], metric: cp.Variable) -> None:
-        from cvxpy.constraints import Equality
+        from cvxpy.constraints import Equality, NonNeg, Zero
 
         labels = [_checked_label(constraint, metric) for constraint in constraints]
-        self._expressions = [constraint.expr for constraint in constraints]
+        self._expressions = [
+            -constraint.expr if isinstance(constraint, NonNeg) else constraint.expr
+            for constraint in constraints
+        ]
         self._affine = AffineExpressions(self._expressions, metric)
         self._labels = tuple(_distinct(labels))
         n_rows = [each.size for each in self._expressions]
         self._owners = np.repeat(np.arange(len(n_rows)), n_rows)
-        kinds = [isinstance(constraint, Equality) for constraint in constraints]
+        kinds = [isinstance(constraint, Equality | Zero) for constraint in constraints]
         self._is_equality = np.repeat(np.array(kinds, dtype=bool), n_rows)
         self._mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
         self._coefficients: csr_array | None = None  # of `_scaled`
@@ -298,7 +301,7 @@ class WrittenRows:
 
 def _checked_label(given: Any, metric: cp.Variable) -> str:
     """Return the label of a CVXPY constraint; refuse what is no row."""
-    from cvxpy.constraints import Equality, Inequality
+    from cvxpy.constraints import Equality, Inequality, NonNeg, NonPos, Zero
 
     if not isinstance(given, cp.Constraint):
         raise InvalidInputError(
@@ -306,7 +309,8 @@ def _checked_label(given: Any, metric: cp.Variable) -> str:
             f"{shortened(given)}"
         )
     label = cut(given.label or " ".join(str(given).split()), _LONGEST_LABEL)
-    if not isinstance(given, Equality | Inequality) or not given.expr.is_affine():
+    linear = Equality | Inequality | Zero | NonNeg | NonPos
+    if not isinstance(given, linear) or not given.expr.is_affine():
         raise InvalidInputError(
             f"constraint {label} is not linear: it must be an equality or an inequality that is "
             "affine in the metric; let a conic solver of CVXPY solve a problem with any other "
@@ -377,16 +381,19 @@ class AffineExpressions:
         from cvxpy.cvxcore.python.canonInterface import get_problem_matrix
         from cvxpy.lin_ops.lin_op import CONSTANT_ID
 
-        parameters = list({p.id: p for each in expressions for p in each.parameters()}.values())
-        sizes = {**{parameter.id: parameter.size for parameter in parameters}, CONSTANT_ID: 1}
+        parameters = list({id(p): p for each in expressions for p in each.parameters()}.values())
+        metric = cp.Variable(self._metric.shape)
+        stand_ins = [cp.Parameter(parameter.shape) for parameter in parameters]
+        sizes = {**{parameter.id: parameter.size for parameter in stand_ins}, CONSTANT_ID: 1}
         starts = np.cumsum([0, *sizes.values()]).tolist()
-        written = [write_in_affine_atoms(each) for each in expressions]
+        leaves = dict(zip(map(id, [self._metric, *parameters]), [metric, *stand_ins], strict=True))
+        written = [write_in_affine_atoms(each, leaves) for each in expressions]
         # CVXPY's fast backend knows neither three dimensions nor all atoms.
         is_plain = all(each._max_ndim() <= 2 and each._all_support_cpp() for each in written)
         tensor = get_problem_matrix(
             [each.canonical_form[0] for each in written],
             self._metric.size,
-            {self._metric.id: 0},
+            {metric.id: 0},
             sizes,
             dict(zip(sizes, starts, strict=False)),
             self.shape[0],

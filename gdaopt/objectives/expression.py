@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from gdaopt.objectives.round_off import RoundOff, assumed_roundings
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import ignoring
 
 _EXAMPLE = "lambda M: cp.trace(S @ M) - cp.log_det(M)"
 
@@ -151,23 +152,65 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
         )
 
 
-def write_in_affine_atoms(expression: Any) -> Any:
-    """Return an affine expression without atoms that are not, such as ``0 * log_det(M)`` has.
+def write_in_affine_atoms(expression: Any, leaves: Mapping[int, Any] | None = None) -> Any:
+    """Write an affine expression anew, in affine atoms that CVXPY compiles, and in other leaves.
 
-    CVXPY compiles affine atoms alone.
+    Nothing of the expression itself is compiled, because CVXPY keeps what it compiles, under the
+    identities of variables that a deep copy changes.
     """
-    from cvxpy.atoms.affine.affine_atom import AffAtom
-    from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
+    try:
+        with ignoring(category=Warning):  # those of atoms came when the user wrote them
+            return _written(expression, leaves or {})
+    except Exception as error:
+        raise InvalidInputError(
+            f"CVXPY does not compile {shortened(str(expression))[1:-1]} ({type(error).__name__}: "
+            f"{reason(error)}); write it in other atoms"
+        ) from error
 
-    if all(issubclass(kind, AffAtom) for kind in expression.atoms()):
+
+def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
+    """Write an affine expression anew: terms such as ``0 * log_det(M)`` are left out."""
+    from cvxpy.atoms.affine.imag import imag
+    from cvxpy.atoms.affine.real import real
+    from cvxpy.atoms.atom import Atom
+    from cvxpy.reductions.complex2real.complex2real import Complex2Real
+
+    if id(expression) in leaves:
+        return leaves[id(expression)]
+    if not expression.args:
         return expression
     if expression.is_zero():
         return cp.Constant(np.zeros(expression.shape))
-    plain = expression.copy([write_in_affine_atoms(each) for each in expression.args])
-    if isinstance(plain, AffAtom):
-        return plain
-    # A constant, or an atom such as ``power(x, 1)``, which CVXPY writes without cones.
-    written, _ = Dcp2Cone().canonicalize_tree(plain, True)
+    if not expression.variables() + expression.parameters():
+        return cp.Constant(expression.value)
+    if isinstance(expression, real | imag):
+        part, _ = Complex2Real().canonicalize_tree(expression, {}, {})
+        return _written(part, leaves)
+    atom = expression.copy([_written(each, leaves) for each in expression.args])
+    if type(atom).graph_implementation is Atom.graph_implementation:
+        return _linearised(atom)
+    # CVXPY compiles some atoms to another shape than they have, which broadcasts another way.
+    has_its_shape = atom.canonical_form[0].shape == atom.shape
+    return atom if has_its_shape else cp.reshape(atom, atom.shape, order="F")
+
+
+def _linearised(atom: Any) -> Any:
+    """Write an atom, affine for its arguments, as its derivatives times these and an offset.
+
+    Such are ``power(x, 1)``, and ``cumsum(x)``, which CVXPY solves by way of more variables.
+    """
+    moves = [bool(part.variables() + part.parameters()) for part in atom.args]
+    here = [
+        np.ones(part.shape) if moving else part.value
+        for part, moving in zip(atom.args, moves, strict=True)
+    ]
+    written = cp.Constant(atom.numeric(here))
+    # Some atoms leave out the derivatives by constants at the end.
+    parts = zip(atom.args, moves, here, atom._grad(here), strict=False)
+    for part, moving, value, jacobian in parts:
+        if moving:
+            change = jacobian.T @ cp.vec(part - value, order="F")
+            written += cp.reshape(change, atom.shape, order="F")
     return written
 
 

@@ -1,12 +1,17 @@
 """Linear constraints as rows: read from CVXPY, evaluated, corrected, and refused."""
 
+import contextlib
+import itertools
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from cvxpy.atoms.affine import wraps
+from cvxpy.atoms.affine.affine_atom import AffAtom
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +41,8 @@ def several(metric: cp.Expression) -> list[cp.Constraint]:
         (metric[1, 2] + metric[2, 1] <= 1).set_label("both"),
         0 * metric[0, 0] <= 1,  # true whatever the metric is
         metric[0, 1] == 0,
+        cp.Zero(metric[1, 1:3] - half),
+        cp.NonNeg(metric[1, 2:] + 0.25),
     ]
 
 
@@ -49,7 +56,9 @@ def test_residuals_are_cvxpys(rng: Rng) -> None:
     metric = cp.Variable((SIZE, SIZE), symmetric=True)
     metric.value = random_symmetric(rng, SIZE)
     given_rows = [row for row in several(metric) if "0.0 *" not in str(row)]
-    expected = np.concatenate([np.ravel(row.expr.value, order="F") for row in given_rows])
+    signs = [-1.0 if isinstance(row, cp.NonNeg) else 1.0 for row in given_rows]
+    values = [np.ravel(row.expr.value, order="F") for row in given_rows]
+    expected = np.concatenate([sign * value for sign, value in zip(signs, values, strict=True)])
     read = rows()
     found = read.norms * read.residuals(np.asarray(metric.value))
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -65,7 +74,7 @@ def test_labels() -> None:
     assert names[0] == "M[0, 1] == 0.0 (1)"  # it is there twice
     assert names[2] == "-0.5 <= M[0, 1:4] [0]"
     assert "both" in names
-    assert len(names) == len(rows()) == 1 + 1 + 3 + 1 + 1 + SIZE**2 + 1 + 1
+    assert len(names) == len(rows()) == 1 + 1 + 3 + 1 + 1 + SIZE**2 + 1 + 1 + 2 + 2
     matrices = rows().matrices.toarray()
     np.testing.assert_allclose(np.linalg.norm(matrices, axis=1), 1.0)
     for matrix in matrices.reshape(-1, SIZE, SIZE):
@@ -308,6 +317,71 @@ def test_the_arrays_have_cvxpys_values(names: list[str]) -> None:
         expected = np.concatenate([np.ravel(each.value, order="F") for each in expressions])
         found = coefficients @ np.ravel(M.value, order="F") + offsets
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+# Arguments that fit most atoms. By trying, those are chosen for which an atom is affine.
+P: Any = cp.Parameter((K, K), value=W)
+ARRAYS = [M, M[0], cp.diag(M), P[0, 1] * M, [M, W], [[M, W], [W, M]], (1 + 2j) * M[0]]
+ARRAYS += [cp.reshape(M, (K, 1, K), order="F")]
+OTHERS: list[tuple[Any, ...]] = [(), (0,), (1,), (2,), (W,), (W[0],), (0 * W,), (M[1],), (0, 1)]
+OTHERS += [([1, 0, 0],), ([0, 1, 0],), ((K, K),), ((1, K * K), "F"), ((K, K), 0), ((2, K, K),)]
+ARGUMENTS = [*itertools.product(ARRAYS, OTHERS), (M[0, 1], (W,)), (M[0, 1], ((K,),))]
+ATOMS = {name: getattr(cp.atoms, name) for name in dir(cp.atoms) if not name.startswith("_")}
+ATOMS |= {kind.__name__: kind for kind in (wraps.nonneg_wrap, wraps.nonpos_wrap, wraps.nsd_wrap)}
+ATOMS |= {"indices": lambda x: x[[0, 2], [1, 1]], "kron_right": lambda x, y: cp.kron(y, x)}
+
+
+def affine_expressions(atom: Callable[..., Any]) -> list[Any]:
+    """List an atom of all arguments for which it is affine, real, and depends on the metric."""
+    expressions = []
+    for first, others in ARGUMENTS:
+        for arguments in ((first, *others), (*others, first)):
+            with contextlib.suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # CVXPY deprecates some arguments
+                expression = atom(*arguments)
+                is_linear = expression.is_affine() and not expression.is_constant()
+                if is_linear and expression.is_real():
+                    P.value = M.value = np.eye(K)
+                    assert expression.value.size == expression.size  # else it is not defined
+                    expressions.append(expression)
+    return expressions
+
+
+AFFINE = {name: affine_expressions(atom) for name, atom in ATOMS.items() if callable(atom)}
+AFFINE = {name: expressions for name, expressions in AFFINE.items() if expressions}
+
+
+@pytest.mark.parametrize("name", AFFINE)
+def test_all_affine_atoms_have_cvxpys_values(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for expression in AFFINE[name]:
+        affine = AffineExpressions([expression], M)
+        for factor in (1.0, -2.0):
+            P.value = factor * W
+            M.value = np.abs((matrix := rng.standard_normal((K, K))) + matrix.T)
+            coefficients, offsets = affine.arrays()
+            values = coefficients @ np.ravel(M.value, order="F") + offsets
+            expected = np.ravel(expression.value, order="F")
+            np.testing.assert_allclose(values, expected, atol=1e-12, err_msg=str(expression))
+
+
+def test_no_affine_atom_is_left_out() -> None:
+    def subclasses(kind: type) -> set[type]:
+        return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+    tried = {kind for each in AFFINE.values() for one in each for kind in one.atoms()}
+    left = {kind.__name__ for kind in subclasses(AffAtom) - tried}
+    # Base classes, cumulated products, which are affine of nothing, and marks of this package.
+    assert left == {"AffAtom", "BinaryOperator", "UnaryOperator", "Wrap", "cumprod", "Membership"}
+    others = {kind.__name__ for kind in tried if not issubclass(kind, AffAtom)}
+    assert others >= {"GeoMean", "GeoMeanApprox", "Power", "PowerApprox", "QuadForm"}
+
+
+def test_what_cvxpy_does_not_compile_is_refused() -> None:
+    with pytest.raises(
+        gda.errors.InvalidInputError, match=r"CVXPY does not compile Sum\(M\[0, 1\]"
+    ):
+        read_constraints(lambda M: [cp.sum(M[0, 1], axis=0) <= 1], 2)
 
 
 def test_coefficients_without_parameters_are_the_same_object() -> None:

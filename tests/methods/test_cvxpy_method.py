@@ -205,6 +205,39 @@ def test_copies_are_solved_alike(copied: Any) -> None:
     assert other.solve(method="gdaopt") == problem.solve(method="gdaopt", warm_start=False)
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("before", ["solve", "read"])
+def test_copies_of_what_was_solved(copied: Any, before: str) -> None:
+    """A deep copy has other variables, and whatever CVXPY keeps of the first ones."""
+    M, most = variable(), cp.Parameter(value=0.3)
+    rows = [M[0, 1] == -0.1, cp.cumsum(cp.diag(M)) <= most + np.arange(3)]
+    problem = least(M, *rows, objective=cp.sum_squares(M - np.eye(SIZE)) + most * cp.trace(M))
+    if before == "solve":
+        problem.solve(method="gdaopt")
+    gda.MetricProblem.from_cvxpy(problem)
+    other = copied(problem)
+    objective, constraints = copied((problem.objective, problem.constraints))
+    for value in (0.3, 0.4):
+        for each in (problem, other, cp.Problem(objective, constraints)):
+            each.parameters()[0].value = value
+        expected = problem.solve(method="gdaopt", tolerance=1e-9)
+        assert expected == pytest.approx(problem.solve(solver=cp.CLARABEL), rel=1e-6)
+        for each in (other, cp.Problem(objective, constraints)):
+            assert each.solve(method="gdaopt", tolerance=1e-9) == pytest.approx(expected, rel=1e-8)
+
+
+def test_constraints_as_cones_have_the_dual_values_of_a_conic_solver() -> None:
+    M, S = variable(), np.diag([0.4, 0.6, 0.8])
+    row = cp.Zero(M[0, 1:] + 0.1), cp.NonNeg(0.5 - cp.diag(M)), cp.NonNeg(M[0, 0] - 0.45)
+    problem = least(M, *row, objective=cp.sum_squares(M - S))
+    value = problem.solve(method="gdaopt", tolerance=1e-9)
+    duals = [each.dual_value for each in row]
+    assert value == pytest.approx(problem.solve(solver=cp.CLARABEL), rel=1e-6)
+    for ours, each in zip(duals, row, strict=True):
+        assert np.any(each.dual_value)
+        np.testing.assert_allclose(ours, each.dual_value, atol=1e-5)
+
+
 def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
     M, rounds = variable(), []
     problem = least(M)
