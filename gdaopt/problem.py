@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,8 @@ from gdaopt.constraints.presolve import PresolvedRows, presolve
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
+from gdaopt.linalg.directions import AtomsDirection
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, is_finite
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
@@ -193,6 +195,27 @@ class MetricProblem(ShownAsTable):
         """Return a metric inside of the set that keeps all constraints: to start from."""
         atoms, weights = self.centre
         return atoms.added_to(self.feasible_set.base(self.n_features), weights)
+
+    @cached_property
+    def central_gap(self) -> float:
+        """The Frank–Wolfe gap in the middle of the set: what can be gained from there at most.
+
+        Infinite where it is not known, and for an objective that is not convex.
+        """
+        if not self.is_convex:
+            return math.inf
+        atoms, weights = self.centre
+        point = self.objective.at(self.base()).moved(AtomsDirection(weights, atoms), 1.0)
+        gradient = self.feasible_set.gradient_at(point)
+        if not is_finite(gradient):
+            return math.inf
+        price = min(float(self.feasible_set.best_atoms(gradient).prices[0]), 0.0)
+        held = float(weights @ atoms.quadratic_forms(gradient))
+        return max(held - self.feasible_set.budget(self.n_features) * price, 0.0)
+
+    def take_central_gap(self, gap: float) -> None:
+        """Keep a bound of what can be gained in the middle of the set, which a run has found."""
+        vars(self).setdefault("central_gap", gap)
 
     def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
         """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced, for the rows as written."""

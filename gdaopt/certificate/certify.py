@@ -70,9 +70,10 @@ class Certificate(ShownAsTable):
     round_off : float
         By how much the bound is lowered at most ("Proposition: round-off of the certificate");
         infinite where that leaves no bound.
-    frank_wolfe_gap : float or None
-        For an objective that is not convex, which has no bound, ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``,
-        0 at a stationary point. None for a convex objective.
+    frank_wolfe_gap, gap_round_off : float
+        ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``, infinite where it is not known, and by how much it is off
+        at most. For a convex objective it bounds how far Q(M) is above the optimum, however large
+        Q is. Of an objective that is not convex it is 0 at a stationary point.
     membership : float
         By how much Q can be below the optimum where the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
@@ -96,7 +97,8 @@ class Certificate(ShownAsTable):
     round_off: float = 0.0
     membership: float = 0.0
     multipliers: FloatArray | None = None
-    frank_wolfe_gap: float | None = None
+    frank_wolfe_gap: float = math.inf
+    gap_round_off: float = 0.0
     excesses: FloatArray | None = None
 
     @property
@@ -193,6 +195,7 @@ def certify_point(
     if best is None:
         best = problem.feasible_set.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)
+    frank_wolfe_gap = max(tangent.gap(), 0.0)
     if not problem.is_convex:
         return Certificate(
             value,
@@ -201,7 +204,8 @@ def certify_point(
             _NOT_CONVEX,
             round_off=math.inf,
             multipliers=multipliers,
-            frank_wolfe_gap=max(tangent.gap(), 0.0),
+            frank_wolfe_gap=frank_wolfe_gap,
+            gap_round_off=tangent.gap_round_off,
         )
     found, kind = _best_bound(tangent)
     if problem.has_barrier and rows is None:
@@ -216,6 +220,8 @@ def certify_point(
         round_off=found.round_off,
         membership=tangent.membership(),
         multipliers=multipliers,
+        frank_wolfe_gap=frank_wolfe_gap,
+        gap_round_off=tangent.gap_round_off,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
     if found.value > value and not problem.violations(tangent.metric):

@@ -28,7 +28,7 @@ from gdaopt.linalg.masked import (
     trace,
 )
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
@@ -136,19 +136,20 @@ class Tangent:
         """Return the linear bound, or the exponential one where log Q is convex."""
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
-            of_point = self.point.round_off()
-            gap = self.gap()
-            # The last terms stand for the few operations of `_lower_bound`.
-            of_gap = 8 * UNIT * abs(gap) + self._round_off_of_gap(of_point.gradient)
-            of_value = of_point.value + 12 * UNIT * abs(value)
+            gap, of_gap = self.gap(), self.gap_round_off
+            of_value = self._round_off.value + 12 * UNIT * abs(value)
             bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
         return Bound(bound, of_value + of_gap)
 
-    def _round_off_of_gap(self, errors: FloatArray) -> float:
-        """Return a bound of the gap's round-off ("Proposition: round-off of the certificate").
+    @cached_property
+    def _round_off(self) -> RoundOff:
+        return self.point.round_off()
 
-        By `errors` g ≥ 0 the exact gradient of the objective is within ``g_i g_j`` of each entry.
-        """
+    @cached_property
+    @np.errstate(over="ignore", invalid="ignore")
+    def gap_round_off(self) -> float:
+        """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
+        errors = self._round_off.gradient  # g ≥ 0: each entry of the gradient is within g_i g_j
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
         beyond_base, price = self.beyond_base, float(self.best.prices[0])
         size, of_rows = len(beyond_base), 0.0
@@ -166,7 +167,8 @@ class Tangent:
             self.seen, self.base
         )
         return (
-            (of_price - self.budget * least)
+            8 * UNIT * abs(self.gap())  # for the few operations of `_lower_bound`
+            + (of_price - self.budget * least)
             + magnitude_form(beyond_base, errors)
             + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
             - 8 * UNIT * feasible_set.trace_bound * least  # τ is rounded relative to C

@@ -118,7 +118,7 @@ class _Run:
 
     @property
     def _allowed(self) -> float:
-        return self._method.allowed_gap(self.point.value)
+        return self._method.allowed_gap(min(abs(self.point.value), self._problem.central_gap))
 
     def states(self) -> Iterator[State]:
         start = self._initial()
@@ -218,6 +218,7 @@ class _Run:
         """Yield the states of a certified run for some colours, until it has converged."""
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
         problem = replace(self._problem, feasible_set=feasible_set)
+        problem.take_central_gap(self._problem.central_gap)
         run = CertifiedRun(self._inner, problem, self._clock, start)
         calls, newton = self._oracle_calls, self._newton_steps
         with suppress(RunEnded):  # stalled: the bound is what can be had
@@ -225,7 +226,7 @@ class _Run:
                 self._oracle_calls = calls + state.oracle_calls
                 self._newton_steps = newton + state.newton_steps
                 yield state
-                if self._inner.is_converged(state):
+                if self._inner.is_converged(problem, state):
                     return
 
     def _allowed_atoms(self, state: State, colors: FloatArray) -> ActiveSet:

@@ -41,8 +41,10 @@ class Method(ABC):
     tolerance : float, optional
         The relative tolerance of the stopping rules.
     absolute_tolerance : float, optional
-        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``.
-        For an objective that is not convex it is *stationary* when its Frank–Wolfe gap is as small.
+        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``, and
+        what is left is as small a share of what can be gained in the middle of the set, or nothing
+        but round-off: a constant in Q changes no answer. For an objective that is not convex it is
+        *stationary* when its Frank–Wolfe gap is at most ``absolute_tolerance + tolerance·|Q|``.
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
@@ -154,17 +156,23 @@ class Method(ABC):
         check_start(problem, point)
         return point
 
-    def is_converged(self, state: State) -> bool:
-        """Say whether the certificate, or the Frank–Wolfe gap, is within the tolerances."""
-        if state.frank_wolfe_gap is not None:
+    def is_converged(self, problem: MetricProblem, state: State) -> bool:
+        """Say whether the certified gap, or else the Frank–Wolfe gap, is within the tolerances."""
+        if not problem.is_convex:
             return state.frank_wolfe_gap <= self.allowed_gap(state.objective)
         if state.lower_bound is None:
             return False
-        return state.objective - state.lower_bound <= self.allowed_gap(state.objective)
+        gap = state.objective - state.lower_bound
+        if gap > self.allowed_gap(state.objective):
+            return False
+        # Where Q is large and flat, any metric is within a share of Q.
+        left = min(gap, state.frank_wolfe_gap + state.gap_round_off)
+        round_off = 2 * state.gap_round_off
+        return left <= round_off or left <= self.allowed_gap(problem.central_gap)
 
-    def allowed_gap(self, objective: float) -> float:
-        """Return the gap at which a run has converged."""
-        return self.absolute_tolerance + self.tolerance * abs(objective)
+    def allowed_gap(self, size: float) -> float:
+        """Return the gap that counts as none, for an objective of some size."""
+        return self.absolute_tolerance + self.tolerance * abs(size)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

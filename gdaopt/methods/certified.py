@@ -174,7 +174,7 @@ class Certified(Method):
         ended: RunEnded | None = None
         try:
             for state in run.states():
-                if self.is_converged(state):
+                if self.is_converged(run.problem, state):
                     break
                 yield state
         except RunEnded as end:
@@ -343,10 +343,11 @@ class CertifiedRun(HullRun):
 
     def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Move to the optimal weights of an active set, from its point where that is known."""
-        allowed = self._method.allowed_gap(self.point.value)
+        allowed = self._method.allowed_gap(min(abs(self.point.value), self.problem.central_gap))
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
-        reduction = min(max(accuracy, _FINAL_ACCURACY * allowed / self.gap), 0.5)
+        share = _FINAL_ACCURACY * allowed / self.gap if self.gap > 0 else 1.0
+        reduction = min(max(accuracy, share), 0.5)
         start = MasterPoint(
             self.base,
             active_set.atoms,
@@ -435,7 +436,7 @@ def _finished(
     run = CertifiedRun(method, problem, clock, start)
     with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
         for state in run.states():
-            if method.is_converged(state):
+            if method.is_converged(problem, state):
                 break
             clock.check()
     return run if hasattr(run, "point") else None

@@ -95,7 +95,8 @@ class ConicMethod(Method):
             check_fits(needed, f"the {self.cone} program", _REMEDY)
         began = time.perf_counter()
         with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
-            program, variable = self._program(problem, abs(start.value))
+            unit = min(abs(start.value), problem.central_gap)  # constants do not count
+            program, variable = self._program(problem, unit)
         built = time.perf_counter()
         bound = LowerBound()
         yield bound.certified(problem, State(point=start, objective=start.value))
@@ -145,13 +146,13 @@ class ConicMethod(Method):
             "by another solver",
         )
 
-    def _program(self, problem: MetricProblem, scale: float) -> tuple[cp.Problem, cp.Expression]:
+    def _program(self, problem: MetricProblem, unit: float) -> tuple[cp.Problem, cp.Expression]:
         """Return the CVXPY problem, in units that solvers like, and the metric in it."""
         feasible_set, size = problem.feasible_set, problem.n_features
         metric = feasible_set.trace_bound / size * feasible_set.variable(size)
         log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
-        return (program if log else program / (scale or 1.0)), metric
+        return (program if log else program / (unit or 1.0)), metric
 
 
 class Semidefinite(ConicMethod):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -62,8 +63,8 @@ class HullRun(ABC):
 
     @property
     def gap(self) -> float:
-        """What the run wants to close: see `LowerBound.gap`."""
-        return self.lower_bound.gap(self.point.value)
+        """What the run wants to close: see `LowerBound.left`."""
+        return self.lower_bound.left(self.point.value)
 
     @property
     def level(self) -> float:
@@ -76,7 +77,10 @@ class HullRun(ABC):
         begin = time.perf_counter()
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
-        for state in chain([self.certified_state()], self.rounds()):
+        first = self.certified_state()
+        if self._start is None and self.problem.is_convex:
+            self.problem.take_central_gap(first.frank_wolfe_gap)
+        for state in chain([first], self.rounds()):
             yield state
             if self._unpriced is not None:  # there was no time to price its atoms
                 raise self._unpriced
@@ -136,7 +140,7 @@ class HullRun(ABC):
         with self.clock.completing():
             share = self._step_back()
             priced = time.perf_counter()
-            self.lower_bound.frank_wolfe_gap = None  # it belongs to another point
+            self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
             try:
                 self.lower_bound.add(self._best_certificate())
             except TimeLimitError as error:
@@ -151,9 +155,7 @@ class HullRun(ABC):
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
-            lower_bound=self.lower_bound.value,
-            frank_wolfe_gap=self.lower_bound.frank_wolfe_gap,
-            multipliers=self.multipliers,
+            **self.lower_bound.columns(),
             **columns,
         )
 
@@ -183,4 +185,4 @@ class HullRun(ABC):
 
 def _proven(certificate: Certificate) -> tuple[float, float]:
     """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
-    return certificate.lower_bound, -(certificate.frank_wolfe_gap or 0.0)
+    return certificate.lower_bound, -certificate.frank_wolfe_gap

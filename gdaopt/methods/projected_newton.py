@@ -107,7 +107,7 @@ def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> Float
     try:
         for state in ProjectedNewton().states(problem, clock):
             metric = state.metric
-            if enough.is_converged(state):
+            if enough.is_converged(problem, state):
                 break
             if before is not None and clock.left is not None:
                 evaluation = before - clock.left if evaluation is None else evaluation
@@ -257,10 +257,15 @@ class _Run:
     def _state(self, point: Point, **columns: Any) -> State:
         """Return the state at a point, with the best bound of the dual problem so far."""
         bound = dual_bound(self._problem, point)
-        certificate = Certificate(point.value, bound.value, "dual", round_off=bound.round_off)
-        found = self._lower_bound.add(certificate)
-        known = found if found > -math.inf else None
-        return State(point=point, objective=point.value, lower_bound=known, **columns)
+        certificate = Certificate(
+            point.value,
+            bound.value,
+            "dual",
+            round_off=bound.round_off,
+            gap_round_off=bound.round_off,
+        )
+        self._lower_bound.add(certificate)
+        return State(point=point, objective=point.value, **self._lower_bound.columns(), **columns)
 
 
 def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:

@@ -190,7 +190,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         with clock.paused():
             goes_on = _show(method, state, True)
         while True:
-            _check_limits(method, state, clock)
+            _check_limits(method, problem, state, clock)
             if not goes_on:
                 raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
             with clock.limiting():
@@ -290,7 +290,7 @@ def _states(method: Method, problem: MetricProblem) -> Iterator[State]:
             conditions.check_start()
         while True:
             yield state
-            _check_limits(method, state, clock)
+            _check_limits(method, problem, state, clock)
             with clock.limiting(), _calculating(problem):
                 state = _next(states)
             with unlimited(), _calculating(problem):
@@ -312,10 +312,10 @@ def _next(states: Iterator[State]) -> State:
     return state
 
 
-def _check_limits(method: Method, state: State, clock: Clock) -> None:
+def _check_limits(method: Method, problem: MetricProblem, state: State, clock: Clock) -> None:
     """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
-    if method.is_converged(state):
-        if state.frank_wolfe_gap is not None:
+    if method.is_converged(problem, state):
+        if not problem.is_convex:
             raise RunEnded(
                 "stationary",
                 f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "

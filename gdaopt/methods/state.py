@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -35,8 +36,10 @@ class State(StepColumns):
         The objective at the current metric, a member of the feasible set.
     v : ndarray of shape (K,) or None
         The scaling under which the step was taken.
-    atoms, weights, frank_wolfe_gap, colors, multipliers
+    atoms, weights, colors, multipliers
         As those of `gdaopt.Result`, where the method knows them after each step.
+    frank_wolfe_gap, gap_round_off : float
+        As those of `gdaopt.Certificate`, of the current metric.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """
@@ -45,7 +48,8 @@ class State(StepColumns):
     v: FloatArray | None = None
     atoms: Atoms | None = None
     weights: FloatArray | None = None
-    frank_wolfe_gap: float | None = None
+    frank_wolfe_gap: float = math.inf
+    gap_round_off: float = 0.0
     colors: FloatArray | None = None
     multipliers: FloatArray | None = None
     newton_steps: int = 0

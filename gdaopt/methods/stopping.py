@@ -12,6 +12,7 @@ from gdaopt.linalg.masked import MaskedMatrix, magnitude_inner
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
+from gdaopt.support.validation import FloatArray
 
 _NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
 
@@ -72,16 +73,21 @@ class Patience:
 
     def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
         self._bound = bound
-        self._least = bound.gap(objective)
+        self._least, self._left = bound.gap(objective), bound.left(objective)
         self._most = most
         self._steps = steps
         self._waited = 0
 
     def check(self, objective: float) -> None:
         """Take the objective after a step; raise `RunEnded` when the patience is over."""
-        gap, round_off = self._bound.gap(objective), self._bound.round_off
-        self._waited = 0 if gap < self._least else self._waited + 1
-        self._least = min(self._least, gap)
+        gap, left, round_off = (
+            self._bound.gap(objective),
+            self._bound.left(objective),
+            self._bound.round_off,
+        )
+        fell = gap < self._least or left < self._left
+        self._waited = 0 if fell else self._waited + 1
+        self._least, self._left = min(self._least, gap), min(self._left, left)
         if self._waited >= self._most:
             more = ""
             if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
@@ -109,11 +115,16 @@ class LowerBound:
     def __init__(self) -> None:
         self.value = -math.inf
         self.round_off = 0.0
-        self.frank_wolfe_gap: float | None = None
+        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # of the last metric
+        self.multipliers: FloatArray | None = None
 
     def gap(self, objective: float) -> float:
         """Return the gap that a run wants to close: to the bound, or to a stationary point."""
-        return objective - self.value if self.frank_wolfe_gap is None else self.frank_wolfe_gap
+        return self.frank_wolfe_gap if self.value == -math.inf else objective - self.value
+
+    def left(self, objective: float) -> float:
+        """Return how far the last metric can be from the optimum, whatever Q's own round-off is."""
+        return min(objective - self.value, self.frank_wolfe_gap + self.gap_round_off)
 
     def add(self, certificate: Certificate) -> float:
         """Take a certificate; end the run where the objective underflows; return the best bound."""
@@ -124,14 +135,19 @@ class LowerBound:
         self.value = min(self.value, certificate.objective)  # of a member, but for round-off
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
+        self.gap_round_off = certificate.gap_round_off
         return self.value
 
     def certified(self, problem: MetricProblem, state: State) -> State:
         """Return a state with the certificate of its metric, which is a member of the set."""
-        lower_bound = self.add(certify_point(problem, state.point))
-        return replace(
-            state,
-            lower_bound=lower_bound,
-            frank_wolfe_gap=self.frank_wolfe_gap,
-            multipliers=self.multipliers,
-        )
+        self.add(certify_point(problem, state.point))
+        return replace(state, **self.columns())
+
+    def columns(self) -> dict[str, Any]:
+        """Return what a state says about how far its metric is from the optimum."""
+        return {
+            "lower_bound": self.value,
+            "frank_wolfe_gap": self.frank_wolfe_gap,
+            "gap_round_off": self.gap_round_off,
+            "multipliers": self.multipliers,
+        }

@@ -104,7 +104,7 @@ class Tracer:
             self.frank_wolfe_gap = None
             return
         self.multipliers = certificate.multipliers
-        self.frank_wolfe_gap = certificate.frank_wolfe_gap
+        self.frank_wolfe_gap = None if self._problem.is_convex else certificate.frank_wolfe_gap
         if certificate.reason and not math.isinf(certificate.round_off):
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf

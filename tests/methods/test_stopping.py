@@ -1,9 +1,15 @@
-"""When runs end: the bounds that they have found so far."""
+"""When runs end: the bounds that they have found so far, and what is left to be gained."""
 
 import math
 
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import gdaopt as gda
 from gdaopt.certificate import Certificate
 from gdaopt.methods.stopping import LowerBound
+from gdaopt.objectives.quadratic import Quadratic
 
 
 def test_the_best_bound_is_kept_and_is_below_all_values() -> None:
@@ -20,3 +26,97 @@ def test_the_best_bound_is_kept_and_is_below_all_values() -> None:
         certificate = Certificate(value, lower_bound, "linear")
         assert bound.add(certificate) == expected
         assert bound.gap(value) == value - expected >= 0
+
+
+# --- Values that are large and flat ---------------------------------------------------------------
+
+SIZE = 8
+TARGET = np.diag(np.linspace(0.2, 0.9, SIZE)) - 0.02
+X = np.vstack([np.eye(SIZE), 1.5 - np.eye(SIZE)])
+
+
+def nearest(constant: float) -> gda.objectives.Objective:
+    return gda.CvxpyObjective(lambda M: cp.sum_squares(M - TARGET) + constant, SIZE)
+
+
+def nearest_by_function(constant: float) -> gda.objectives.Objective:
+    return gda.FunctionObjective(
+        lambda M: (float(((M - TARGET) ** 2).sum()) + constant, 2 * (M - TARGET)), SIZE
+    )
+
+
+def likelihood(constant: float) -> gda.objectives.Objective:
+    return gda.LogDet(TARGET + np.eye(SIZE)) + Quadratic(np.zeros((SIZE, SIZE)), 0.0, constant)
+
+
+def hinges(constant: float) -> gda.objectives.Objective:
+    distances = gda.PairHinge(X, [1] * SIZE + [-1] * SIZE)
+    return distances + gda.Ridge(SIZE) + Quadratic(np.zeros((SIZE, SIZE)), 0.0, constant)
+
+
+FLAT = {
+    "squares": nearest,
+    "a function": nearest_by_function,
+    "likelihood": likelihood,
+    "hinges": hinges,
+}
+
+
+@pytest.mark.parametrize("method", ["certified", "projected-gradient", "sdp"])
+@pytest.mark.parametrize("name", FLAT)
+@pytest.mark.parametrize("constant", [1e4, -1e8, 1e10])
+def test_a_constant_changes_no_answer(name: str, method: str, constant: float) -> None:
+    if method == "sdp" and name == "a function":
+        pytest.skip("it has no CVXPY expression")
+    metrics = gda.GraphMetrics(4.0, 1e-3)
+    without = gda.MetricProblem(FLAT[name](0.0), metrics)
+    optimum = gda.solve(without, "certified", tolerance=1e-9, absolute_tolerance=1e-9)
+    shifted = gda.MetricProblem(FLAT[name](constant), metrics)
+    result = gda.solve(shifted, method)
+    gained = without.objective.value(without.central_metric()) - optimum.objective
+    above = without.objective.value(result.metric) - optimum.objective
+    # What the values' own digits leave, where the run says that it cannot tell more.
+    left = 0.0 if result.status == "converged" else 2e-13 * abs(constant)
+    assert above <= 1e-4 * gained + left
+    assert result.status == "converged" or method != "certified" or constant == 1e10
+
+
+def test_a_target_far_away_has_a_constant_inside() -> None:
+    """The objective's least value is 8e12, of which its own digits are worth 1e-3."""
+    target = 1e6 * np.diag(np.linspace(1, 1 + 3e-6, SIZE))
+    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), gda.GraphMetrics(4.0).of(M))
+    problem.solve(method="gdaopt")
+    assert problem.status == cp.OPTIMAL
+    # The nearest diagonal of trace 4: what is common to all entries drops out.
+    ahead = np.diag(target) - target[0, 0]
+    cut = (ahead[4:].sum() - 4) / 4
+    np.testing.assert_allclose(np.diag(M.value), np.maximum(ahead - cut, 0), atol=1e-3)
+
+
+def test_a_warm_start_is_not_near_for_a_constant_alone() -> None:
+    M, least = cp.Variable((SIZE, SIZE), symmetric=True), cp.Parameter(value=0.0)
+    metrics = gda.GraphMetrics(4.0)
+    objective = cp.sum_squares(M - TARGET) + 1e8
+    problem = cp.Problem(cp.Minimize(objective), [*metrics.of(M), M[0, 0] >= least])
+    problem.solve(method="gdaopt")
+    least.value = 0.6
+    problem.solve(method="gdaopt")
+    assert problem.status == cp.OPTIMAL
+    by_clarabel = cp.Problem(cp.Minimize(cp.sum_squares(M - TARGET)), problem.constraints)
+    answer = M.value
+    by_clarabel.solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(answer, M.value, atol=1e-3)
+
+
+def test_a_run_that_begins_at_the_optimum_has_converged() -> None:
+    """Nothing can be gained in the middle of the set, and the gap there is round-off."""
+    problem = gda.MetricProblem(
+        gda.FunctionObjective(
+            lambda M: (float(((M - np.eye(3)) ** 2).sum()) + 7.0, 2 * (M - np.eye(3))), 3
+        ),
+        gda.GraphMetrics(3.0),
+    )
+    result = gda.solve(problem)
+    assert (result.status, result.iterations) == ("converged", 0)
+    np.testing.assert_allclose(result.metric, np.eye(3), atol=1e-12)

@@ -127,7 +127,7 @@ def test_a_metric_that_has_no_digits(last: float) -> None:
     log_det, metrics = gda.LogDet(np.eye(2)), gda.PositiveDefiniteMetrics(4.0)
     assert log_det.at(M).round_off().value == np.inf
     dual = gda.certify(gda.MetricProblem(log_det, metrics), M)
-    assert (dual.bound, dual.frank_wolfe_gap) == ("dual", None)
+    assert dual.bound == "dual"
     assert dual.lower_bound <= 2.0  # the least value
     other = gda.certify(gda.MetricProblem(log_det + gda.Ridge(2), metrics), M)
     assert other.lower_bound == -np.inf
