@@ -195,7 +195,6 @@ def certify_point(
     if best is None:
         best = problem.feasible_set.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)
-    frank_wolfe_gap = max(tangent.gap(), 0.0)
     if not problem.is_convex:
         return Certificate(
             value,
@@ -204,7 +203,7 @@ def certify_point(
             _NOT_CONVEX,
             round_off=math.inf,
             multipliers=multipliers,
-            frank_wolfe_gap=frank_wolfe_gap,
+            frank_wolfe_gap=max(tangent.gap(), 0.0),
             gap_round_off=tangent.gap_round_off,
         )
     found, kind = _best_bound(tangent)
@@ -220,7 +219,7 @@ def certify_point(
         round_off=found.round_off,
         membership=tangent.membership(),
         multipliers=multipliers,
-        frank_wolfe_gap=frank_wolfe_gap,
+        frank_wolfe_gap=max(tangent.gap(), 0.0),
         gap_round_off=tangent.gap_round_off,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )

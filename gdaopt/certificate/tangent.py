@@ -34,6 +34,7 @@ from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
 from gdaopt.support.validation import FloatArray
 
+_NEARBY = 1e-6  # of the way to the member that is best by the tangent
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # searches for t, each with the better atoms of the last; one or two are usual
@@ -63,6 +64,18 @@ def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str |
     if reason is None and not is_finite(point.known_gradient() if gradient is None else gradient):
         reason = "the gradient of the objective is not finite"
     return reason
+
+
+def is_at_kink(problem: MetricProblem, point: Point) -> bool:
+    """Say whether the objective does not fall next to a metric, where its gradient says so.
+
+    Then the gradient is one of many subgradients, and its certificate tells little.
+    """
+    metric, gradient = point.metric, point.gradient()
+    step = _NEARBY * (problem.feasible_set.minimize_linear(gradient).vertex - metric)
+    there = problem.objective.at(metric + step)
+    round_off = point.round_off().value + there.round_off().value
+    return -float(np.vdot(gradient, step)) > round_off and there.value >= point.value
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
+from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.entries import entries_of, pairs_of
 from gdaopt.methods.base import Method, ProgramMethod
@@ -139,12 +140,12 @@ class ConicMethod(Method):
             )
             state = bound.certified(problem, state)
         yield replace(state, objective_seconds=time.perf_counter() - began_objective)
-        raise RunEnded(
-            "stalled",
-            f"{self.solver} ended {report.status}, and its answer has a certified gap of "
-            f"{state.objective - bound.value:.3g}; ask for more by solver_opts, or "
-            "by another solver",
-        )
+        gap = f"{self.solver} ended {report.status}, and its answer has a certified gap of "
+        gap += f"{state.objective - bound.value:.3g}"
+        if is_at_kink(problem, point):
+            why = "at a kink of the objective, where the gap of one subgradient tells little"
+            raise RunEnded("stalled", f"{gap}, {why}")
+        raise RunEnded("stalled", f"{gap}; ask for more by solver_opts, or by another solver")
 
     def _program(self, problem: MetricProblem, unit: float) -> tuple[cp.Problem, cp.Expression]:
         """Return the CVXPY problem, in units that solvers like, and the metric in it."""

@@ -10,8 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gdaopt.certificate import certify
+from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
+from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.solve import solve
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
@@ -43,7 +45,8 @@ def solve_model(
 
     The status is ``optimal`` where the certified gap is within the tolerance, or is nothing but
     round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no metric keeps all
-    constraints; else ``optimal_inaccurate``. The affine constraints have dual values, those of the
+    constraints; else ``optimal_inaccurate``. At a kink of the objective, where no gap can be
+    certified, it is that of the conic solver. The affine constraints have dual values, those of the
     set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
 
     Parameters
@@ -148,11 +151,18 @@ _kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
 
 
 def _status(posed: MetricProblem, result: Result) -> str:
-    """Return CVXPY's word for how a run ended: a gap that is nothing but round-off is no gap."""
+    """Return CVXPY's word for how a run ended.
+
+    A gap that is nothing but round-off is no gap. At a kink of the objective, where gaps tell
+    little, the word is that of the conic solver.
+    """
     if result.status == "stalled" and result.gap is not None:
         certificate = certify(posed, result.metric, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:
             return "optimal"
+        is_conic = result.method in (Semidefinite.name, SecondOrder.name)
+        if is_conic and is_at_kink(posed, posed.objective.at(result.metric)):
+            return result.trace[-1].solver_status
     return _STATUSES.get(result.status, "optimal_inaccurate")
 
 

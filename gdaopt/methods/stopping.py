@@ -101,6 +101,11 @@ class Patience:
                     "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
                     "be met"
                 )
+            else:
+                more = (
+                    "; where the objective has kinks, as norms have, take method 'sdp' "
+                    '(by="sdp" in CVXPY), which needs no derivatives'
+                )
             raise RunEnded(
                 "stalled",
                 f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "

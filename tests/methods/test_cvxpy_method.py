@@ -29,6 +29,9 @@ def least(M: Any, *rows: Any, objective: Any = None) -> cp.Problem:
     return cp.Problem(cp.Minimize(GLR(M) if objective is None else objective), [*SET.of(M), *rows])
 
 
+SKEWED = np.array([[2.0, -0.7, 0.3], [-0.7, 1.0, 0.2], [0.3, 0.2, 0.4]])
+
+
 def stats(problem: cp.Problem) -> Any:
     return problem.solver_stats
 
@@ -236,6 +239,36 @@ def test_constraints_as_cones_have_the_dual_values_of_a_conic_solver() -> None:
     for ours, each in zip(duals, row, strict=True):
         assert np.any(each.dual_value)
         np.testing.assert_allclose(ours, each.dual_value, atol=1e-5)
+
+
+def test_where_a_kink_stops_a_method_another_one_is_named() -> None:
+    random = np.random.default_rng(5).standard_normal((8, 8))
+    M, target = cp.Variable((8, 8), symmetric=True), random + random.T
+    members = gda.GraphMetrics(8.0).of(M)
+    problem = cp.Problem(cp.Minimize(cp.lambda_max(M - target)), members)
+    value = problem.solve(method="gdaopt")
+    assert problem.status == cp.OPTIMAL_INACCURATE
+    assert 'by="sdp"' in stats(problem).extra_stats.message
+    least = problem.solve(method="gdaopt", by="sdp")
+    assert problem.status == cp.OPTIMAL
+    assert least == pytest.approx(problem.solve(solver=cp.CLARABEL), rel=1e-6)
+    assert least < value - 0.1
+
+
+def test_an_optimum_at_a_kink_is_called_what_the_conic_solver_calls_it() -> None:
+    M = variable()
+    problem = least(M, objective=cp.abs(cp.trace(M) - 2))
+    assert problem.solve(method="gdaopt", by="sdp") == pytest.approx(0, abs=1e-6)
+    assert problem.status == cp.OPTIMAL
+    result = stats(problem).extra_stats
+    assert result.status == "stalled"
+    assert "at a kink" in result.message
+    # Elsewhere a gap is a gap.
+    smooth = least(M, objective=cp.sum_squares(M - SKEWED))
+    loose = {"eps_abs": 1e-1, "eps_rel": 1e-1}
+    smooth.solve(method="gdaopt", by="sdp", solver="SCS", solver_opts=loose)
+    assert smooth.status == cp.OPTIMAL_INACCURATE
+    assert "kink" not in stats(smooth).extra_stats.message
 
 
 def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
