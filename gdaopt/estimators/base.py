@@ -310,17 +310,16 @@ class SupervisedMetricLearner(BaseMetricLearner):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the metric."""
-        X, codes = self._read(X, y)
-        self._set_metric(self._learn(X, codes), X)
+        X, y = read_labelled_samples(self, X, y)
+        self._set_metric(self._learn(X, self._codes(y)), X)
         return self
 
-    def _read(self, X: Any, y: Any) -> tuple[FloatArray, Codes]:
-        """Return the samples, and their classes as indices of ``classes_``, which is set."""
-        X, y = read_labelled_samples(self, X, y)
+    def _codes(self, y: npt.NDArray[Any]) -> Codes:
+        """Return labels as indices of ``classes_``, which is set."""
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._set_classes(classes)
-        return X, codes
+        return codes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -72,8 +72,21 @@ EDGES: list[tuple[Any, str]] = [
 SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
     (GRAPH("lmnn"), (X, CODES, ONES), "sample_weight goes with the objectives glr, mcml, nca, no"),
     (GRAPH(gda.GLR), (X, CODES, ONES), "sample_weight, class_weight, n_neighbors and max_pairs"),
-    (GRAPH(), weighted(0.0), "sample_weight must be positive, got 0 at index 59"),
-    (GRAPH(), weighted(np.nan), "Input sample_weight contains NaN"),
+    *(
+        (learner, (X, CODES, weights), message)
+        for learner in (GRAPH(), GRAPH("none"), CV())
+        for weights, message in [
+            (weighted(-1e-9)[2], "sample_weight must not be negative, got -1e-09 at index 59; 0 l"),
+            (weighted(np.nan)[2], "sample_weight holds nan at index"),
+            (ONES[1:], "sample_weight must have 60 entries, got 59"),
+            (0 * ONES, "all 60 entries of sample_weight are zero, which leaves everything out"),
+            (0, "all 60 entries of sample_weight are zero"),
+            (
+                (CODES == 2) * 2.0,
+                "is 0 for all samples but those of class 2, and 0 leaves",
+            ),
+        ]
+    ),
     (GRAPH(), (X, CODES, np.ma.masked_equal(weighted(2.0)[2], 2)), "sample_weight has 1 masked"),
     (GRAPH(), (changed(X, (slice(None), 2), 0) + 1e-160 * X, CODES), "feature x2 varies by .*and"),
     *(
