@@ -87,6 +87,8 @@ class DocumentedEstimator(BaseEstimator):
         The column names of X, if `fit` was given a data frame whose column names are strings.
     """
 
+    n_features_in_: int
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         bases = [base for base in cls.__bases__ if issubclass(base, DocumentedEstimator)]
@@ -96,6 +98,10 @@ class DocumentedEstimator(BaseEstimator):
             function = getattr(method, "fn", method)  # of a method that is not always there
             if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
                 function.__doc__ = method.__doc__ = _with_arguments(function)
+
+    def _feature_names(self) -> list[str]:
+        default = [f"x{number}" for number in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def _with_arguments(method: Callable[..., Any]) -> str | None:

@@ -38,7 +38,9 @@ class FoldsMixin:
         sklearn.utils.metadata_routing.MetadataRouter
         """
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        to_split = MethodMapping().add(caller="fit", callee="split")
+        to_split = MethodMapping()
+        for caller in ("fit", "fit_transform"):  # the second is what pipelines call
+            to_split.add(caller=caller, callee="split")
         return router.add(splitter=self.cv, method_mapping=to_split)
 
     def _for_splitter(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,5 +92,5 @@ def in_fold(number: int, fits: Iterator[T]) -> Iterator[T]:
     except InvalidInputError as error:
         raise InvalidInputError(
             f"fold {number} of cv, counted from 0, cannot be learned from: {error}; all samples "
-            "together can, so pass other folds, such as shuffled or stratified ones"
+            "together can, so pass other folds, such as more of them, shuffled or stratified"
         ) from error

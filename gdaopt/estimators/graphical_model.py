@@ -36,7 +36,8 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
         matter. All are 1 by default.
     edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
-        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`.
+        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`,
+        by numbers or names.
     tol : float, default=1e-6
         The certified gap that is allowed for each feature, in units of the log-likelihood.
     max_iter : int, default=1000
@@ -95,7 +96,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
     ) -> Likelihood:
         size = len(covariance)
-        mask = None if self.edges is None else EdgeMask.of(self.edges)
+        mask = None if self.edges is None else EdgeMask.of(self.edges, self._feature_names())
         if mask is not None:
             mask.check_size(size)
         penalised = covariance - alpha * self._penalties(size)
@@ -133,9 +134,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     def graph_(self) -> MetricGraph:
         """The graph of the precision matrix, with the names of the features."""
         check_is_fitted(self)
-        size = len(self.precision_)
-        names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(size)])
-        return MetricGraph.of_metric(self.precision_, names)
+        return MetricGraph.of_metric(self.precision_, self._feature_names())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -291,6 +291,15 @@ callable
                 label: number(f"class_weight of {shortened(label)}", weight, above=0)
                 for label, weight in given.items()
             }
+            classes = self.classes_.tolist()
+            unknown = [label for label in given if label not in classes]
+            without = [label for label in classes if label not in given]
+            if unknown and without:
+                raise InvalidInputError(
+                    f"class_weight has a weight for {shortened(unknown[0])}, of which there is no "
+                    f"sample, and none for {shortened(without[0])}; correct the name, or give all "
+                    "classes a weight"
+                )
         weights: FloatArray = compute_class_weight(
             given, classes=self.classes_, y=self.classes_[codes]
         )

@@ -42,6 +42,10 @@ OPTIONS: list[tuple[Any, str]] = [  # of samples that would do
     (GRAPH(gda.GLR, max_pairs=10), "max_pairs are for objectives by name"),
     (GRAPH(gda.GLR, n_neighbors=3), "class_weight, n_neighbors and max_pairs are for"),
     *((GRAPH(class_weight={1: w}), "class_weight of 1 must be .*, got ") for w in (0, -1, np.nan)),
+    (
+        GRAPH(class_weight={3: 2.0, 1: 1.0}),
+        "for 3, of which there is no .*, and none for 0",
+    ),
     (METRIC(metrics="balanced", method="joint"), "got method='joint'; leave the method"),
     (METRIC(metrics="signed"), "the labels of two classes, and there are 3; pass a set"),
     *(
