@@ -85,7 +85,7 @@ class MetricSpace:
 
 
 def metric_space(
-    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any], names: Names
+    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any], names: Names = None
 ) -> MetricSpace:
     """Read the parameter `metric`; of a learner a clone is fitted (`fitted_clone`)."""
     given = _named(X, names)
