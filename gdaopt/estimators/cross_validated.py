@@ -88,7 +88,8 @@ class MetricLearnerCV(
         ``"none"``; without a learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``,
         as far as they take `sample_weight` where that is given and the classes are large enough.
     cv : int, cross-validation generator or iterable, optional
-        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default. Of
+        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default. The
+        groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`. Of
         the training samples of a fold at most about 800 are used, drawn in the proportions of the
         classes.
     scoring : str or callable, optional

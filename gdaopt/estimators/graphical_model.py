@@ -225,7 +225,8 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
     gamma : float, default=0.5
         Of EBIC.
     cv : int, cross-validation generator or iterable, default=None
-        The folds of the likelihood, five by default.
+        The folds of the likelihood, five by default; the groups of a splitter, such as
+        `sklearn.model_selection.GroupKFold`, go to `fit`.
 
     Attributes
     ----------

@@ -118,11 +118,11 @@ def read_weighted_samples(
     kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
     if weights is None or kept.all():
         return X, y, weights, kept
-    classes = np.unique(y[kept])
+    classes = np.unique(y[kept]).tolist()
     if len(classes) == 1 < len(np.unique(y)):
         raise InvalidInputError(
-            f"sample_weight is 0 for all samples but those of class {shortened(classes[0].item())}"
-            ", and 0 leaves a sample out; give some of another class a positive weight"
+            f"sample_weight is 0 for all samples but those of class {shortened(classes[0])}, and 0 "
+            "leaves a sample out; give some of another class a positive weight"
         )
     return X[kept], y[kept], weights[kept], kept
 

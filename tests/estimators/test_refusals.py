@@ -91,6 +91,11 @@ SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
             ),
         ]
     ),
+    (
+        GRAPH(),
+        (X, np.array([*"ab"] * 30, dtype=object), [0, 1] * 30),
+        "but those of class 'b', and",
+    ),
     (GRAPH(), (X, CODES, np.ma.masked_equal(weighted(2.0)[2], 2)), "sample_weight has 1 masked"),
     (GRAPH(), (changed(X, (slice(None), 2), 0) + 1e-160 * X, CODES), "feature x2 varies by .*and"),
     *(
