@@ -87,6 +87,8 @@ class DocumentedEstimator(BaseEstimator):
         The column names of X, if `fit` was given a data frame whose column names are strings.
     """
 
+    n_features_in_: int
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         bases = [base for base in cls.__bases__ if issubclass(base, DocumentedEstimator)]
@@ -96,6 +98,10 @@ class DocumentedEstimator(BaseEstimator):
             function = getattr(method, "fn", method)  # of a method that is not always there
             if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
                 function.__doc__ = method.__doc__ = _with_arguments(function)
+
+    def _feature_names(self) -> list[str]:
+        default = [f"x{number}" for number in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
 
 def _with_arguments(method: Callable[..., Any]) -> str | None:
@@ -310,17 +316,16 @@ class SupervisedMetricLearner(BaseMetricLearner):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the metric."""
-        X, codes = self._read(X, y)
-        self._set_metric(self._learn(X, codes), X)
+        X, y = read_labelled_samples(self, X, y)
+        self._set_metric(self._learn(X, self._codes(y)), X)
         return self
 
-    def _read(self, X: Any, y: Any) -> tuple[FloatArray, Codes]:
-        """Return the samples, and their classes as indices of ``classes_``, which is set."""
-        X, y = read_labelled_samples(self, X, y)
+    def _codes(self, y: npt.NDArray[Any]) -> Codes:
+        """Return labels as indices of ``classes_``, which is set."""
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         self._set_classes(classes)
-        return X, codes
+        return codes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -8,26 +8,26 @@ from copy import copy
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn import config_context
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, _fit_context, clone
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.inputs import Codes, Interval, called
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
+from gdaopt.estimators.inputs import Codes, Interval, called, read_weighted_samples
 from gdaopt.estimators.metric_learner import (
     MetricLearner,
     ObjectiveName,
-    WeightedMetricLearner,
     Weights,
     helpful_objectives,
     stratified_sample,
@@ -39,7 +39,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.deadline import Deadline, until
-from gdaopt.support.text import reason, shortened
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
@@ -61,7 +61,9 @@ _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLearner):
+class MetricLearnerCV(
+    FoldsMixin, MetaEstimatorMixin, OptimalMetricLearner, SupervisedMetricLearner
+):
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
@@ -86,7 +88,8 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         ``"none"``; without a learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``,
         as far as they take `sample_weight` where that is given and the classes are large enough.
     cv : int, cross-validation generator or iterable, optional
-        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default. Of
+        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default. The
+        groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`. Of
         the training samples of a fold at most about 800 are used, drawn in the proportions of the
         classes.
     scoring : str or callable, optional
@@ -165,7 +168,38 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
     def _given(self) -> MetricLearner:
         return MetricLearner() if self.learner is None else self.learner
 
-    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose the trace bound and the objective, and learn the metric from all samples.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_samples,), optional
+            See `MetricLearner.fit`. Folds are made of the samples that are not left out, but for
+            lists of folds, whose indices are those of all samples. The samples of a fold that are
+            held out count alike.
+        **params : dict
+            ``groups``, of shape (n_samples,), for a `cv` such as
+            `sklearn.model_selection.GroupKFold`; with scikit-learn's metadata routing whatever `cv`
+            asks for.
+
+        Warns
+        -----
+        ConvergenceWarning, NothingLearnedWarning
+            See `MetricLearner.fit`.
+        """
+        passed = self._for_splitter(params)
+        X, y, weights, kept = read_weighted_samples(self, X, y, sample_weight)
+        codes = self._codes(y)
+        folds = self._folds(X, y, passed, kept, stratified=True)
+        metric = self._learn(X, codes, weights, folds)
+        self.learner_._count_left_out(kept)
+        self._set_metric(metric, X)
+        return self
+
+    def _learn(
+        self, X: FloatArray, codes: Codes, weights: Weights = None, folds: Sequence[Fold] = ()
+    ) -> FloatArray:
         given = self._given
         given._validate_params()
         limit = given.time_limit
@@ -177,7 +211,7 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
             for objective in self._objectives(given, codes, weights)
         ]
         paths = [self._path(learner, X, codes, weights) for learner in searched]
-        self._search(searched, paths, X, codes, weights, seconds)
+        self._search(searched, paths, X, codes, weights, folds, seconds)
         objective, trace_bound = (
             self.cv_results_[f"param_{name}"][self.best_index_]
             for name in ("objective", "trace_bound")
@@ -251,10 +285,11 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         X: FloatArray,
         codes: Codes,
         weights: Weights,
+        given: Sequence[Fold],
         limit: float | None,
     ) -> None:
         y = self.classes_[codes]
-        folds = self._folds(X, y)
+        folds = [(_some(train, y), test) for train, test in given]
         classifier = self.classifier
         if classifier is None:
             classifier = KNeighborsClassifier(
@@ -264,16 +299,16 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         if scoring is None and hasattr(classifier, "predict_proba"):
             scoring = _probability_of_the_class
         scorer = check_scoring(classifier, scoring)
-        tasks = [(n, train, test) for n in range(len(learners)) for train, test in folds]
+        tasks = [(n, fold) for n in range(len(learners)) for fold in range(len(folds))]
         seconds = None
         if limit is not None:
             turns = -(-len(tasks) // min(len(tasks), effective_n_jobs(self.n_jobs)))
             seconds = _FOR_PATHS * limit / turns
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_fold_scores)(
-                learners[n], classifier, scorer, X, y, weights, train, test, paths[n], seconds
+                learners[n], classifier, scorer, X, y, weights, folds, fold, paths[n], seconds
             )
-            for n, train, test in tasks
+            for n, fold in tasks
         )
         scores, times = (
             np.array(
@@ -289,19 +324,6 @@ class MetricLearnerCV(MetaEstimatorMixin, OptimalMetricLearner, WeightedMetricLe
         )
         self.best_index_ = _choice(scores, self.cv_results_["param_objective"], self.rule)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-
-    def _folds(self, X: FloatArray, y: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
-        try:
-            given = list(check_cv(self.cv, y, classifier=True).split(X, y))
-            samples = np.arange(X.shape[0])
-            folds = [(samples[train], samples[test]) for train, test in given]
-        except (TypeError, IndexError) as error:
-            raise InvalidInputError(
-                f"cv = {shortened(self.cv)} makes no folds: {reason(error)}"
-            ) from error
-        if not folds:
-            raise InvalidInputError(f"cv = {shortened(self.cv)} makes no folds")
-        return [(_some(train, y), test) for train, test in folds]
 
 
 def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -322,12 +344,12 @@ def auto_path(
 def path_results(
     learner: MetricLearner,
     X: FloatArray,
-    codes: Codes,
+    y: npt.NDArray[Any],
     trace_bounds: FloatArray,
     weights: Weights = None,
 ) -> Iterator[Result]:
     """Yield the results for ascending trace bounds; each run starts from the last one's metric."""
-    objective, sets = learner._prepared(X, (codes, weights))
+    objective, sets = learner._prepared(X, (learner._codes(y), weights))
     last: Result | None = None
     for bound in trace_bounds.tolist():
         feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
@@ -354,19 +376,20 @@ def _fold_scores(
     X: FloatArray,
     y: npt.NDArray[Any],
     weights: Weights,
-    train: npt.NDArray[np.intp],
-    test: npt.NDArray[np.intp],
+    folds: Sequence[Fold],
+    fold: int,
     trace_bounds: FloatArray,
     seconds: float | None,
 ) -> tuple[list[float], list[float]]:
     """Return scores on held-out samples for each bound, and seconds; a late one as the last."""
+    train, test = folds[fold]
     learner = copy(learner)
-    learner.classes_, codes = np.unique(y[train], return_inverse=True)
     scores, taken = [], []
     weights = None if weights is None else weights[train]
     start = time.perf_counter()
     with until(Deadline.after(seconds)):
-        for result in path_results(learner, X[train], codes, trace_bounds, weights):
+        results = path_results(learner, X[train], y[train], trace_bounds, weights)
+        for result in in_fold(fold, results):
             taken.append(time.perf_counter() - start)
             components = learner._components(learner._in_units(result.known_metric))
             # What scikit-learn would look at again and again is known to be finite.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -11,12 +12,12 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.base import DocumentedEstimator, MetricGraph
+from gdaopt.estimators.folds import FoldsMixin, in_fold
 from gdaopt.estimators.inputs import Interval, read_samples
 from gdaopt.estimators.likelihood import Likelihood, most_likely_metric
 from gdaopt.sets import EdgeMask
@@ -35,7 +36,8 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
         matter. All are 1 by default.
     edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
-        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`.
+        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`,
+        by numbers or names.
     tol : float, default=1e-6
         The certified gap that is allowed for each feature, in units of the log-likelihood.
     max_iter : int, default=1000
@@ -94,7 +96,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
     ) -> Likelihood:
         size = len(covariance)
-        mask = None if self.edges is None else EdgeMask.of(self.edges)
+        mask = None if self.edges is None else EdgeMask.of(self.edges, self._feature_names())
         if mask is not None:
             mask.check_size(size)
         penalised = covariance - alpha * self._penalties(size)
@@ -132,9 +134,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     def graph_(self) -> MetricGraph:
         """The graph of the precision matrix, with the names of the features."""
         check_is_fitted(self)
-        size = len(self.precision_)
-        names = getattr(self, "feature_names_in_", [f"x{k}" for k in range(size)])
-        return MetricGraph.of_metric(self.precision_, names)
+        return MetricGraph.of_metric(self.precision_, self._feature_names())
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -208,7 +208,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LaplacianGraphicalModelCV(_GraphicalModel):
+class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
     """`LaplacianGraphicalModel` with alpha chosen along a path, by held-out likelihood or EBIC.
 
     The path goes from large alphas to small ones, and each fit starts where the last one ended.
@@ -225,7 +225,8 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     gamma : float, default=0.5
         Of EBIC.
     cv : int, cross-validation generator or iterable, default=None
-        The folds of the likelihood, five by default.
+        The folds of the likelihood, five by default; the groups of a splitter, such as
+        `sklearn.model_selection.GroupKFold`, go to `fit`.
 
     Attributes
     ----------
@@ -257,14 +258,19 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
     cv: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the model for each alpha, and choose one.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,), default=None
             Classes, for folds that are stratified by them.
+        **params : dict
+            ``groups``, of shape (n_samples,), for a `cv` such as
+            `sklearn.model_selection.GroupKFold`; with scikit-learn's metadata routing whatever `cv`
+            asks for. EBIC has no folds.
         """
+        passed = self._for_splitter(params)
         covariance = self._read(X)
         samples = read_samples(self, X, reset=False)
         alphas = self._path(covariance)
@@ -283,15 +289,17 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
             )
             best = int(np.argmin(results["ebic"]))
         else:
+            self._solved(covariance, alphas[0])  # which is refused where no fold can be learned
             scores = []
-            for fold, (train, test) in enumerate(check_cv(self.cv, y).split(samples, y)):
+            folds = self._folds(samples, y, passed, np.full(len(samples), True))
+            for fold, (train, test) in enumerate(folds):
                 location = 0.0 if self.assume_centered else samples[train].mean(axis=0)
                 parts = (
                     empirical_covariance(samples[part] - location, assume_centered=True)
                     for part in (train, test)
                 )
                 of_train, of_test = (np.asarray(part) for part in parts)
-                fits = self._fits(of_train, alphas)
+                fits = in_fold(fold, self._fits(of_train, alphas))
                 scores.append([log_likelihood(of_test, metric) for metric in fits])
                 results[f"split{fold}_test_score"] = np.array(scores[-1])
             results["mean_test_score"] = np.mean(scores, axis=0)
@@ -311,9 +319,9 @@ class LaplacianGraphicalModelCV(_GraphicalModel):
             largest = float(np.diagonal(covariance).max()) or 1.0
         return np.geomspace(largest, _LEAST_ALPHA * largest, int(self.alphas))
 
-    def _fits(self, covariance: FloatArray, alphas: FloatArray) -> list[FloatArray]:
-        found: list[FloatArray] = []
-        for alpha in alphas:
-            start = found[-1] if found else None
-            found.append(self._solved(covariance, float(alpha), start).result.metric)
-        return found
+    def _fits(self, covariance: FloatArray, alphas: FloatArray) -> Iterator[FloatArray]:
+        """Yield the metric for each alpha; each fit starts from the last one's."""
+        metric: FloatArray | None = None
+        for alpha in alphas.tolist():
+            metric = self._solved(covariance, alpha, metric).result.metric
+            yield metric

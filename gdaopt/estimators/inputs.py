@@ -14,7 +14,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval as SklearnInterval
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_array,
     column_or_1d,
@@ -24,7 +23,7 @@ from sklearn.utils.validation import (
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, refuse_masked
+from gdaopt.support.validation import FloatArray, as_vector, refuse_masked
 
 Codes = npt.NDArray[np.intp]
 """Class of each sample, as an index from 0 on."""
@@ -90,13 +89,42 @@ def _format(estimator: Any) -> dict[str, Any]:
     return {"dtype": np.float64, "accept_sparse": "csr" if takes_sparse else False}
 
 
-def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray | None:
+def read_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
     """Return one weight for each sample; None where all count alike."""
     if sample_weight is None:
         return None
-    with _refusing("sample_weight", sample_weight):
-        weights: FloatArray = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, sample_weight)
+    weights = as_vector("sample_weight", sample_weight, n_samples)
+    if weights.min() < 0:
+        raise InvalidInputError(
+            f"sample_weight must not be negative, got {weights.min():g} at index "
+            f"{int(weights.argmin())}; 0 leaves a sample out"
+        )
+    if not weights.any():
+        raise InvalidInputError(
+            f"all {n_samples} entries of sample_weight are zero, which leaves everything out; some "
+            "must be positive"
+        )
     return weights
+
+
+def read_weighted_samples(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, npt.NDArray[Any], FloatArray | None, Mask]:
+    """Return the samples without those of weight 0, labels, weights, and which they are."""
+    X, y = read_labelled_samples(estimator, X, y)
+    weights = read_weights(sample_weight, len(y))
+    kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+    if weights is None or kept.all():
+        return X, y, weights, kept
+    classes = np.unique(y[kept]).tolist()
+    if len(classes) == 1 < len(np.unique(y)):
+        raise InvalidInputError(
+            f"sample_weight is 0 for all samples but those of class {shortened(classes[0])}, and 0 "
+            "leaves a sample out; give some of another class a positive weight"
+        )
+    return X[kept], y[kept], weights[kept], kept
 
 
 @contextmanager
@@ -253,7 +281,8 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     It is what the argument of the same name of scikit-learn's `parametrize_with_checks` takes, and
     for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1,
     which are refused where -1 is the `missing_label`, as by default. Another one takes weights for
-    numbers of copies: those of learners say how much the terms of a sample count, and may not be 0.
+    numbers of copies: those of learners say how much the terms of a sample count. A weight of 0
+    leaves a sample out, as that check asks for, too.
 
     Parameters
     ----------

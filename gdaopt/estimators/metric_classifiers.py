@@ -20,6 +20,9 @@ from gdaopt.estimators.inputs import Mask, read_labelled_samples, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
+Names = npt.NDArray[np.object_] | None
+"""The names of the features, where samples have them."""
+
 _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
 
 
@@ -33,7 +36,8 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
         M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
         estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
         pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
-        `missing_label`, else on the labelled samples. Of a fitted one pass ``learner.metric_``.
+        `missing_label`, else on the labelled samples, with the names of their features if `fit` was
+        given a data frame. Of a fitted one pass ``learner.metric_``.
 
     Attributes
     ----------
@@ -51,7 +55,8 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
 
     def _enter_space(self, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]) -> FloatArray:
         """Set the metric, and return the coordinates of the samples of `fit` under it."""
-        self._space = metric_space(self.metric, X, labelled, labels)
+        names = getattr(self, "feature_names_in_", None)
+        self._space = metric_space(self.metric, X, labelled, labels, names)
         self.metric_, self.metric_learner_ = self._space.metric, self._space.learner
         return self._space.coordinates(X)
 
@@ -69,36 +74,47 @@ class MetricSpace:
     before: Pipeline | None  # the steps of a pipeline before its learner: M acts on their output
     components: FloatArray  # L with M = L'L
     centre: FloatArray  # the mean
+    names: Names  # of the features; None where samples have none
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
         if self.before is not None:
-            X = _transformed(self.before, X)
+            X = _transformed(self.before, _named(X, self.names))
         coordinates: FloatArray = (X - self.centre) @ self.components.T
         return coordinates
 
 
 def metric_space(
-    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]
+    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any], names: Names = None
 ) -> MetricSpace:
     """Read the parameter `metric`; of a learner a clone is fitted (`fitted_clone`)."""
+    given = _named(X, names)
     learner, before = None, None
     matrix = metric
     if metric is None:
         matrix = np.eye(X.shape[1])
     elif hasattr(metric, "fit"):
-        learner = fitted_clone(metric, X, labels, labelled)
+        learner = fitted_clone(metric, given, labels, labelled)
         matrix = _learned_matrix(last_step(learner))
         if isinstance(learner, Pipeline):
             before = learner[:-1]
-            X = _transformed(before, X)
+            X = _transformed(before, given)
     matrix = _checked(matrix, X.shape[1])
     return MetricSpace(
-        read_only(matrix), learner, before, read_only(components_of(matrix)), X.mean(axis=0)
+        read_only(matrix), learner, before, read_only(components_of(matrix)), X.mean(axis=0), names
     )
 
 
-def _transformed(steps: Pipeline, X: FloatArray) -> FloatArray:
+def _named(X: FloatArray, names: Names) -> Any:
+    """Return samples as a data frame if their features have names, which learners may ask for."""
+    if names is None:
+        return X
+    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
+
+    return pd.DataFrame(X, columns=names)
+
+
+def _transformed(steps: Pipeline, X: Any) -> FloatArray:
     transformed: FloatArray = check_array(steps.transform(X), dtype=np.float64)
     return transformed
 
@@ -139,7 +155,7 @@ def takes_unlabelled(estimator: Any) -> bool:
     return "missing_label" in last_step(estimator).get_params(deep=False)
 
 
-def fitted_clone(estimator: Any, X: FloatArray, labels: npt.NDArray[Any], labelled: Mask) -> Any:
+def fitted_clone(estimator: Any, X: Any, labels: npt.NDArray[Any], labelled: Mask) -> Any:
     """Fit a clone: with ``missing_label=None`` on all samples, if it takes those without labels."""
     copy = clone(estimator)
     if not takes_unlabelled(copy):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +18,13 @@ from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import SupervisedMetricLearner
-from gdaopt.estimators.inputs import Codes, Interval, class_signal, read_weights
+from gdaopt.estimators.inputs import (
+    Codes,
+    Interval,
+    Mask,
+    class_signal,
+    read_weighted_samples,
+)
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import METHODS
@@ -45,43 +50,8 @@ _QUERIES = 256  # samples whose neighbours are found at a time
 Indices = npt.NDArray[np.intp]
 
 
-class WeightedMetricLearner(SupervisedMetricLearner):
-    """Base of learners of samples that may have weights."""
-
-    @abstractmethod
-    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> Any:
-        """Return M for samples of shape (N, K), their classes as indices, and their weights."""
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the metric.
-
-        `MetricLearner` and `MetricLearnerCV` take sparse samples, which stay sparse, where no array
-        of K×K numbers is needed: by the learner's `method`, ``"certified"`` or ``"frank-wolfe"``,
-        and its `metrics`, all but ``"definite"`` and ``"balanced"``, without `edge_floor`.
-
-        Parameters
-        ----------
-        sample_weight : array-like of shape (n_samples,), optional
-            Positive weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
-            two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
-            pair is the product of two of them. Those of `class_weight` multiply them.
-            Standard deviations are those of the samples without weights.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the fit ends further from the optimum than the tolerance.
-        NothingLearnedWarning
-            If the metric is a multiple of the identity, as without learning.
-        """
-        X, codes = self._read(X, y)
-        self._set_metric(self._learn(X, codes, read_weights(sample_weight, X)), X)
-        return self
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearner(SolvingLearner, WeightedMetricLearner):
+class MetricLearner(SolvingLearner, SupervisedMetricLearner):
     """Learn a metric from labelled samples, over a set of metrics of your choice.
 
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
@@ -204,6 +174,36 @@ callable
         method = METHODS.get(self.method)
         return method is not None and method.takes_many_features
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the metric.
+
+        Sparse samples are taken, and stay sparse, where no array of K×K numbers is needed: by the
+        learner's `method`, ``"certified"`` or ``"frank-wolfe"``, and its `metrics`, all but
+        ``"definite"`` and ``"balanced"``, without `edge_floor`.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
+            two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
+            pair is the product of two of them. Those of `class_weight` multiply them. A sample of
+            weight 0 is left out, as if it had not been given, and is no neighbour of others.
+            Standard deviations are those of the other samples without weights.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the fit ends further from the optimum than the tolerance.
+        NothingLearnedWarning
+            If the metric is a multiple of the identity, as without learning.
+        """
+        X, y, weights, kept = read_weighted_samples(self, X, y, sample_weight)
+        metric = self._learn(X, self._codes(y), weights)
+        self._count_left_out(kept)
+        self._set_metric(metric, X)
+        return self
+
     def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
         metric: FloatArray = self._optimum(X, codes, weights)
         warn_of_result(self, self.result_, self.tolerance, helpful_objectives(self.objective))
@@ -225,11 +225,16 @@ callable
     def _objective(self, X: FloatArray, labels: tuple[Codes, Weights]) -> Objective:
         codes, weights = labels
         most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
-        self.sample_indices_ = None
+        self.sample_indices_: Indices | None = None
         if most is None or len(codes) <= most:
             return self._made(X, codes, weights)
         chosen = self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
         return self._made(X[chosen], codes[chosen], None if weights is None else weights[chosen])
+
+    def _count_left_out(self, kept: Mask) -> None:
+        """Let `sample_indices_` count the samples of weight 0, too, which were left out."""
+        if self.sample_indices_ is not None:
+            self.sample_indices_ = np.flatnonzero(kept)[self.sample_indices_]
 
     @property
     def _seed(self) -> int:
@@ -286,6 +291,15 @@ callable
                 label: number(f"class_weight of {shortened(label)}", weight, above=0)
                 for label, weight in given.items()
             }
+            classes = self.classes_.tolist()
+            unknown = [label for label in given if label not in classes]
+            without = [label for label in classes if label not in given]
+            if unknown and without:
+                raise InvalidInputError(
+                    f"class_weight has a weight for {shortened(unknown[0])}, of which there is no "
+                    f"sample, and none for {shortened(without[0])}; correct the name, or give all "
+                    "classes a weight"
+                )
         weights: FloatArray = compute_class_weight(
             given, classes=self.classes_, y=self.classes_[codes]
         )

@@ -116,10 +116,11 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
             )
         learner = GraphMetricLearner("glr") if self.learner is None else self.learner
         classifier = MetricKNeighborsClassifier() if self.classifier is None else self.classifier
+        names = getattr(self, "feature_names_in_", None)
         signals = class_signal(codes).astype(np.intp).T
         self._spaces, self.estimators_, answers = [], [], []
         for signal in signals:
-            space = metric_space(learner, X, labelled, signal)
+            space = metric_space(learner, X, labelled, signal, names)
             samples = space.coordinates(X)
             estimator = fitted_clone(classifier, samples, signal, labelled)
             self._spaces.append(space)

@@ -93,10 +93,6 @@ class OptimalMetricLearner(BaseMetricLearner):
         check_is_fitted(self)
         return plotting.graph(self.result_, self._feature_names(), ax=ax)
 
-    def _feature_names(self) -> list[str]:
-        default = [f"x{number}" for number in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SolvingLearner(OptimalMetricLearner):

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.inputs import Mask, called, read_tuples
+from gdaopt.estimators.inputs import Mask, called, read_tuples, read_weights
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
 from gdaopt.objectives.base import check_interface
@@ -187,12 +187,13 @@ class PairMetricLearner(_TupleLearner):
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones.
         sample_weight : array-like of shape (n_pairs,), optional
-            Weights of the pairs.
+            Weights of the pairs; 0 leaves one out.
         """
         check_is_fitted(self)
         samples, similar = self._read(pairs, y, self.n_features_in_)
         scores = self.decision_function(samples)
-        return float(roc_auc_score(similar, scores, sample_weight=sample_weight))
+        weights = read_weights(sample_weight, len(samples))
+        return float(roc_auc_score(similar, scores, sample_weight=weights))
 
     def set_threshold(self, threshold: float) -> Self:
         """Set ``threshold_``.
@@ -363,9 +364,10 @@ class TripletMetricLearner(_TupleLearner):
         y : object, optional
             Not used.
         sample_weight : array-like of shape (n_triplets,), optional
-            Weights of the triplets.
+            Weights of the triplets; 0 leaves one out.
         """
-        return float(np.average(self.predict(triplets) == 1, weights=sample_weight))
+        right = self.predict(triplets) == 1
+        return float(np.average(right, weights=read_weights(sample_weight, len(right))))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -216,11 +216,11 @@ def largest_trace(covariance: FloatArray, edges: Edges) -> float:
     least = min(float(variances.min()), least_pair_price(covariance, edges))
     if least > 0:
         return len(covariance) / least
-    who = f"feature {variances.argmin()} has no variance"
+    why = f"feature {variances.argmin()} has no variance; leave it out"
     if variances.min() > 0:
         rows, columns, _ = best_pairs(covariance, 1, edges)
-        who = f"features {rows[0]} and {columns[0]} are perfectly correlated"
-    raise InvalidInputError(
-        f"the likelihood has no maximum over graph metrics: {who}; leave one of them out, or "
-        "penalise the edge between them"
-    )
+        why = (
+            f"features {rows[0]} and {columns[0]} are perfectly correlated; leave one of them out, "
+            "or penalise the edge between them"
+        )
+    raise InvalidInputError(f"the likelihood has no maximum over graph metrics: {why}")

@@ -105,6 +105,7 @@ class SoftmaxObjective(PairObjective[LossT]):
         features = checked_samples(X)
         codes = class_codes(y, features.shape[0])
         weights = checked_weights(sample_weight, features.shape[0])
+        weights = weights / weights.max()  # of which the sum does not overflow
         order = np.argsort(codes, kind="stable")
         loss: Any = self.kind(codes[order], (weights / weights.sum())[order])
         if not loss.has_class.any():

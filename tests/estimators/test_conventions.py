@@ -118,7 +118,7 @@ def test_docstrings_explain_each_parameter_and_attribute_once(kind: Any) -> None
         doc = str(inspect.getdoc(method))
         if name.startswith("_") or not method.__module__.startswith("gdaopt") or "---" not in doc:
             continue
-        listed = re.findall(r"^(\w+) : ", doc, re.MULTILINE)
+        listed = re.findall(r"^\**(\w+) : ", doc, re.MULTILINE)
         for argument in [*inspect.signature(method).parameters][1:]:
             assert listed.count(argument) == 1, (name, argument)
         assert "\n\n\n" not in doc

@@ -248,7 +248,7 @@ def test_few_of_many_samples_are_enough_for_a_fold(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("options", "weight", "message"),
     [
-        ({}, -1.0, "sample_weight must be positive, got -1"),
+        ({}, -1.0, "sample_weight must not be negative, got -1"),
         ({}, np.inf, "sample_weight"),
         ({"path_tolerance": 10**400}, 1.0, "path_tolerance is too large"),
     ],

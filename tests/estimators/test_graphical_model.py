@@ -88,6 +88,8 @@ def test_names_masks_covariances_and_few_samples() -> None:
     model = LaplacianGraphicalModel(0.0, edges=[(0, 1), (2, 3)]).fit(frame)
     assert {name for *pair, _ in model.graph_.named_edges() for name in pair} == {*"abcd"}
     assert (model.precision_[:2, 2:] == 0).all()
+    by_names = LaplacianGraphicalModel(0.0, edges=[("a", "b"), ("c", "d")]).fit(frame)
+    np.testing.assert_array_equal(by_names.precision_, model.precision_)
     given = LaplacianGraphicalModel(covariance="precomputed").fit(np.cov(X.T, bias=True))
     np.testing.assert_allclose(given.precision_, LaplacianGraphicalModel().fit(X).precision_)
     few = LaplacianGraphicalModel(0.0).fit(chain(30, 6)[0])  # S is singular; a maximum exists

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
@@ -53,6 +55,29 @@ def test_the_metric_of_a_learner_is_learned_from_labelled_samples() -> None:
     np.testing.assert_allclose(
         same.label_distributions_, classifier.label_distributions_, atol=1e-10
     )
+
+
+def test_names_of_features_go_to_the_learner() -> None:
+    """As in `edges`, and in the steps before a learner that choose columns."""
+    X, y = halves()
+    frame = pd.DataFrame(X, columns=["ash", "hue", "acid"])
+    learner = GraphMetricLearner("glr", edges=[("ash", "acid")])
+    columns = make_column_transformer(("passthrough", ["ash", "acid"]))
+    numbered = GraphMetricLearner("glr", edges=[(0, 2)])
+    kinds: list[Any] = [
+        GraphClassifier,
+        OneVsRestMetricClassifier,
+        lambda metric: MetricKNeighborsClassifier(metric=metric),
+    ]
+    for kind in kinds:
+        fitted, expected = kind(learner).fit(frame, y), kind(numbered).fit(X, y)
+        np.testing.assert_array_equal(fitted.predict(frame), expected.predict(X))
+    of_two = GraphClassifier(make_pipeline(columns, GraphMetricLearner("glr"))).fit(frame, y)
+    alone = GraphClassifier(GraphMetricLearner("glr")).fit(X[:, ::2], y)
+    np.testing.assert_allclose(of_two.metric_, alone.metric_, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(of_two.predict(frame), alone.predict(X[:, ::2]))
+    graph = MetricKNeighborsClassifier(metric=learner).fit(frame, y).metric_learner_.graph_
+    assert graph.feature_names == ("ash", "hue", "acid")
 
 
 def test_learners_with_metric_learns_names() -> None:

@@ -12,8 +12,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_checks, get_tags
 
 import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
@@ -202,6 +204,70 @@ def test_weights_of_samples_go_to_the_objective() -> None:
     assert some.result_.objective == pytest.approx(of_some.value(some.metric_))
     of_all = gda.MCML(X, codes, sample_weight=weights)
     assert some.full_objective_ == pytest.approx(of_all.value(some.metric_))
+
+
+def as_array(value: Any) -> Any:
+    return value.toarray() if hasattr(value, "toarray") else value
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        *(gda.MetricLearner(name) for name in ("mcml", "nca", "glr", "none")),
+        gda.MetricLearner(class_weight="balanced", metrics="definite", scale="none"),
+        gda.MetricLearner("glr", n_neighbors=2, metrics="diagonal"),
+        gda.MetricLearner("glr", max_pairs=40),
+        gda.MetricLearner(max_samples=18),
+        gda.MetricLearnerCV(trace_bounds=2, cv=2),
+        gda.MetricLearnerCV(gda.MetricLearner(max_samples=18), trace_bounds=1, cv=2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_samples_of_weight_0_are_left_out(learner: Any, make: Any) -> None:
+    """Also all of one class, and those without which a feature is constant."""
+    if make is csr_array and not get_tags(learner).input_tags.sparse:
+        pytest.skip("takes no sparse samples")
+    X, codes = samples(n=60)
+    weights = np.random.default_rng(0).integers(3, size=60) * (codes != 1) * 1.0
+    X[weights > 0, 3] = 5.0
+    y, kept = np.array(["ash", "birch", "cedar"])[codes], np.flatnonzero(weights)
+    found = clone(learner).fit(make(X), y, weights)
+    expected = clone(learner).fit(make(X[kept]), y[kept], weights[kept])
+    assert found.classes_.tolist() == ["ash", "cedar"]
+    names = {name for name in vars(expected) if name.endswith("_")}
+    assert names == {name for name in vars(found) if name.endswith("_")}
+    for name in sorted(names - {"result_", "learner_", "cv_results_"}):
+        value, other = (as_array(getattr(each, name)) for each in (found, expected))
+        if name == "sample_indices_" and other is not None:
+            other = kept[other]
+        np.testing.assert_array_equal(value, other, err_msg=name)
+    assert found.result_.objective == expected.result_.objective
+    if hasattr(found, "cv_results_"):
+        scores = (each.cv_results_["mean_test_score"] for each in (found, expected))
+        np.testing.assert_array_equal(*scores)
+
+
+class OfEachSampleOnce(gda.MetricLearner):
+    """It leaves of scikit-learn's check what that asks of weights of 0, and not of copies."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        first = np.unique(as_array(X), axis=0, return_index=True)[1]
+        if sample_weight is not None:
+            sample_weight = np.minimum(sample_weight, 1)[first]
+        return super().fit(X[first], y[first], sample_weight)
+
+
+@pytest.mark.parametrize("objective", ["mcml", "nca", "glr"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_sample_weight_equivalence_on_dense_data,
+        estimator_checks.check_sample_weight_equivalence_on_sparse_data,
+    ],
+)
+def test_scikit_learns_check_of_weights_of_0(check: Any, objective: str) -> None:
+    check("MetricLearner", OfEachSampleOnce(objective))
 
 
 def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:

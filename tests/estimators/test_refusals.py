@@ -42,6 +42,10 @@ OPTIONS: list[tuple[Any, str]] = [  # of samples that would do
     (GRAPH(gda.GLR, max_pairs=10), "max_pairs are for objectives by name"),
     (GRAPH(gda.GLR, n_neighbors=3), "class_weight, n_neighbors and max_pairs are for"),
     *((GRAPH(class_weight={1: w}), "class_weight of 1 must be .*, got ") for w in (0, -1, np.nan)),
+    (
+        GRAPH(class_weight={3: 2.0, 1: 1.0}),
+        "for 3, of which there is no .*, and none for 0",
+    ),
     (METRIC(metrics="balanced", method="joint"), "got method='joint'; leave the method"),
     (METRIC(metrics="signed"), "the labels of two classes, and there are 3; pass a set"),
     *(
@@ -72,8 +76,26 @@ EDGES: list[tuple[Any, str]] = [
 SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
     (GRAPH("lmnn"), (X, CODES, ONES), "sample_weight goes with the objectives glr, mcml, nca, no"),
     (GRAPH(gda.GLR), (X, CODES, ONES), "sample_weight, class_weight, n_neighbors and max_pairs"),
-    (GRAPH(), weighted(0.0), "sample_weight must be positive, got 0 at index 59"),
-    (GRAPH(), weighted(np.nan), "Input sample_weight contains NaN"),
+    *(
+        (learner, (X, CODES, weights), message)
+        for learner in (GRAPH(), GRAPH("none"), CV())
+        for weights, message in [
+            (weighted(-1e-9)[2], "sample_weight must not be negative, got -1e-09 at index 59; 0 l"),
+            (weighted(np.nan)[2], "sample_weight holds nan at index"),
+            (ONES[1:], "sample_weight must have 60 entries, got 59"),
+            (0 * ONES, "all 60 entries of sample_weight are zero, which leaves everything out"),
+            (0, "all 60 entries of sample_weight are zero"),
+            (
+                (CODES == 2) * 2.0,
+                "is 0 for all samples but those of class 2, and 0 leaves",
+            ),
+        ]
+    ),
+    (
+        GRAPH(),
+        (X, np.array([*"ab"] * 30, dtype=object), [0, 1] * 30),
+        "but those of class 'b', and",
+    ),
     (GRAPH(), (X, CODES, np.ma.masked_equal(weighted(2.0)[2], 2)), "sample_weight has 1 masked"),
     (GRAPH(), (changed(X, (slice(None), 2), 0) + 1e-160 * X, CODES), "feature x2 varies by .*and"),
     *(

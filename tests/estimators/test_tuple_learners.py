@@ -217,6 +217,25 @@ def test_searches_and_copies(learner: Any) -> None:
     np.testing.assert_array_equal(best.predict(given[0]), search.predict(given[0]))
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_scores_leave_tuples_of_weight_0_out(learner: Any) -> None:
+    X, found, y = pairs()
+    given: Any = (found, y) if learner is PairMetricLearner else (triplets()[1], None)
+    fitted, size = learner(preprocessor=X).fit(*given), len(given[0])
+    weights = np.arange(size) % 3
+    kept = [None if values is None else values[weights > 0] for values in given]
+    expected = fitted.score(*kept, weights[weights > 0])
+    assert fitted.score(*given, weights) == pytest.approx(expected)
+    for wrong, message in [
+        (np.zeros(size), "entries of sample_weight are zero"),
+        (-weights, "must not be negative, got -2 at index 2"),
+        (weights[1:], "must have"),
+        (weights * np.nan, "sample_weight holds nan"),
+    ]:
+        with refused(message):
+            fitted.score(*given, wrong)
+
+
 def test_other_features_after_the_fit() -> None:
     X, found, y = pairs()
     learner = PairMetricLearner().fit(X[found], y)

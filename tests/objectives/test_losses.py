@@ -231,6 +231,11 @@ BAD: list[tuple[Callable[[], Any], str]] = [
         "must be positive, got -2 at",
     ),
     (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, np.nan, 1]), "sample_weight holds nan"),
+    (
+        lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, 1e-101, 1]),
+        "sample_weight goes from 1e-101 to 1, and products of two weights leave floating point",
+    ),
+    (lambda: gda.GLR(THREE, SIGNAL, sample_weight=[1, 1e101, 1]), "goes from 1 to 1e+101, and"),
     (lambda: gda.GLR(THREE, SIGNAL, pairs=[[0, 3]]), "pairs refers to samples 0 to 3"),
     (lambda: gda.GLR(THREE, SIGNAL, pairs=[[-1, 1]]), "pairs refers to samples -1 to 1"),
     (lambda: gda.GLR(THREE, SIGNAL, pairs=[[0.0, 1.0]]), "pairs must be whole numbers"),
@@ -396,6 +401,13 @@ def test_as_scikit_learn(size: float, n_components: int) -> None:
     assert nca.value(metric) == pytest.approx(loss / N, abs=1e-10)
     ours = 2 * N * transform @ nca.gradient(metric)
     np.testing.assert_allclose(ours, gradient.reshape(transform.shape), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1.7e308])
+@pytest.mark.parametrize("loss", [gda.MCML, gda.NCA])
+def test_the_scale_of_weights_drops_out_of_means(loss: Any, weight: float) -> None:
+    expected = loss(X, LABELS).value(np.eye(K))
+    assert loss(X, LABELS, sample_weight=np.full(N, weight)).value(np.eye(K)) == expected
 
 
 def test_the_surrogate_is_an_upper_bound() -> None:

@@ -22,6 +22,8 @@ from gdaopt.objectives.pairs.reading import (
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 
+_LARGEST_WEIGHT = 1e100  # of a sample, as is its inverse
+
 
 class SignalPairs(RectanglePairs):
     """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
@@ -118,6 +120,11 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     check_spread("X", features, least=0.0)
     check_spread("z", signal, least=1 / LARGEST_SPREAD)
     weights = checked_weights(sample_weight, len(signal))
+    if weights.max() > _LARGEST_WEIGHT or weights.min() < 1 / _LARGEST_WEIGHT:
+        raise InvalidInputError(
+            f"sample_weight goes from {weights.min():.2g} to {weights.max():.2g}, and products of "
+            "two weights leave floating point; pass weights of about 1"
+        )
     if pairs is None:
         return SignalPairs(features, signal, weights)
     left, right = checked_pairs(pairs, len(signal)).T
