@@ -25,7 +25,7 @@ from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_name, integer
+from gdaopt.support.validation import as_path, check_name, integer
 
 _NONE = "none"
 
@@ -157,7 +157,7 @@ def _sequences(
         if source.lower().endswith(".npz"):
             found.append(Sequence.from_recorded(source))
             continue
-        if Path(source).is_dir():
+        if as_path("data", source).is_dir():
             found.append(Sequence.from_mps(source))
             continue
         if source not in GENERATED:
@@ -208,6 +208,7 @@ def export(
             )
     for name in formats or ():
         check_name("format", name, EXPORTS)
+    out = as_path("out", out)
     out.mkdir(parents=True, exist_ok=True)
     output = Output()
     for number in chosen:
