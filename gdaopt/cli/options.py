@@ -40,6 +40,20 @@ Impute = Annotated[
         help="what replaces missing values of the CSV file, by column (default: they are an error)",
     ),
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar=".|,", help="decimal mark of the CSV file (default: what fits, for each column)"
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK",
+        help="what stands between groups of digits in the CSV file, as in 1,234: a comma, a "
+        "point, an apostrophe or a space (default: nothing)",
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(
