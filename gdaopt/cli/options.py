@@ -43,7 +43,9 @@ Impute = Annotated[
 Decimal = Annotated[
     str | None,
     typer.Option(
-        metavar=".|,", help="decimal mark of the CSV file (default: what fits, for each column)"
+        metavar="MARK",
+        help="decimal mark of the CSV file, a point or a comma (default: what fits, for each "
+        "column; of new samples, that of the run)",
     ),
 ]
 Thousands = Annotated[
@@ -51,7 +53,7 @@ Thousands = Annotated[
     typer.Option(
         metavar="MARK",
         help="what stands between groups of digits in the CSV file, as in 1,234: a comma, a "
-        "point, an apostrophe or a space (default: nothing)",
+        "point, an apostrophe or a space (default: nothing; of new samples, that of the run)",
     ),
 ]
 DataDir = Annotated[

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _DECIMALS = (",", ".")
-_THOUSANDS = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u202f]"}  # with what looks alike
+_THOUSANDS = {
+    ",": ",",
+    ".": r"\.",
+    "'": "['’]",
+    " ": "[ \u00a0\u2009\u202f]",
+}  # with what looks alike
 _MISSING = {
     *("", "?", "-", ".", "na", "n/a", "nan", "null", "none", "missing"),
     *("#n/a", "#na", "#nv", "<na>"),  # of spreadsheets and pandas
@@ -65,8 +70,9 @@ class Marks:
     def numbers(self, texts: pd.Series[str]) -> FloatArray:
         """Return the numbers that texts stand for, NaN for what is no number with these marks."""
         if self.decimal is None:
-            ways = [replace(self, decimal=mark) for mark in _DECIMALS if mark != self.thousands]
-            return min((way.numbers(texts) for way in ways), key=lambda x: int(np.isnan(x).sum()))
+            counts = {mark: int(_have(texts, mark).sum()) for mark in _DECIMALS}
+            counts.pop(self.thousands or "", None)
+            return replace(self, decimal=max(counts, key=counts.__getitem__)).numbers(texts)
         mark, digits = re.escape(self.decimal), "[0-9]+"
         if self.thousands is not None:
             group = _THOUSANDS[self.thousands]
@@ -98,7 +104,7 @@ def read_numbers(
         if is_filled and is_right.any():
             is_right |= is_missing(texts).to_numpy()
         if name in doubtful:
-            is_right &= ~texts.str.contains("[.,][0-9]").to_numpy()
+            is_right &= ~(_have(texts, ",") | _have(texts, ".")).to_numpy()
         if not is_right.all():
             bad[name] = texts[~is_right]
     if bad:
@@ -119,7 +125,7 @@ def _doubtful(columns: Mapping[str, pd.Series[str]]) -> set[str]:
     known = {
         mark
         for name, mark in pairs
-        if columns[name].str.contains(f"[{mark}][0-9]").any()
+        if _have(columns[name], mark).any()
         and (name, mark) not in grouped
         and _fit(Marks(mark), columns[name])
     }
@@ -131,8 +137,13 @@ def _doubtful(columns: Mapping[str, pd.Series[str]]) -> set[str]:
     }
 
 
+def _have(texts: pd.Series[str], mark: str) -> pd.Series[bool]:
+    """Say of each text whether it has a mark beside a digit."""
+    return texts.str.contains(f"[0-9][{mark}]|[{mark}][0-9]")
+
+
 def _in_groups(texts: pd.Series[str], mark: str) -> bool:
-    texts = texts[texts.str.contains(f"[{mark}][0-9]")]
+    texts = texts[_have(texts, mark)]
     groups = f"[+-]?[1-9][0-9]{{0,2}}(?:[{mark}][0-9]{{3}})+"
     return len(texts) > 0 and bool(texts.str.fullmatch(groups).all())
 

@@ -301,8 +301,8 @@ def _check_that_none_is_missing(
     written = ", ".join(map(shortened, texts.unique()))
     raise InvalidInputError(
         f"{path}: column {shortened(label)} holds no label in row{'s' * (len(texts) > 1)} "
-        f"{rows}{more} ({written}); fill in what is missing, or remove the rows; a class of such a "
-        "name needs another one"
+        f"{rows}{more} ({written}); fill in what is missing, remove the rows, or name another "
+        "column by --label; a class of such a name needs another one"
     )
 
 

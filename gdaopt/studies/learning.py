@@ -229,7 +229,9 @@ def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [(place, line) for place, line in enumerate(csv.reader(file), 1) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"cannot read the edges of {path}: {reason(error)}") from error
+        raise InvalidInputError(
+            f"cannot read the edges of {path} as CSV in UTF-8: {reason(error)}"
+        ) from error
     for place, line in lines:
         if len(line) != 2:
             raise InvalidInputError(
