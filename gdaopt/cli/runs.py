@@ -135,10 +135,10 @@ def plot(
     the first of them; --only chooses others. Earlier pictures are replaced, no other files. Exit
     code 75: another command is writing to the output directory.
     """
+    paths = [as_path("path", path) for path in paths]
     runs = read_runs(paths)
     if only:
         runs = select_runs(runs, only)
-    paths = [as_path("path", path) for path in paths]
     own = paths[0] if len(paths) == 1 and paths[0].is_dir() else "gdaopt-plots"
     folder = as_path("out", out or own)
     title = ", ".join(path.resolve().name for path in paths)

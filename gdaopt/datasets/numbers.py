@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _DECIMALS = (",", ".")
-_THOUSANDS = {
-    ",": ",",
-    ".": r"\.",
-    "'": "['’]",
-    " ": "[ \u00a0\u2009\u202f]",
-}  # with what looks alike
+_THOUSANDS = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}  # and their likes
 _MISSING = {
     *("", "?", "-", ".", "na", "n/a", "nan", "null", "none", "missing"),
     *("#n/a", "#na", "#nv", "<na>"),  # of spreadsheets and pandas
@@ -86,21 +81,19 @@ class Marks:
 
 def read_numbers(
     path: Path,
-    table: pd.DataFrame,
-    names: Sequence[str],
+    columns: Mapping[str, pd.Series[str]],
     marks: Marks,
-    is_filled: bool,
+    separator: str,
     *,
+    is_filled: bool,
     is_new: bool,
 ) -> FloatArray:
     """Return columns as numbers, NaN where one is missing; refuse columns of other values."""
-    features = np.empty((len(table), len(names)))
-    doubtful = set() if marks != Marks() else _doubtful({name: table[name] for name in names})
+    features = {name: marks.numbers(texts) for name, texts in columns.items()}
+    doubtful = set() if marks != Marks() else _doubtful(columns, separator)
     bad: dict[str, pd.Series[str]] = {}
-    for k, name in enumerate(names):
-        texts = table[name]
-        features[:, k] = marks.numbers(texts)
-        is_right = np.isfinite(features[:, k])
+    for name, texts in columns.items():
+        is_right = np.isfinite(features[name])
         if is_filled and is_right.any():
             is_right |= is_missing(texts).to_numpy()
         if name in doubtful:
@@ -108,15 +101,16 @@ def read_numbers(
         if not is_right.all():
             bad[name] = texts[~is_right]
     if bad:
-        raise InvalidInputError(_complaint(path, table, names, bad, is_new))
-    return features
+        raise InvalidInputError(_complaint(path, columns, bad, is_new))
+    return np.column_stack([*features.values()])
 
 
-def _doubtful(columns: Mapping[str, pd.Series[str]]) -> set[str]:
+def _doubtful(columns: Mapping[str, pd.Series[str]], separator: str) -> set[str]:
     """Return the columns whose decimal marks may be marks of thousands.
 
     Digits behind each of them are groups of three, and no other column shows what the mark is. A
-    point is then a decimal mark where all numbers have one: many programs write three decimals.
+    point is then a decimal mark where all numbers have one, as many programs write three decimals,
+    but for files with semicolons: they are written where commas are decimal marks.
     """
     pairs = [(name, mark) for name in columns for mark in _DECIMALS]
     grouped = [(name, mark) for name, mark in pairs if _in_groups(columns[name], mark)]
@@ -133,7 +127,12 @@ def _doubtful(columns: Mapping[str, pd.Series[str]]) -> set[str]:
         name
         for name, mark in grouped
         if known != {mark}
-        and (known or mark == "," or columns[name].str.fullmatch("[+-]?[0-9]+").any())
+        and (
+            known
+            or mark == ","
+            or separator == ";"
+            or columns[name].str.fullmatch("[+-]?[0-9]+").any()
+        )
     }
 
 
@@ -161,8 +160,7 @@ def is_missing(texts: pd.Series[str]) -> pd.Series[bool]:
 
 def _complaint(
     path: Path,
-    table: pd.DataFrame,
-    names: Sequence[str],
+    columns: Mapping[str, pd.Series[str]],
     bad: Mapping[str, pd.Series[str]],
     is_new: bool,
 ) -> str:
@@ -170,15 +168,22 @@ def _complaint(
     rest = [shortened(name) for name in bad][_MOST_COLUMNS:]
     if rest:
         told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
-    fitting = {name: [marks for marks in _ALL if _fit(marks, table[name])] for name in names}
-    common = [marks for marks in _ALL if all(marks in own for own in fitting.values() if own)]
-    wrong = {name: texts[~is_missing(texts)] for name, texts in bad.items()}
-    doubtful = [name for name, texts in wrong.items() if len(texts) and fitting[name] and common]
+    present = {name: texts[~is_missing(texts)] for name, texts in bad.items()}
+    wrong = {name: texts.iloc[0] for name, texts in present.items() if len(texts)}
+    fitting = {name: [marks for marks in _ALL if _fit(marks, columns[name])] for name in bad}
+    marked = [name for name in wrong if fitting[name]]
+    good = [texts for name, texts in columns.items() if name not in bad]
+    common = [
+        marks
+        for marks in _ALL
+        if marked
+        and all(marks in own for own in fitting.values() if own)
+        and all(_fit(marks, texts) for texts in good)
+    ]
     advice = []
-    if doubtful:
-        name = doubtful[0]
-        advice.append(_choices(table[name], wrong[name].iloc[0], common))
-    if any(len(texts) and name not in doubtful for name, texts in wrong.items()):
+    if common:
+        advice.append(_choices(columns[marked[0]], wrong[marked[0]], common))
+    if len(wrong) > len(marked) or (marked and not common):
         advice.append("correct them to numbers of the same marks without units, or to nothing")
     if any(fitting[name] and is_missing(texts).any() for name, texts in bad.items()):
         impute = "gdaopt learn --impute mean"

@@ -83,10 +83,10 @@ def read_csv(
         are missing, infinite or not a number, or a label is missing. The message names all such
         columns, and a row of each; rows are counted from 1 below the line of names. A column that
         can be read in two ways is refused unless a mark is given, or shown by another feature: one
-        in which each comma stands before three digits, as in ``1,234``, or each point does and
-        other values have none. So are two columns of the same name, and a first line of numbers,
-        which is a sample in a file without names: only 0, 1, 2, … and 1, 2, 3, … are taken as
-        names of features.
+        in which each comma stands before three digits, as in ``1,234``, or each point does, and
+        other values have none or semicolons separate them. So are two columns of the same name, and
+        a first line of numbers, which is a sample in a file without names: only 0, 1, 2, … and 1,
+        2, 3, … are taken as names of features.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def read_csv(
     if impute is not None:
         check_name("impute", impute, IMPUTE)
     marks = Marks(decimal, thousands)
-    table = _read_text(path)
+    table, separator = _read_text(path)
     columns = _kept(path, table, label, drop)
     if label is None:
         label = columns[-1]
@@ -114,7 +114,10 @@ def read_csv(
     labels = _labels(table, label)
     _check_that_none_is_missing(path, table, label, labels)
     names = [name for name in columns if name != label]
-    features = read_numbers(path, table, names, marks, impute is not None, is_new=False)
+    texts = {name: table[name] for name in names}
+    features = read_numbers(
+        path, texts, marks, separator, is_filled=impute is not None, is_new=False
+    )
     return Dataset(
         path.stem, _filled(features, fill_values(features, impute)), labels, tuple(names), label
     )
@@ -135,14 +138,16 @@ def read_features(
     """
     path = as_path("path", path)
     marks = Marks(decimal, thousands)
-    table = _read_text(path)
+    table, separator = _read_text(path)
     absent = [name for name in names if name not in table]
     if absent:
         raise InvalidInputError(
             f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
             f"{shortened(', '.join(table.columns))}"
         )
-    features = _filled(read_numbers(path, table, names, marks, fill is not None, is_new=True), fill)
+    texts = {name: table[name] for name in names}
+    found = read_numbers(path, texts, marks, separator, is_filled=fill is not None, is_new=True)
+    features = _filled(found, fill)
     if label is None or label not in table:
         return features, None
     return features, _labels(table, label)
@@ -165,7 +170,8 @@ def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
     return np.array([IMPUTE[impute](column) for column in features.T])
 
 
-def _read_text(path: Path) -> pd.DataFrame:
+def _read_text(path: Path) -> tuple[pd.DataFrame, str]:
+    """Return the rows of a file below its line of names, as texts, and what separates them."""
     import pandas as pd  # slow to import, and needed here only
 
     try:
@@ -219,7 +225,7 @@ def _read_text(path: Path) -> pd.DataFrame:
         )
     if columns.empty:
         raise InvalidInputError(f"{path} has column names but no rows; add samples")
-    return columns
+    return columns, separator
 
 
 def _encoding(path: Path) -> str:

@@ -198,7 +198,7 @@ def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) 
 
 def _as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:
     """Return labels as the classes are written, where they are equal to one as numbers."""
-    values = {name: float_or_nan(name) for name in reversed(classes)}
+    values = {name: float_or_nan(name) for name in classes}
     numbers = {value: name for name, value in values.items() if not math.isnan(value)}
     written = [
         label if label in classes else numbers.get(float_or_nan(label), label)
