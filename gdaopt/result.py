@@ -18,9 +18,9 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import as_edges
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
 from gdaopt.sets import FeasibleSet, set_of_record
-from gdaopt.support.files import allowance, parse_json, read_arrays, write_atomically
+from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
 from gdaopt.support.text import ShownAsTable, number_text, plain, reason
-from gdaopt.support.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, as_path, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
 Status = Literal[
@@ -281,9 +281,7 @@ class Result(ShownAsTable):
             ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and ``atoms``,
             ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
-        path = Path(path)
-        if path.suffix != ".npz":
-            path = path.with_name(path.name + ".npz")
+        path = npz_path(path)
         record = {"format": _FORMAT, **self._record(), "feasible_set": self.feasible_set.record()}
         columns = self.trace.to_arrays()
         arrays: dict[str, Any] = {
@@ -298,6 +296,11 @@ class Result(ShownAsTable):
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a result that `save` wrote.
 
+        Parameters
+        ----------
+        path : path-like
+            The file, or what `save` was given: ``.npz`` is added where there is no such file.
+
         Raises
         ------
         InvalidInputError
@@ -308,6 +311,9 @@ class Result(ShownAsTable):
         OSError
             When it cannot be read.
         """
+        path = as_path("path", path)
+        if not path.is_file():
+            path = npz_path(path)
         try:
             arrays = read_arrays(path)
             record = parse_json(str(arrays[_RECORD]))

@@ -17,8 +17,19 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.studies.saved_runs import read_runs
 from tests.helpers import refusals, traced_peak
 from tests.result_cases import COLUMNS, optimum, problem, solve, solved
+
+
+class Named:
+    """A path that is no text and no `Path`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return self.path
 
 
 @pytest.fixture(params=["analytic", "HIGHS"])
@@ -59,6 +70,33 @@ class TestFiles:
                 np.testing.assert_array_equal(array, getattr(result, part))
                 assert not array.flags.writeable
                 assert not getattr(result, part).flags.writeable
+
+    @pytest.mark.parametrize("name", ["again", "again.npz", "class_1.5", "~/again", "~no user/run"])
+    @pytest.mark.parametrize("kind", [str, Path, Named])
+    def test_what_was_saved_is_loaded_by_the_same_path(
+        self,
+        name: str,
+        kind: Callable[[str], Any],
+        closed: gda.Result,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        (tmp_path / "~no user").mkdir()
+        path = closed.save(kind(name))
+        assert path.suffix == ".npz"
+        assert gda.Result.load(kind(name)) == gda.Result.load(path) == closed
+        (run,) = read_runs([kind(name)])
+        assert run.result == closed
+
+    def test_files_of_other_endings(self, closed: gda.Result, tmp_path: Path) -> None:
+        """They are read as they are named; what is missing, is missing with the ending."""
+        path = closed.save(tmp_path / "run").rename(tmp_path / "run.bak")
+        assert gda.Result.load(path) == closed
+        with pytest.raises(FileNotFoundError, match=r"run\.npz"):
+            gda.Result.load(tmp_path / "run")
 
     @pytest.mark.parametrize("bound", [None, -np.inf, 1.5])
     def test_saved_bounds(self, closed: gda.Result, tmp_path: Path, bound: float | None) -> None:

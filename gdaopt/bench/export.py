@@ -38,6 +38,7 @@ from gdaopt.sets import GraphMetrics, SDDMetrics
 from gdaopt.studies.study_directory import versions
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.files import write_atomically
+from gdaopt.support.validation import as_path
 
 _PYTHON = '''"""A {kind} program with {size} variables of a run of gdaopt, as a CVXPY problem.
 
@@ -250,6 +251,7 @@ a user's (`_rows`); and with edges of either sign."""
 
 def write_set(folder: Path, most: int, progress: Callable[[str], None] = lambda _: None) -> None:
     """Write the set of sequences to an empty folder: the same bytes by the same versions."""
+    folder = as_path("folder", folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} must be an empty directory; name another one")
     files = {name.removesuffix(".txt"): (_TEXTS / name).read_bytes() for name in _BESIDE}

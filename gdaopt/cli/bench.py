@@ -5,9 +5,9 @@ Every solver is timed and judged alike on the programs, which are also written f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -19,13 +19,13 @@ from gdaopt.bench.export import export as write_program
 from gdaopt.bench.recorded import load_programs
 from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
 from gdaopt.bench.study import Bench
-from gdaopt.cli.options import DataDir, Label
+from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_name, integer
+from gdaopt.support.validation import as_path, check_name, integer
 
 _NONE = "none"
 
@@ -76,8 +76,12 @@ def bench(
         float, typer.Option(help="seconds for all programs of a cell, and for a whole run")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(help="cells at a time; more than one blurs the times")] = 1,
-    label: Label = None,
-    data_dir: DataDir = None,
+    label: option.Label = None,
+    drop: option.Drop = None,
+    impute: option.Impute = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
+    data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
     export_set: Annotated[
         Path | None,
@@ -113,7 +117,14 @@ def bench(
         "budget": budget,
         "jobs": jobs,
     }
-    sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), label, data_dir)
+    of_tables = {
+        "label": label,
+        "drop": option.read_names(drop),
+        "impute": impute,
+        "decimal": decimal,
+        "thousands": thousands,
+    }
+    sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), of_tables, data_dir)
     with output.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
     study = Bench(out, sequences, checked)
@@ -150,22 +161,22 @@ def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[Valu
 
 
 def _sequences(
-    sources: list[str], sizes: list[int], label: str | None, data_dir: Path | None
+    sources: list[str], sizes: list[int], of_tables: Mapping[str, Any], data_dir: Path | None
 ) -> list[Sequence]:
     found = []
     for source in dict.fromkeys(sources):
         if source.lower().endswith(".npz"):
             found.append(Sequence.from_recorded(source))
             continue
-        if Path(source).is_dir():
+        if as_path("data", source).is_dir():
             found.append(Sequence.from_mps(source))
             continue
         if source not in GENERATED:
             is_table = source.lower().endswith(".csv")
             dataset = load_source(
                 source,
-                label if is_table else None,
-                data_dir if source in FROM_UCI else None,
+                data_dir=data_dir if source in FROM_UCI else None,
+                **(of_tables if is_table else {}),
             )
             found.append(Sequence(dataset.name, dataset))
             continue
@@ -208,6 +219,7 @@ def export(
             )
     for name in formats or ():
         check_name("format", name, EXPORTS)
+    out = as_path("out", out)
     out.mkdir(parents=True, exist_ok=True)
     output = Output()
     for number in chosen:

@@ -48,6 +48,8 @@ def compare(
     label: option.Label = None,
     drop: option.Drop = None,
     impute: option.Impute = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
     data_dir: option.DataDir = None,
     positive: option.Positive = None,
     max_classes: option.MaxClasses = 20,
@@ -87,7 +89,9 @@ def compare(
     command is writing to the directory.
     """
     output = Output()
-    dataset = load_source(source, label, data_dir, drop=option.read_names(drop), impute=impute)
+    marks = {"decimal": decimal, "thousands": thousands}
+    dropped = option.read_names(drop)
+    dataset = load_source(source, label, data_dir, drop=dropped, impute=impute, **marks)
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
     problem = LearningOptions(

@@ -57,6 +57,8 @@ def learn(
     label: option.Label = None,
     drop: option.Drop = None,
     impute: option.Impute = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
     data_dir: option.DataDir = None,
     positive: option.Positive = None,
     max_classes: option.MaxClasses = 20,
@@ -160,7 +162,8 @@ def learn(
 
         say(f"reading {plain(source)}")
         dropped = option.read_names(drop)
-        dataset = load_source(source, label, data_dir, drop=dropped, impute=impute)
+        marks = {"decimal": decimal, "thousands": thousands}
+        dataset = load_source(source, label, data_dir, drop=dropped, impute=impute, **marks)
         classes = options.classes(dataset)  # before anything is printed
         for remark in remarks(dataset):
             output.print(plain(f"note: {remark}"))
@@ -172,9 +175,10 @@ def learn(
             dataset,
             {
                 "source": source,
-                "label": label,
+                "label": dataset.label_name,
                 "drop": dropped,
                 "impute": impute,
+                **marks,
                 "positive": positive,
                 "scale": scale,
                 "objective": objective,

@@ -40,6 +40,22 @@ Impute = Annotated[
         help="what replaces missing values of the CSV file, by column (default: they are an error)",
     ),
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK",
+        help="decimal mark of the CSV file, a point or a comma (default: what fits, for each "
+        "column; of new samples, that of the run)",
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK",
+        help="what stands between groups of digits in the CSV file, as in 1,234: a comma, a "
+        "point, an apostrophe or a space (default: nothing; of new samples, that of the run)",
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(

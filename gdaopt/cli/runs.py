@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gdaopt.cli import options as option
 from gdaopt.cli.output import Output
 from gdaopt.datasets.svmlight import is_svmlight
 from gdaopt.errors import InvalidInputError
@@ -14,6 +15,7 @@ from gdaopt.studies.pictures import select_runs, write_pictures
 from gdaopt.studies.saved_runs import read_runs
 from gdaopt.studies.study_directory import sole_writer
 from gdaopt.support.files import check_writable, write_text
+from gdaopt.support.validation import as_path
 
 
 def apply(
@@ -48,6 +50,8 @@ def apply(
             help="column of NEW.csv with known labels, to compare with (default: the run's)",
         ),
     ] = None,
+    decimal: option.Decimal = None,
+    thousands: option.Thousands = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -67,18 +71,18 @@ def apply(
     import pandas as pd
 
     # scikit-learn is slow to import
-    from gdaopt.studies.applying import LearnedRun, coordinates_text
+    from gdaopt.studies.applying import LearnedRun, compared, coordinates_text
 
     output = Output()
     ending = "classes.csv"
     if transform:
         ending = "coordinates.svmlight" if is_svmlight(table) else "coordinates.csv"
-    path = out or Path(f"{table.stem}-{ending}")
+    path = as_path("out", out or f"{table.stem}-{ending}")
     if path.exists() and not force:
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
     check_writable(path)
     learned = LearnedRun.load(run)
-    X, labels = learned.read(table, label)
+    X, labels = learned.read(table, label, decimal, thousands)
     n_samples = X.shape[0]
     if transform:
         text = coordinates_text(learned.transform(X, class_name), labels)
@@ -94,10 +98,8 @@ def apply(
         counts = ", ".join(f"{name}: {(found == name).sum()}" for name in classes)
         output.say(f"{n_samples} samples: {counts}")
         if labels is not None:
-            right = int((found == labels).sum())
-            output.say(
-                f"{right} of {n_samples} labels are those of the file ({right / n_samples:.1%})"
-            )
+            for sentence in compared(found, labels, classes):
+                output.say(sentence)
         text = written.to_csv()
     write_text(path, text)
     output.say(f"written to {path}")
@@ -133,10 +135,12 @@ def plot(
     the first of them; --only chooses others. Earlier pictures are replaced, no other files. Exit
     code 75: another command is writing to the output directory.
     """
+    paths = [as_path("path", path) for path in paths]
     runs = read_runs(paths)
     if only:
         runs = select_runs(runs, only)
-    folder = out or (paths[0] if len(paths) == 1 and paths[0].is_dir() else Path("gdaopt-plots"))
+    own = paths[0] if len(paths) == 1 and paths[0].is_dir() else "gdaopt-plots"
+    folder = as_path("out", out or own)
     title = ", ".join(path.resolve().name for path in paths)
     output = Output()
     with sole_writer(folder):

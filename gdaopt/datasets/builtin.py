@@ -171,7 +171,7 @@ def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> F
             )
         return data
     named = os.environ.get(DATA_VARIABLE)
-    data = _from_directory(table, Path(named)) if named else None
+    data = _from_directory(table, as_path(DATA_VARIABLE, named)) if named else None
     if data is not None:
         return data
     path = cache_directory() / table.file
@@ -197,7 +197,7 @@ def cache_directory() -> Path:
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
-        return Path(chosen)
+        return as_path(CACHE_VARIABLE, chosen)
     variable = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     base = os.environ.get(variable, "")
     if os.path.isabs(base):  # the XDG specification says to ignore relative paths

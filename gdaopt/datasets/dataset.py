@@ -34,6 +34,8 @@ class Dataset:
         The class of each sample: text, a number or a truth value. Kept as a read-only array of str.
     feature_names : sequence of str
         The names of the K features.
+    label_name : str, optional
+        The name of the labels' column in the file that they come from.
 
     Raises
     ------
@@ -55,12 +57,15 @@ class Dataset:
     features: Samples = field(repr=False)
     labels: npt.NDArray[np.str_] = field(repr=False)
     feature_names: tuple[str, ...]
+    label_name: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         features = _kept(self.features)
         labels = _as_text(self.labels)
         labels.flags.writeable = False
         _check_text("name", self.name)
+        if self.label_name is not None:
+            _check_text("label_name", self.label_name)
         feature_names = _as_names(self.feature_names)
         n_samples, n_features = features.shape
         if labels.shape != (n_samples,):

@@ -1,7 +1,7 @@
 """Data sets read from tables of text, as people save them.
 
 pandas reads the table. What is decided here is what it leaves open: the encoding, what separates
-the values, whether commas are decimal marks, whether the first line names the columns, which of
+the values, the decimal mark of each feature, whether the first line names the columns, which of
 them are features, and which texts are missing values.
 """
 
@@ -11,8 +11,7 @@ import csv
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
+from gdaopt.datasets.numbers import Marks, drop_option, float_or_nan, is_missing, read_numbers
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.support.text import reason, shortened
@@ -33,9 +33,8 @@ IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.nanmean, "median": np
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50  # that are looked at to find the separator
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?|[+-]?\d+,")
-_MISSING = {"", "?", "-", ".", "na", "n/a", "#n/a", "nan", "null", "none", "missing"}
-_MOST_COLUMNS = 5  # bad columns that a message tells of one by one
+_EXCEL_LINE = re.compile(r'"?sep=(.)"?\s*')  # with which a file tells Excel its separator
+_MOST_ROWS = 5  # without a label, that a message tells of
 
 
 def read_csv(
@@ -44,6 +43,8 @@ def read_csv(
     *,
     drop: Sequence[str] = (),
     impute: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Dataset:
     r"""Read a data set from a table in a file whose first line names the columns.
 
@@ -51,8 +52,9 @@ def read_csv(
     ----------
     path : path-like
         The file: text in UTF-8, or in UTF-16 with a byte order mark. The values are separated by
-        commas, semicolons, tabs or bars, whichever the lines have; where it is not commas, numbers
-        may have decimal commas. The data set is named after the file.
+        commas, semicolons, tabs or bars, whichever the lines have, or by what a line such as
+        ``sep=;`` at the top says. Rows without any value, and columns without value and name, do
+        not count. The data set is named after the file.
     label : str, optional
         The name of the column that holds the labels; by default the last that is not dropped. All
         other columns are features and must hold finite numbers. Labels are kept as they are
@@ -61,7 +63,13 @@ def read_csv(
         Names of columns to leave out.
     impute : {"mean", "median"}, optional
         Replace missing values of a feature (nothing, ``?``, ``NA``, ``NaN``, …) by the mean or the
-        median of its other values. By default a missing value is an error.
+        median of its other values. By default a missing value is an error, as a missing label
+        always is.
+    decimal : {".", ","}, optional
+        The decimal mark of all features. By default it is the one with which all values of a
+        feature are numbers.
+    thousands : {",", ".", "'", " "}, optional
+        What stands between groups of digits, as in ``1,234``; by default nothing does.
 
     Returns
     -------
@@ -73,9 +81,12 @@ def read_csv(
     InvalidInputError
         When there is no such file or column, when the file is not such a table, and when features
         are missing, infinite or not a number, or a label is missing. The message names all such
-        columns, and a row of each; rows are counted from 1 below the line of names. Two columns of
-        the same name are refused, and a first line of numbers, which is a sample in a file without
-        names: only 0, 1, 2, … and 1, 2, 3, … are taken as names of features.
+        columns, and a row of each; rows are counted from 1 below the line of names. A column that
+        can be read in two ways is refused unless a mark is given, or shown by another feature: one
+        in which each comma stands before three digits, as in ``1,234``, or each point does, and
+        other values have none or semicolons separate them. So are two columns of the same name, and
+        a first line of numbers, which is a sample in a file without names: only 0, 1, 2, … and 1,
+        2, 3, … are taken as names of features.
 
     Examples
     --------
@@ -94,28 +105,21 @@ def read_csv(
     drop = column_names(drop)
     if impute is not None:
         check_name("impute", impute, IMPUTE)
-    table = _read_text(path)
-    columns = _kept(table, label, drop)
+    marks = Marks(decimal, thousands)
+    table, separator = _read_text(path)
+    columns = _kept(path, table, label, drop)
     if label is None:
         label = columns[-1]
-        _check_that_names_are_no_sample(table, columns[:-1])
-    labels = table.columns[label].to_numpy(dtype=np.str_)
-    missing = labels == ""
-    if missing.any():
-        raise InvalidInputError(
-            f"{path}: column {shortened(label)} holds no label in row {int(missing.argmax()) + 1}; "
-            "fill it in or remove the row"
-        )
+        _check_that_names_are_no_sample(path, columns[:-1])
+    labels = _labels(table, label)
+    _check_that_none_is_missing(path, table, label, labels)
     names = [name for name in columns if name != label]
-    features = _numbers(table, names, impute is not None, is_new=False)
-    for name, column in zip(names, features.T, strict=True):
-        if np.isnan(column).all():
-            raise InvalidInputError(
-                f"{path}: column {shortened(name)} holds no number; leave it out by --drop "
-                f"{shortened(name)}"
-            )
+    texts = {name: table[name] for name in names}
+    features = read_numbers(
+        path, texts, marks, separator, is_filled=impute is not None, is_new=False
+    )
     return Dataset(
-        path.stem, _filled(features, fill_values(features, impute)), labels, tuple(names)
+        path.stem, _filled(features, fill_values(features, impute)), labels, tuple(names), label
     )
 
 
@@ -125,19 +129,28 @@ def read_features(
     *,
     fill: FloatArray | None = None,
     label: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
-    """Read columns of numbers, and labels where there are some, from a file as for `read_csv`."""
+    """Read columns of numbers, and labels where there are some, from a file as for `read_csv`.
+
+    A missing label is "".
+    """
     path = as_path("path", path)
-    table = _read_text(path)
-    absent = [name for name in names if name not in table.columns]
+    marks = Marks(decimal, thousands)
+    table, separator = _read_text(path)
+    absent = [name for name in names if name not in table]
     if absent:
         raise InvalidInputError(
             f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
-            f"{shortened(', '.join(table.columns.columns))}"
+            f"{shortened(', '.join(table.columns))}"
         )
-    features = _filled(_numbers(table, names, fill is not None, is_new=True), fill)
-    has_label = label is not None and label in table.columns
-    return features, table.columns[label].to_numpy(dtype=np.str_) if has_label else None
+    texts = {name: table[name] for name in names}
+    found = read_numbers(path, texts, marks, separator, is_filled=fill is not None, is_new=True)
+    features = _filled(found, fill)
+    if label is None or label not in table:
+        return features, None
+    return features, _labels(table, label)
 
 
 def column_names(drop: Any) -> tuple[str, ...]:
@@ -157,59 +170,48 @@ def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
     return np.array([IMPUTE[impute](column) for column in features.T])
 
 
-def float_or_nan(text: str) -> float:
-    """Return the number in a text, NaN for none: neither ``1_0`` nor digits of other scripts."""
-    if "_" in text or not text.isascii():
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """The values of a file as text, without spaces around them, by the names of the columns."""
-
-    path: Path
-    columns: pd.DataFrame
-    has_decimal_commas: bool
-
-    def number(self, text: str) -> float:
-        """Return the number that a text stands for in this table; NaN for what is no number."""
-        if self.has_decimal_commas:
-            text = "no number" if "." in text else text.replace(",", ".")
-        return float_or_nan(text)
-
-
-def _read_text(path: Path) -> _Table:
+def _read_text(path: Path) -> tuple[pd.DataFrame, str]:
+    """Return the rows of a file below its line of names, as texts, and what separates them."""
     import pandas as pd  # slow to import, and needed here only
 
     try:
-        with path.open("rb") as file:
-            mark = file.read(2)
-        encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        separator = _separator(path, encoding)
+        encoding = _encoding(path)
+        separator, n_skipped = _separator(path, encoding)
         lines = pd.read_csv(
             path,
             sep=separator,
             encoding=encoding,
+            skiprows=n_skipped,
             header=None,
             dtype=str,
             na_filter=False,
             skipinitialspace=True,
         )
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InvalidInputError(f"cannot read {path}: {reason(error)}") from error
+    except UnicodeError as error:
+        raise InvalidInputError(
+            f"cannot read {path} as text in UTF-8: {reason(error)}; save it as CSV in UTF-8"
+        ) from error
+    except ValueError as error:
         raise InvalidInputError(
             f"cannot read {path} as comma-separated values below a line that names every column: "
-            f"{reason(error)}"
+            f"{reason(error)}; remove titles, comments and separators at the ends of lines, and "
+            "put values that hold the separator into double quotes"
         ) from error
     lines = lines.apply(lambda column: column.str.strip())
-    names, columns = lines.iloc[0], lines.iloc[1:].set_axis(lines.iloc[0], axis="columns")
+    is_value = lines != ""
+    lines = lines.loc[is_value.any(axis="columns"), is_value.any(axis="index")]
+    if lines.empty:
+        raise InvalidInputError(f"{path} holds no values; name the columns, and add samples")
+    names = lines.iloc[0]
+    columns: pd.DataFrame = lines.iloc[1:].set_axis(names, axis="columns")
+    columns.index -= lines.index[0]
     if (names == "").any():
         raise InvalidInputError(
             f"{path}: the first line does not name every column; name them all, or remove those "
-            "without a name (such as row numbers: pandas writes them unless told index=False)"
+            "without a name (such as row numbers: pandas writes them unless told index=False), and "
+            "titles above the names"
         )
     if names.duplicated().any():
         raise InvalidInputError(
@@ -218,28 +220,41 @@ def _read_text(path: Path) -> _Table:
         )
     if len(names) < 2:
         raise InvalidInputError(
-            f"{path} has the one column {shortened(names[0])}; it needs features and a "
-            f"label, separated by {', '.join(_SEPARATORS.values())}"
+            f"{path} has the one column {shortened(names.iloc[0])}; it needs features and a "
+            f"label, separated by {', '.join(_SEPARATORS.values())}, and no titles above them"
         )
     if columns.empty:
         raise InvalidInputError(f"{path} has column names but no rows; add samples")
-    # A quoted "1,234" among values separated by commas is more often one thousand and more.
-    has_decimal_commas = separator != "," and any(
-        _DECIMAL_COMMA.fullmatch(text) for name in names for text in columns[name]
-    )
-    return _Table(path, columns, has_decimal_commas)
+    return columns, separator
 
 
-def _separator(path: Path, encoding: str) -> str:
-    """Return what splits the first lines into most parts, as many in each where one does so."""
+def _encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(2000)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if b"\0" in start:
+        raise UnicodeError("it holds zero bytes, as text in UTF-16 does, and other kinds of files")
+    return "utf-8-sig"
+
+
+def _separator(path: Path, encoding: str) -> tuple[str, int]:
+    """Return what separates values, and how many lines at the top say so.
+
+    It splits the first lines into most parts, as many in each where one does so.
+    """
     with path.open(encoding=encoding, newline="") as file:
         lines = [line for _, line in zip(range(_LINES), file, strict=False) if line.strip()]
+    told = _EXCEL_LINE.fullmatch(lines[0]) if lines else None
+    if told:
+        return told[1], 1
 
     def score(separator: str) -> tuple[bool, list[int]]:
         counts = _parts(lines, separator)
         return len(set(counts)) == 1 and counts[0] > 1, counts[:1]
 
-    return max(_SEPARATORS, key=score)  # the first of several: commas
+    # The last of several: commas may be decimal marks, too.
+    return max(reversed(_SEPARATORS), key=score), 0
 
 
 def _parts(lines: Sequence[str], separator: str) -> list[int]:
@@ -250,81 +265,50 @@ def _parts(lines: Sequence[str], separator: str) -> list[int]:
         return []
 
 
-def _kept(table: _Table, label: str | None, drop: Sequence[str]) -> list[str]:
-    known = list(table.columns.columns)
+def _kept(path: Path, table: pd.DataFrame, label: str | None, drop: Sequence[str]) -> list[str]:
+    known = list(table.columns)
     if label is not None:
-        check_name(f"column of {table.path}:", label, known)
+        check_name(f"column of {path}:", label, known)
     for name in drop:
-        check_name(f"column of {table.path}:", name, known)
+        check_name(f"column of {path}:", name, known)
         if name == label:
             raise InvalidInputError(f"column {shortened(name)} is the label and cannot be dropped")
     kept = [name for name in known if name not in drop]
     if len(kept) < 2:
         raise InvalidInputError(
-            f"{table.path}: what is not dropped are {len(kept)} columns; it needs features and a "
-            "label"
+            f"{path}: what is not dropped are {len(kept)} columns; it needs features and a label"
         )
     return kept
 
 
-def _check_that_names_are_no_sample(table: _Table, names: list[str]) -> None:
+def _check_that_names_are_no_sample(path: Path, names: list[str]) -> None:
     counts = [[str(first + number) for number in range(len(names))] for first in (0, 1)]
     if names not in counts and all(math.isfinite(float_or_nan(name)) for name in names):
         raise InvalidInputError(
-            f"{table.path}: the first line holds numbers, {shortened(', '.join(names))}, where "
+            f"{path}: the first line holds numbers, {shortened(', '.join(names))}, where "
             "names of columns belong; write a line of names above the samples"
         )
 
 
-def _numbers(table: _Table, names: Sequence[str], is_filled: bool, *, is_new: bool) -> FloatArray:
-    """Return columns as numbers, NaN where one is missing; refuse columns of other values."""
-    features = np.empty((len(table.columns), len(names)))
-    complaints: dict[str, str] = {}
-    are_missing = True
-    for k, name in enumerate(names):
-        texts = table.columns[name].tolist()
-        features[:, k] = [table.number(text) for text in texts]
-        found = {row: texts[row] for row in np.flatnonzero(~np.isfinite(features[:, k])).tolist()}
-        bad = {row: text for row, text in found.items() if not (is_filled and _is_missing(text))}
-        if bad:
-            row, text = next(iter(bad.items()))
-            more = f" and {len(bad) - 1} more like it" if len(bad) > 1 else ""
-            complaints[name] = (
-                f"column {shortened(name)} holds {shortened(text)} in row {row + 1}{more}"
-            )
-            are_missing = are_missing and all(map(_is_missing, bad.values()))
-    if complaints:
-        raise InvalidInputError(_complaint(table, complaints, are_missing, is_new))
-    return features
+def _labels(table: pd.DataFrame, label: str) -> npt.NDArray[np.str_]:
+    """Return the labels of a column, "" where one is missing."""
+    texts = table[label]
+    return texts.mask(is_missing(texts), "").to_numpy(dtype=np.str_)
 
 
-def _is_missing(text: str) -> bool:
-    return text.lower() in _MISSING
-
-
-def _complaint(
-    table: _Table, complaints: Mapping[str, str], are_missing: bool, is_new: bool
-) -> str:
-    told = list(complaints.values())[:_MOST_COLUMNS]
-    rest = [shortened(name) for name in complaints][_MOST_COLUMNS:]
-    if rest:
-        told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
-    marks = "decimal commas" if table.has_decimal_commas else "decimal points"
-    advice = "correct them"
-    if are_missing and is_new:
-        advice = (
-            "fill them in, or learn again by gdaopt learn --impute mean, which fills them here, too"
-        )
-    elif are_missing:
-        advice = "fill missing values by --impute mean"
-    if not is_new:
-        advice += (
-            f", leave the columns out by --drop {shortened(','.join(complaints))}, or name the "
-            "column of the labels by --label"
-        )
-    return (
-        f"{table.path}: {'; '.join(told)}; features must be finite numbers, here with {marks}: "
-        f"{advice}"
+def _check_that_none_is_missing(
+    path: Path, table: pd.DataFrame, label: str, labels: npt.NDArray[np.str_]
+) -> None:
+    texts = table[label][labels == ""]
+    if texts.empty:
+        return
+    rows = ", ".join(map(str, texts.index[:_MOST_ROWS]))
+    more = f" and {len(texts) - _MOST_ROWS} more" if len(texts) > _MOST_ROWS else ""
+    written = ", ".join(map(shortened, texts.unique()))
+    raise InvalidInputError(
+        f"{path}: column {shortened(label)} holds no label in row{'s' * (len(texts) > 1)} "
+        f"{rows}{more} ({written}); fill in what is missing, remove the rows, or name another "
+        "column by --label; a class of such a name needs another one"
     )
 
 
@@ -350,7 +334,25 @@ def remarks(dataset: Dataset) -> list[str]:
             f"the labels are {len(labels)} different numbers, from {labels.min():g} to "
             f"{labels.max():g}, and look like measurements rather than classes{advice}"
         )
+    pair = _written_alike(dataset.classes)
+    if pair:
+        found.append(
+            f"the labels {' and '.join(map(shortened, pair))} differ in writing alone, and are two "
+            "classes; write them alike if they are one"
+        )
     return found
+
+
+def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that are the same number, or differ in capitals alone."""
+    seen: dict[float | str, str] = {}
+    for name in names:
+        number = float_or_nan(name)
+        key = name.casefold() if math.isnan(number) else number
+        if key in seen:
+            return seen[key], name
+        seen[key] = name
+    return None
 
 
 def _on_sparse(samples: Samples) -> str:
@@ -366,15 +368,16 @@ def _on_columns(dataset: Dataset) -> list[str]:
     constant = []
     for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
         if _numbers_the_rows(column):
-            found.append(f"column {shortened(name)} numbers the rows; --drop {name} leaves it out")
+            found.append(
+                f"column {shortened(name)} numbers the rows; {drop_option([name])} leaves it out"
+            )
         elif (column == column[0]).all():
             constant.append(name)
     if constant:
         names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
         if len(constant) == 1:
-            found.append(
-                f"column {names} is constant and says nothing; --drop {constant[0]} leaves it out"
-            )
+            option = drop_option(constant)
+            found.append(f"column {names} is constant and says nothing; {option} leaves it out")
         else:
             more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
             found.append(

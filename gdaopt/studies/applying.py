@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from gdaopt.datasets import Dataset
+from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
@@ -27,10 +28,12 @@ from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.methods import Method
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
-from gdaopt.studies.learning import LearningOptions, learn_classes
+from gdaopt.studies.learning import LearningOptions, check_no_table, learn_classes
 from gdaopt.studies.saved_runs import RECORD, read_record, read_samples
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_name, integer
+from gdaopt.support.validation import FloatArray, as_path, check_name, integer
+
+_MARKS = ("decimal", "thousands")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +43,13 @@ class LearnedRun:
     dataset: Dataset  # not scaled
     scale: str  # of the features, see `gdaopt.scaling.scale_features`
     fill: FloatArray | None  # what missing values of new samples are replaced by
-    label: str | None  # the column of the labels, where the run was given one
+    table: Mapping[str, str | None]  # the label column and the marks of its file: see `read_csv`
     metrics: Mapping[str, Symmetric]  # of each class
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Read a run; refuse a directory that holds none, or not all of its files."""
-        path = Path(folder)
+        path = as_path("folder", folder)
         record = read_record(path)
         if record is None or not record["classes"]:
             raise InvalidInputError(
@@ -62,20 +65,29 @@ class LearnedRun:
                 name: Result.load(path / entry["file"]).known_metric
                 for name, entry in record["classes"].items()
             }
-            scale, label = str(options["scale"]), options["label"]
+            scale = str(options["scale"])
+            table = {name: options.get(name) for name in ("label", *_MARKS)}
             fill = fill_values(dataset.features, options["impute"])
         except (OSError, KeyError, TypeError, ValueError) as error:
             reason = str(error) if not isinstance(error, KeyError) else f"no {error} in {RECORD}"
             raise InvalidInputError(
                 f"{path} does not hold a whole run of gdaopt learn: {reason}; learn it again"
             ) from error
-        return cls(dataset, scale, fill, label, metrics)
+        return cls(dataset, scale, fill, table, metrics)
 
     def read(
-        self, path: str | os.PathLike[str], label: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        label: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
     ) -> tuple[Samples, npt.NDArray[np.str_] | None]:
-        """Read new samples, not scaled, and their labels where the file has those of the run."""
-        names = self.dataset.feature_names
+        """Read new samples, not scaled, and their labels where the file has some.
+
+        Missing labels are "". Labels that are equal to a class as numbers are written like it.
+        """
+        names, classes = self.dataset.feature_names, self.dataset.classes
+        given = {"label": label, "decimal": decimal, "thousands": thousands}
         is_of_run = is_sparse(self.dataset.features)
         if is_of_run != is_svmlight(path):
             kind = "an svmlight file (.svm, .svmlight or .libsvm)" if is_of_run else "a CSV file"
@@ -83,16 +95,16 @@ class LearnedRun:
                 f"{path} is not {kind}, in which new samples of this run have to come"
             )
         if is_of_run:
-            if label is not None:
-                raise InvalidInputError(
-                    f"--label {label} goes with a CSV file, which {path} is not; leave it out"
-                )
-            found, known = read_numbered(path, names)
-            return found, known if np.isin(known, self.dataset.classes).any() else None
-        X, labels = read_features(path, names, fill=self.fill, label=label or self.label)
+            check_no_table(path, given)
+            found, numbers = read_numbered(path, names)
+            return found, numbers if np.isin(numbers, classes).any() else None
+        known = given if (decimal, thousands) != (None, None) else self.table
+        marks = {name: known[name] for name in _MARKS}
+        label_name = label or self.table["label"]
+        X, labels = read_features(path, names, fill=self.fill, label=label_name, **marks)
         if label is not None and labels is None:
             raise InvalidInputError(f"{path} has no column {label!r} for --label")
-        return X, labels
+        return X, labels if labels is None else _as_classes(labels, classes)
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
         """Return coordinates of unscaled samples with the distances of a metric."""
@@ -184,6 +196,32 @@ def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) 
     return table.to_csv()
 
 
+def _as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:
+    """Return labels as the classes are written, where they are equal to one as numbers."""
+    values = {name: float_or_nan(name) for name in classes}
+    numbers = {value: name for name, value in values.items() if not math.isnan(value)}
+    written = [
+        label if label in classes else numbers.get(float_or_nan(label), label)
+        for label in labels.tolist()
+    ]
+    return np.array(written, dtype=np.str_)
+
+
+def compared(
+    found: npt.NDArray[np.str_], labels: npt.NDArray[np.str_], classes: npt.NDArray[np.str_]
+) -> Iterator[str]:
+    """Yield a sentence on how many classes are the labels, and on labels that are no class."""
+    is_known = labels != ""
+    n_known, right = int(is_known.sum()), int((found == labels).sum())
+    if n_known:
+        missing = f"; {len(labels) - n_known} are missing" if n_known < len(labels) else ""
+        yield f"{right} of {n_known} labels are those of the file ({right / n_known:.1%}){missing}"
+    foreign = labels[is_known & ~np.isin(labels, classes)]
+    if len(foreign):
+        first = shortened(str(foreign[0]))
+        yield f"note: {len(foreign)} labels of the file, such as {first}, are no class of the run"
+
+
 FOLDS, NEIGHBORS = 5, 5
 
 
@@ -217,7 +255,7 @@ def cross_validated(
         euclidean = MaskedMatrix.of_diagonal(np.ones(dataset.features.shape[1]))
         identity: dict[str, Symmetric] = {"": euclidean}
         for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
-            run = LearnedRun(part, options.scale, None, None, metrics)
+            run = LearnedRun(part, options.scale, None, {}, metrics)
             found = run.predict(dataset.features[new], min(NEIGHBORS, len(known)))
             right[k] += (found == dataset.labels[new]).sum()
     learned, without_learning = (right / len(dataset.labels)).tolist()

@@ -6,7 +6,7 @@ import csv
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from gdaopt.constraints.rows import ConstraintsOf, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
+from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
-from gdaopt.datasets.tabular import column_names, float_or_nan
+from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.methods import METHODS, Method, State, iterate, solve
@@ -186,19 +187,18 @@ def load_source(
     *,
     drop: Sequence[str] = (),
     impute: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Dataset:
     """Return the data set of a name or a file; refuse options that do not go with it."""
     check_instance("source", source, str)
     is_table, is_sparse_file = source.lower().endswith(".csv"), is_svmlight(source)
     if not (is_table or is_sparse_file or source in BUILTIN):
         raise unknown_name("data set (or a file ending in .csv or .svmlight):", source, BUILTIN)
-    of_tables = {"label": label, "drop": ",".join(column_names(drop)) or None, "impute": impute}
-    for name, value in of_tables.items():
-        if value is not None and not is_table:
-            check_instance(name, value, str)
-            raise InvalidInputError(
-                f"--{name} {value} goes with a CSV file, which {source} is not; leave it out"
-            )
+    marks = {"decimal": decimal, "thousands": thousands}
+    if not is_table:
+        dropped = ",".join(column_names(drop)) or None
+        check_no_table(source, {"label": label, "drop": dropped, "impute": impute, **marks})
     if data_dir is not None and source not in FROM_UCI:
         data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
@@ -208,17 +208,30 @@ def load_source(
     if is_sparse_file:
         return load_svmlight(source)
     if is_table:
-        return read_csv(source, label, drop=drop, impute=impute)
+        return read_csv(source, label, drop=drop, impute=impute, **marks)
     return load(source, data_dir)
+
+
+def check_no_table(source: str | os.PathLike[str], options: Mapping[str, str | None]) -> None:
+    """Refuse options of tables, by their names, for another kind of data."""
+    for name, value in options.items():
+        if value is not None:
+            check_instance(name, value, str)
+            raise InvalidInputError(
+                f"--{name} {value} goes with a CSV file, which {source} is not; leave it out"
+            )
 
 
 def read_edges(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
     r"""Return the pairs of names in a CSV file of two columns without a header."""
+    path = as_path("path", path)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [(place, line) for place, line in enumerate(csv.reader(file), 1) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"cannot read the edges of {path}: {reason(error)}") from error
+        raise InvalidInputError(
+            f"cannot read the edges of {path} as CSV in UTF-8: {reason(error)}"
+        ) from error
     for place, line in lines:
         if len(line) != 2:
             raise InvalidInputError(

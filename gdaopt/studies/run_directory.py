@@ -36,6 +36,7 @@ from gdaopt.studies.saved_runs import (
 )
 from gdaopt.studies.study_directory import content, sole_writer, versions
 from gdaopt.support.files import write_text
+from gdaopt.support.validation import as_path
 
 PICTURES = {
     "convergence": "the objective over the steps, and its gap to a lower bound",
@@ -64,7 +65,7 @@ class RunDirectory:
         *,
         force: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = as_path("path", path)
         self.results: dict[str, Result] = {}
         self._dataset = dataset
         self._options = dict(options)

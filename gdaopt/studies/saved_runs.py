@@ -19,7 +19,8 @@ from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
 from gdaopt.studies.study_directory import read_study
-from gdaopt.support.files import parse_json, write_text
+from gdaopt.support.files import npz_path, parse_json, write_text
+from gdaopt.support.validation import as_path
 
 RECORD = "result.json"  # in which a learning run says what it wrote
 FORMAT = 2  # of that file
@@ -44,7 +45,7 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     Runs of learn are named after their class, those of compare after their method, others after
     their file; with several directories the directory comes first.
     """
-    read = [Path(path) for path in paths]
+    read = [as_path("path", path) for path in paths]
     prefixes = _prefixes(read)
     return [run for path, prefix in zip(read, prefixes, strict=True) for run in _read(path, prefix)]
 
@@ -59,9 +60,10 @@ def _prefixes(paths: list[Path]) -> list[str]:
 
 
 def _read(path: Path, prefix: str) -> list[Run]:
-    if path.is_file():
-        name = prefix.removesuffix(": ").removesuffix(".npz") or path.stem
-        return [_of_file(path, name)]
+    file = path if path.is_file() else npz_path(path)
+    if file.is_file() and not path.is_dir():
+        name = prefix.removesuffix(": ").removesuffix(".npz") or file.stem
+        return [_of_file(file, name)]
     if not path.is_dir():
         raise InvalidInputError(f"there is no directory or file {path}")
     record = read_record(path)

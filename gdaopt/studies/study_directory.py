@@ -30,6 +30,7 @@ from gdaopt.support.files import (
     write_atomically,
     write_text,
 )
+from gdaopt.support.validation import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
     """Hold a directory, made where it is missing, and remove what killed processes left there."""
     from filelock import FileLock, Timeout  # needed here only
 
-    folder = Path(path)
+    folder = as_path("path", path)
     lock = FileLock(folder / _LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ class StudyDirectory:
     """Options and rows on disk. A study of other options there, or other files, are refused."""
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
-        self.path = Path(path)
+        self.path = as_path("path", path)
         self.tasks = self.path / "tasks"
         given = {"gdaopt": version("gdaopt"), **options}
         self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))

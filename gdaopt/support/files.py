@@ -18,6 +18,7 @@ import numpy as np
 
 from gdaopt.errors import UnwritableError
 from gdaopt.support.text import reason
+from gdaopt.support.validation import as_path
 
 # Names of the temporary files below, which say which process writes them.
 _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
@@ -28,7 +29,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
     Where that fails, it is an `UnwritableError`, and no temporary file remains.
     """
-    path = Path(path)
+    path = as_path("path", path)
     temporary = _temporary(path)
     try:
         # Opened like any other new file, so that it has the permissions of one.
@@ -48,7 +49,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise UnwritableError where `write_atomically` could not write a file, before any work."""
-    path = Path(path)
+    path = as_path("path", path)
     if path.is_dir():
         raise UnwritableError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     temporary = _temporary(path)
@@ -62,6 +63,12 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write `text` as UTF-8 to `path`, atomically (see `write_atomically`)."""
     return write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def npz_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of an npz file, whose ending is added where it is missing."""
+    path = as_path("path", path)
+    return path if path.suffix == ".npz" else path.parent / f"{path.name}.npz"
 
 
 def is_temporary(name: str) -> bool:

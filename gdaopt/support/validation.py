@@ -237,10 +237,10 @@ def store_checked(owner: Any, check: Callable[..., Any], *names: str, **bounds: 
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Return a path-like value as a path."""
+    """Return a path-like value as a path; a ``~`` at its start is the home directory."""
     if not isinstance(value, str | os.PathLike):
         raise InvalidInputError(f"{name} must be a path, got {shortened(value)}")
-    return Path(value)
+    return Path(os.path.expanduser(os.fsdecode(value)))
 
 
 def options_mapping(name: str, value: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`gdaopt apply`: what was learned, on new samples."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,17 @@ def sparse_split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     with undrawn():
         learn(known, "--tolerance", 1e-2, "--out", folder / "run")
     return known, new, folder / "run"
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run on classes 0 and 1 that lie apart."""
+    folder = tmp_path_factory.mktemp("numbered")
+    rows = [f"{k % 2 * 9 + k / 50},{k % 2},{k % 2}" for k in range(20)]
+    (folder / "known.csv").write_text("\n".join(["a,b,kind", *rows]))
+    with undrawn():
+        learn(folder / "known.csv", *ANALYTIC, "--out", folder / "run")
+    return folder / "run"
 
 
 @pytest.fixture(params=["split", "sparse_split"])
@@ -131,6 +143,72 @@ def test_the_order_of_columns_and_others_do_not_matter(split: Split, tmp_path: P
     apply(folder, new, "--out", tmp_path / "one.csv")
     apply(folder, tmp_path / "mixed.csv", "--out", tmp_path / "other.csv")
     assert content(tmp_path)["one.csv"] == content(tmp_path)["other.csv"]
+
+
+def test_labels_are_those_of_the_column_of_the_run(split: Split, out: Path) -> None:
+    """Its last one, which has to be named no more than in the run."""
+    _, new, folder = split
+    assert record(folder)["options"]["label"] == "kind"
+    said = apply(folder, new, "--label", "kind", "--out", out)
+    assert " of 50 labels are those of the file" in said
+    assert apply(folder, new, "--out", out, "--force") == said
+
+
+@pytest.mark.parametrize(
+    ("write", "right", "note"),
+    [
+        (lambda k: f"{k}.0", "20 of 20 labels are those of the file (100.0%)", None),
+        (lambda k: f"0{k}" if k else "-0", "20 of 20 labels", None),
+        (
+            lambda k: str(k) if k else "?",
+            "10 of 10 labels are those of the file (100.0%); 10 are m",
+            None,
+        ),
+        (lambda k: "NA", None, None),
+        (
+            lambda k: str(2 * k + 1),
+            "0 of 20 labels",
+            "10 labels of the file, such as '3', are no cl",
+        ),
+        (
+            lambda k: "one" if k else "0",
+            "10 of 20",
+            "10 labels of the file, such as 'one', are no cl",
+        ),
+    ],
+)
+def test_labels_are_compared_as_numbers(
+    write: Callable[[int], str], right: str | None, note: str | None, numbered: Path, tmp_path: Path
+) -> None:
+    """1.0 was not 1, without a word; and what is no label, or no class, is said."""
+    rows = [f"{k % 2 * 9 + k / 100},{k % 2},{write(k % 2)}" for k in range(20)]
+    (tmp_path / "new.csv").write_text("\n".join(["a,b,kind", *rows]))
+    said = apply(numbered, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert (right or "") in said
+    assert ("labels are those of the file" in said) == (right is not None)
+    assert (note or "") in said
+    assert ("note: " in said) == (note is not None)
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert found["class"].tolist() == ["0", "1"] * 10
+
+
+def test_the_marks_are_those_of_the_run(tmp_path: Path, out: Path) -> None:
+    """Unless some are given: 1,234 may be one thousand, and 900 stands beside it."""
+    rows = [f"{'1,234' if k % 2 else 900 + k}\t{k % 2}\tc{k % 2}" for k in range(10)]
+    known, new = tmp_path / "known.csv", tmp_path / "new.csv"
+    known.write_text("\n".join(["a\tb\tkind", *rows]))
+    with undrawn():
+        learn(known, "--thousands", ",", *ANALYTIC, "--out", tmp_path / "run")
+    assert record(tmp_path / "run")["scaling"]["means"][0] == 1069.0
+    new.write_text("a\tb\n1,234\t1\n900\t0\n")
+    run_ = LearnedRun.load(tmp_path / "run")
+    np.testing.assert_array_equal(run_.read(new)[0], [[1234, 1], [900, 0]])
+    apply(tmp_path / "run", new, "--decimal", ",", "--out", out)
+    np.testing.assert_array_equal(run_.read(new, decimal=",")[0], [[1.234, 1], [900, 0]])
+    new.write_text("a\tb\n1,5\t1\n900\t0\n")
+    said = apply(tmp_path / "run", new, "--out", out, "--force", code=2)
+    assert "'1,5' in row 1; features must be finite numbers: pass --decimal \",\" if '1,5'" in said
+    apply(tmp_path / "run", new, "--decimal", ",", "--out", out, "--force")
 
 
 def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
@@ -219,6 +297,13 @@ TABLE, SPARSE = ("split", "new.csv"), ("sparse_split", "new.svm")
         ("split", "my.svm", "1 1:1\n", (), "is not a CSV file, in which new samples of this run"),
         ("sparse_split", "my.csv", "a\n1\n", (), "is not an svmlight file (.svm, .svmlight or .li"),
         (*SPARSE, None, ("--label", "x"), "--label x goes with a CSV file"),
+        (*SPARSE, None, ("--decimal", ","), "--decimal , goes with a CSV file"),
+        (
+            *TABLE,
+            None,
+            ("--thousands", ";"),
+            "thousands must be a comma, a point, an apostrophe or",
+        ),
         ("sparse_split", "my.svm", "0 5:1\n", (), "index 5; of 4 features counted from 1 the last"),
         ("sparse_split", "my.svm", "0 0:1\n", (), "an index 0, and indices are counted from 1"),
     ],

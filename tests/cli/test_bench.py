@@ -37,6 +37,25 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "written to" in run(*command)
 
 
+def test_the_remedies_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a table lacks is answered with options, which were those of other commands."""
+    monkeypatch.setattr(study, "TaskWorkers", InProcess)
+    monkeypatch.setattr(study, "PICTURES", {})
+    rows = [f"{k}\t1,{k}00\t{'' if k == 5 else k * k}\t{'xy'[k % 2]}" for k in range(1, 10)]
+    (tmp_path / "t.csv").write_text(
+        "\n".join(["note\ta\tb\tkind", *rows]).replace("3\t", "red\t", 1)
+    )
+    command = [
+        *("bench", "--data", tmp_path / "t.csv", "--solvers", "highspy", "--starts", "hot"),
+        *("--tolerances", "1e-6", "--runs", "none", "--most", "2", "--out", tmp_path / "out"),
+    ]
+    said = run(*command, code=2)
+    for part in ('pass --decimal "," if', "--impute mean", "--drop note,a,b"):
+        assert part in said
+    remedies = ("--drop", "note", "--decimal", ",", "--impute", "mean")
+    assert "highspy: " in run(*command, *remedies)
+
+
 def test_a_set_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some = [recipe for recipe in export.RECIPES if recipe.name == "joint-wine"]
     monkeypatch.setattr(export, "RECIPES", some)

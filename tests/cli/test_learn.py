@@ -194,6 +194,7 @@ def test_record(iris: Path) -> None:
         "objective": "glr",
         **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
         **{"edges": None, "max_samples": 4000, "drop": [], "impute": None},
+        **{"decimal": None, "thousands": None},
         **{"method": "certified", "solver": "analytic", "tolerance": 1e-6, "time_limit": None},
     }
     assert tuple(content["classes"]) == IRIS

@@ -259,3 +259,20 @@ def test_records_that_are_none(text: str, tmp_path: Path) -> None:
     folder = own(tmp_path / "own", "run")
     (folder / "result.json").write_text(text)
     plot(folder)
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell leaves it as it is after an equals sign, and files of one's own are still kept."""
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with undrawn():
+        learn("iris", "--positive", "setosa", "--tolerance", 0.1, "--out=~/run")
+        run("plot", "~/run", "--out=~/pictures")
+        (tmp_path / "pictures" / "graph.png").write_text("mine")
+        assert "is not replaced" in run("plot", "~/run", "--out=~/pictures", code=2)
+    run("apply", "~/run", "~/run/samples.csv", "--out=~/new.csv")
+    assert "is there already" in run("apply", "~/run", "new.csv", "--out=~/new.csv", code=2)
+    assert (tmp_path / "pictures" / "graph.png").read_text() == "mine"
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -24,8 +24,11 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
     *(
         ((source, f"--{option}", "mean"), f"--{option} mean goes with a CSV file, which {source}")
         for source in ("iris", "seeds", "absent.svmlight")
-        for option in ("label", "drop", "impute")
+        for option in ("label", "drop", "impute", "decimal", "thousands")
     ),
+    (("absent.csv", "--decimal", ";"), "decimal must be a point or a comma, got ';'"),
+    (("marks.csv",), "'1,234' in row 1; features must be finite numbers: pass --decimal \",\" if"),
+    (("labels.csv",), "column 'kind' holds no label in row 2 ('NA'); fill in what is missing"),
     *(
         ((name, "--data-dir", "x"), f" goes with page_blocks, pb300, seeds, not with {name}; leave")
         for name in ("iris", "leaves.csv", "absent.svm")
@@ -48,6 +51,8 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
 ]
 FILES = {
     "file": "",
+    "marks.csv": "a\tkind\n1,234\tx\n900\ty\n",
+    "labels.csv": "a,kind\n1,x\n2,NA\n3,y\n",
     "unknown.csv": "petal length,petal width (cm)\n",
     "three.csv": "a,b,c\n",
     "loop.csv": "petal width (cm),petal width (cm)\n",

@@ -142,6 +142,20 @@ def test_labels_that_look_continuous(labels: Any, is_odd: bool) -> None:
     assert ["look like measurements" in remark for remark in found] == [True] * is_odd
 
 
+@pytest.mark.parametrize(
+    ("labels", "pair"),
+    [
+        (["1", "2", "1.0"], "'1' and '1.0'"),
+        (["yes", "no", "Yes"], "'Yes' and 'yes'"),
+        (["c1", "c01", "2"], None),
+    ],
+)
+def test_labels_that_are_written_alike(labels: list[str], pair: str | None) -> None:
+    found = remarks(of_column(RNG.standard_normal(30), labels * 10))
+    said = f"the labels {pair} differ in writing alone, and are two classes; write them alike"
+    assert [remark.startswith(said) for remark in found] == [True] * (pair is not None)
+
+
 @pytest.mark.parametrize("name", [name for name in BUILTIN if name not in FROM_UCI])
 def test_nothing_is_odd_in_the_data_sets_by_name(name: str) -> None:
     assert remarks(load(name)) == []
