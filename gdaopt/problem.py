@@ -25,6 +25,7 @@ from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
 
 _CORRECTIONS = 20  # rounds of mending constraints and entries in turns
+_FLAT = 10.0  # an objective is flat where it is more than so often what can be gained
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,14 @@ class MetricProblem(ShownAsTable):
         """Return a metric inside of the set that keeps all constraints: to start from."""
         atoms, weights = self.centre
         return atoms.added_to(self.feasible_set.base(self.n_features), weights)
+
+    def size_of(self, objective: float) -> float:
+        """Return the size of an objective of some value, of which tolerances are shares.
+
+        It is the value's own, but where the objective is flat: what can be gained in the whole set
+        is a small part of the value then, as where it has a large constant.
+        """
+        return min(abs(objective), _FLAT * self.central_gap)
 
     @cached_property
     def central_gap(self) -> float:

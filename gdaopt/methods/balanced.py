@@ -118,7 +118,7 @@ class _Run:
 
     @property
     def _allowed(self) -> float:
-        return self._method.allowed_gap(min(abs(self.point.value), self._problem.central_gap))
+        return self._method.allowed_gap(self._problem.size_of(self.point.value))
 
     def states(self) -> Iterator[State]:
         start = self._initial()

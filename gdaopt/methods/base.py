@@ -41,10 +41,11 @@ class Method(ABC):
     tolerance : float, optional
         The relative tolerance of the stopping rules.
     absolute_tolerance : float, optional
-        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``, and
-        what is left is as small a share of what can be gained in the middle of the set, or nothing
-        but round-off: a constant in Q changes no answer. For an objective that is not convex it is
-        *stationary* when its Frank–Wolfe gap is at most ``absolute_tolerance + tolerance·|Q|``.
+        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. Where
+        Q is over ten times what can be gained in the set, by the Frank–Wolfe gap in its middle,
+        ten times that take the place of Q, unless what is left is round-off: a constant in Q
+        changes no answer. For an objective that is not convex the run is *stationary* when its
+        Frank–Wolfe gap is as small a share of Q.
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
@@ -165,10 +166,11 @@ class Method(ABC):
         gap = state.objective - state.lower_bound
         if gap > self.allowed_gap(state.objective):
             return False
-        # Where Q is large and flat, any metric is within a share of Q.
+        # Where Q is large and flat, any metric is within a share of Q. What is left must also be
+        # small beside what can be gained, or nothing but round-off.
         left = min(gap, state.frank_wolfe_gap + state.gap_round_off)
-        round_off = 2 * state.gap_round_off
-        return left <= round_off or left <= self.allowed_gap(problem.central_gap)
+        allowed = self.allowed_gap(problem.size_of(state.objective))
+        return left <= max(allowed, 2 * state.gap_round_off)
 
     def allowed_gap(self, size: float) -> float:
         """Return the gap that counts as none, for an objective of some size."""

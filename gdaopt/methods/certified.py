@@ -343,7 +343,7 @@ class CertifiedRun(HullRun):
 
     def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Move to the optimal weights of an active set, from its point where that is known."""
-        allowed = self._method.allowed_gap(min(abs(self.point.value), self.problem.central_gap))
+        allowed = self._method.allowed_gap(self.problem.size_of(self.point.value))
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if self._sample is None else _MANY_ACCURACY
         share = _FINAL_ACCURACY * allowed / self.gap if self.gap > 0 else 1.0

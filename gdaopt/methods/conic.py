@@ -96,8 +96,7 @@ class ConicMethod(Method):
             check_fits(needed, f"the {self.cone} program", _REMEDY)
         began = time.perf_counter()
         with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
-            unit = min(abs(start.value), problem.central_gap)  # constants do not count
-            program, variable = self._program(problem, unit)
+            program, variable = self._program(problem, problem.size_of(start.value))
         built = time.perf_counter()
         bound = LowerBound()
         yield bound.certified(problem, State(point=start, objective=start.value))

@@ -22,8 +22,9 @@ class StallRule:
 
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
     ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger, as where Q tends to 0. For objectives with a
-    convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. Open-loop steps may
-    raise the objective and go on: for them `rises_count` as changes.
+    convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. That of flat objectives
+    is what can be gained (`MetricProblem.size_of`). Open-loop steps may raise the objective and go
+    on: for them `rises_count` as changes.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class StallRule:
         self._tolerance = tolerance
         self._rises_count = rises_count
         self._what = what
-        self._log_convex = problem.objective.log_convex
+        self._problem = problem
 
     def check(self, point: Point) -> None:
         """Take the objective after a round; raise `RunEnded` when the run has stalled."""
@@ -50,7 +51,7 @@ class StallRule:
         change = abs(decrease) if self._rises_count else decrease
         if len(self._points) < (self._points.maxlen or 0):
             return
-        if change <= self._tolerance * self._size(before):
+        if change <= self._tolerance * self._problem.size_of(self._size(before)):
             last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
             message = (
                 f"{self._what}: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most "
@@ -60,7 +61,7 @@ class StallRule:
 
     def _size(self, point: Point) -> float:
         """Return the size of the objective, against which its changes are judged."""
-        if self._log_convex:
+        if self._problem.objective.log_convex:
             return abs(point.value)
         metric: Any = point.known_metric
         is_masked = isinstance(metric, MaskedMatrix)

@@ -98,7 +98,8 @@ class Fading:
 def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None:
     """Q = 1/t and a gradient of √Q: a round gains Q/t, which is small next to √Q much earlier."""
     points: list[Any] = [Fading(1 / t, np.eye(2), t**-0.5) for t in range(1, longest + 1)]
-    problem: Any = SimpleNamespace(objective=SimpleNamespace(log_convex=log_convex))
+    objective = SimpleNamespace(log_convex=log_convex)
+    problem: Any = SimpleNamespace(objective=objective, size_of=abs)
     stall = StallRule(problem, points[0], 1e-3, rounds=2)
     rounds = iter(points[1:])
     with pytest.raises(RunEnded, match=r"at most the tolerance of 0\.001 of its size") as end:

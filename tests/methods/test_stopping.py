@@ -81,6 +81,17 @@ def test_a_constant_changes_no_answer(name: str, method: str, constant: float) -
     assert result.status == "converged" or method != "certified" or constant == 1e10
 
 
+@pytest.mark.parametrize("method", ["alternating", "frank-wolfe"])
+def test_a_constant_does_not_stop_methods_that_stall(method: str) -> None:
+    metrics = gda.GraphMetrics(4.0, 1e-3)
+    optimum = gda.solve(gda.MetricProblem(nearest(0.0), metrics)).objective
+    problem = gda.MetricProblem(nearest_by_function(1e8), metrics)
+    start = problem.objective.value(problem.central_metric())
+    result = gda.solve(problem, method)
+    assert result.status == "stalled"
+    assert result.objective - 1e8 - optimum <= 0.01 * (start - 1e8 - optimum)
+
+
 def test_a_target_far_away_has_a_constant_inside() -> None:
     """The objective's least value is 8e12, of which its own digits are worth 1e-3."""
     target = 1e6 * np.diag(np.linspace(1, 1 + 3e-6, SIZE))
