@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.highspy import HighsModel, load_highspy
+from gdaopt.backends.highspy import HighsModel
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import find_backend
+from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import (
     LinearPolytope,
     RecordedProgram,
@@ -58,7 +58,7 @@ from gdaopt.support.validation import (
     store_checked,
 )
 
-_MPS = re.compile(r"\.mps(\.gz)?$")
+_MPS = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 
@@ -81,8 +81,18 @@ METHODS = tuple(dict.fromkeys(KINDS.values()))
 """The methods of whole runs."""
 
 
-def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
-    """Return a program with its reference; refuse one whose optimum cannot be proven."""
+def given_program(
+    arrays: LinearArrays,
+    name: str,
+    optimum: float | None = None,
+    *,
+    sign: float = 1.0,
+    constant: float = 0.0,
+) -> RecordedProgram:
+    """Return a program with its reference; refuse one whose optimum cannot be proven.
+
+    The optimum is counted as the author does; see `gdaopt.bench.mps.MpsProgram`.
+    """
     check_instance(name, arrays, LinearArrays)
     solved = HighsModel({}).minimize(arrays, hot=False)
     if solved.status != "optimal":
@@ -97,13 +107,6 @@ def given_program(arrays: LinearArrays, name: str, optimum: float | None = None)
             f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
             f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
         )
-    terms = arrays.cost * solved.point
-    value, size = float(terms.sum()), max(float(np.abs(terms).sum()), 1.0)
-    if optimum is not None and not abs(value - optimum) <= _STATED * size:
-        raise InvalidInputError(
-            f"{name} has the optimum {value!r}, as multipliers prove, and not {optimum!r}, as is "
-            "stated; correct the manifest"
-        )
     polytope = LinearPolytope(
         arrays.lower_bounds,
         arrays.upper_bounds,
@@ -111,33 +114,19 @@ def given_program(arrays: LinearArrays, name: str, optimum: float | None = None)
         arrays.pattern.columns,
         arrays.coefficients,
         solved.point,
+        sign,
+        constant,
     )
-    return RecordedProgram(
+    program = RecordedProgram(
         kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
     )
-
-
-def read_mps(path: Path) -> tuple[LinearArrays, float]:
-    """Return the linear relaxation that an MPS file holds, to be minimised, and its constant."""
-    highspy = load_highspy()
-    model: Any = highspy.Highs()
-    model.setOptionValue("log_to_console", False)
-    if model.readModel(str(path)) == highspy.HighsStatus.kError:
-        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read")
-    if model.getModel().hessian_.dim_:
-        raise InvalidInputError(f"{path} has a quadratic objective; only linear ones are compared")
-    lp = model.getLp()
-    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
-    columns = lp.a_matrix_
-    parts: Any = tuple(map(np.array, (columns.value_, columns.index_, columns.start_)))
-    return LinearArrays.of(
-        sign * np.array(lp.col_cost_),
-        csc_array(parts, shape=(lp.num_row_, lp.num_col_)),
-        np.array(lp.row_lower_),
-        np.array(lp.row_upper_),
-        np.array(lp.col_lower_),
-        np.array(lp.col_upper_),
-    ), sign * float(lp.offset_)
+    size = max(float(np.abs(arrays.cost) @ np.abs(solved.point)), abs(constant), 1.0)
+    if optimum is not None and not abs(program.value - optimum) <= _STATED * size:
+        raise InvalidInputError(
+            f"{name} has the optimum {program.value!r}, as multipliers prove, and not {optimum!r}, "
+            "as is stated; correct what is stated"
+        )
+    return program
 
 
 def read_folder(folder: Path) -> list[RecordedProgram]:
@@ -146,11 +135,13 @@ def read_folder(folder: Path) -> list[RecordedProgram]:
     for path, stated in _listed(folder):
         if not path.is_file():
             raise InvalidInputError(f"{folder} names {path.name}, which is not there")
-        arrays, constant = read_mps(path)
-        optimum = None if stated is None else stated - constant
-        programs.append(given_program(arrays, str(path), optimum))
+        arrays, sign, constant = read_mps(path)
+        programs.append(given_program(arrays, str(path), stated, sign=sign, constant=constant))
     if not programs:
-        raise InvalidInputError(f"{folder} has no files that end with .mps or .mps.gz")
+        raise InvalidInputError(
+            f"{folder} has no files that end with .mps or .mps.gz; write other formats as MPS "
+            "first, as by readModel and writeModel of highspy"
+        )
     return programs
 
 
@@ -165,10 +156,11 @@ def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
                 f'{manifest} must have the form {{"programs": [{{"file": …, "optimum": …}}, …]}}, '
                 f"got {shortened(manifest.read_text(encoding='utf-8'))}"
             ) from error
-    names: Iterable[str] = (path.name for path in folder.glob("*.mps*"))
+    names: Iterable[str] = (path.name for path in folder.iterdir())
     # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
-        names = [Path(word).name for word in series.read_text(encoding="utf-8").split()]
+        lines = series.read_text(encoding="utf-8").splitlines()
+        names = [Path(line.strip()).name for line in lines]  # which may have blanks
         return [(folder / name, None) for name in names if _MPS.search(name)]
     return [(folder / name, None) for name in sorted(names) if _MPS.search(name)]
 

@@ -15,8 +15,9 @@ from gdaopt.backends import LinearArrays, Stopwatch
 from gdaopt.backends.registry import make_backend
 from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, replay
 from gdaopt.bench.export import export, exported_arrays, mps_text
+from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
-from gdaopt.bench.sequences import read_folder, read_mps
+from gdaopt.bench.sequences import read_folder
 from gdaopt.programs import Program
 from tests.backends.cases import by_scipy
 from tests.cli.cases import run
@@ -65,22 +66,22 @@ def series(folder: Path, count: int) -> Path:
 
 
 def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
-    """Also packed; what is maximised has the opposite costs and constant."""
+    """Also packed; what is maximised has the opposite costs, and its own constant."""
     path = tmp_path / "a.mps"
     path.write_text(transport(10, offset=7.0))
-    arrays, constant = read_mps(path)
-    assert (arrays.pattern.n_rows, arrays.pattern.size, constant) == (8, 12, 7.0)
+    arrays, sign, constant = read_mps(path)
+    assert (arrays.pattern.n_rows, arrays.pattern.size, sign, constant) == (8, 12, 1.0, 7.0)
     assert (arrays.row_lower[7], arrays.row_upper[7]) == (5.0, 25.0)
     assert (arrays.row_lower[3:7] == arrays.row_upper[3:7]).all()
     found = (arrays.upper[0], arrays.lower[5], arrays.upper[5], arrays.lower[6])
     assert found == (9, 2, 2, -np.inf)
     packed = tmp_path / "b.mps.gz"
     packed.write_bytes(gzip.compress(transport(10, sense="MAX", offset=-7.0).encode()))
-    again, other = read_mps(packed)
+    again, *counted = read_mps(packed)
     np.testing.assert_array_equal(again.cost, arrays.cost)
-    assert other == constant
+    assert counted == [-1.0, -7.0]
     (one, two) = read_folder(tmp_path)
-    assert one.value == two.value == pytest.approx(by_scipy(arrays).fun, rel=1e-9)
+    assert one.value == -two.value == pytest.approx(by_scipy(arrays).fun + 7.0, rel=1e-9)
 
 
 def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
     (folder / "town03.mps").write_text(transport(10.3, offset=7.0))  # a constant of the objective
     entries = [{"file": "town03.mps", "optimum": by_name[3] + 7.0}, {"file": "town01.mps"}]
     (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
-    assert [program.value for program in read_folder(folder)] == [by_name[3], by_name[1]]
+    assert [program.value for program in read_folder(folder)] == [by_name[3] + 7.0, by_name[1]]
 
 
 LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
@@ -261,7 +262,7 @@ def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
     assert {program.kind for program in programs} == {"diagonal", "column", "joint"}
     assert not all(program.is_exact for program in programs)
     for program in programs:
-        arrays, _ = read_mps(export(program, tmp_path / "program.mps"))
+        arrays, *_ = read_mps(export(program, tmp_path / "program.mps"))
         assert by_scipy(arrays).fun == pytest.approx(value_of(program), rel=1e-6, abs=1e-6)
     assert [path.name for path in tmp_path.iterdir()] == ["program.mps"]
 
@@ -279,8 +280,8 @@ def test_all_numbers_of_an_mps_file_are_read_to_the_last_bit(tmp_path: Path) -> 
     )
     path = tmp_path / "program.mps"
     path.write_text(mps_text(arrays, "all_kinds"), encoding="utf-8")
-    found, constant = read_mps(path)
-    assert constant == 0
+    found, *counted = read_mps(path)
+    assert counted == [1.0, 0.0]
     kept = np.arange(5) < 4  # a row without bounds is none
     np.testing.assert_array_equal(found.cost, arrays.cost)
     np.testing.assert_array_equal(found.matrix.toarray(), arrays.matrix.toarray()[kept])
