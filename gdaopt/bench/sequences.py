@@ -24,7 +24,6 @@ from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighsModel
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.backends.registry import find_backend
 from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import (
     LinearPolytope,
@@ -46,6 +45,7 @@ from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
 from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.named_options import SolverSpec
 from gdaopt.support.files import parse_json
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -131,45 +131,53 @@ def given_program(
 
 def read_folder(folder: Path) -> list[RecordedProgram]:
     """Return the programs of a folder of MPS files, in order, with their references."""
+    if not folder.is_dir():
+        raise InvalidInputError(f"{folder} is no directory; name one that holds MPS files")
     programs = []
     for path, stated in _listed(folder):
         if not path.is_file():
             raise InvalidInputError(f"{folder} names {path.name}, which is not there")
+        optimum = None if stated is None else number(f"the optimum of {path}", stated)
         arrays, sign, constant = read_mps(path)
-        programs.append(given_program(arrays, str(path), stated, sign=sign, constant=constant))
+        programs.append(given_program(arrays, str(path), optimum, sign=sign, constant=constant))
     if not programs:
         raise InvalidInputError(
-            f"{folder} has no files that end with .mps or .mps.gz; write other formats as MPS "
-            "first, as by readModel and writeModel of highspy"
+            f"{folder} has no files that end with .mps or .mps.gz, or lists none; write other "
+            "formats as MPS first, as by readModel and writeModel of highspy"
         )
     return programs
 
 
-def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
+def _listed(folder: Path) -> SequenceOf[tuple[Path, Any]]:
+    """Return the files of a folder, in order, with the optima that are stated."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
+        text = _text(manifest)
         try:
-            entries = parse_json(manifest.read_text(encoding="utf-8"))["programs"]
-            return [(folder / str(one["file"]), _stated(one.get("optimum"))) for one in entries]
+            entries = parse_json(text)["programs"]
+            return [(folder / str(one["file"]), one.get("optimum")) for one in entries]
         except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise InvalidInputError(
                 f'{manifest} must have the form {{"programs": [{{"file": …, "optimum": …}}, …]}}, '
-                f"got {shortened(manifest.read_text(encoding='utf-8'))}"
+                f"got {shortened(text)}"
             ) from error
     names: Iterable[str] = (path.name for path in folder.iterdir())
     # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
-        lines = series.read_text(encoding="utf-8").splitlines()
-        names = [Path(line.strip()).name for line in lines]  # which may have blanks
+        names = [Path(line.strip()).name for line in _text(series).splitlines()]
         return [(folder / name, None) for name in names if _MPS.search(name)]
     return [(folder / name, None) for name in sorted(names) if _MPS.search(name)]
 
 
-def _stated(optimum: object) -> float | None:
-    return None if optimum is None else number("an optimum of the manifest", optimum)
+def _text(path: Path) -> str:
+    """Return the text of a list of files; editors of Windows begin it with a mark."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is not in UTF-8; save it in this encoding") from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sequence:
     """Where programs come from.
 
@@ -196,6 +204,10 @@ class Sequence:
     dataset: Dataset | None = None
     size: int | None = None
     programs: tuple[RecordedProgram, ...] = ()
+
+    def __repr__(self) -> str:
+        count = f", {len(self.programs)} programs" if self.programs else ""
+        return f"Sequence({self.name}{count})"
 
     @classmethod
     def from_arrays(
@@ -415,7 +427,8 @@ def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
     """Return the starts that a solver has."""
     if solver == ANALYTIC:
         return ["re-solve"]
-    return [start for start in starts if start != "hot" or entry_of(solver).hot]
+    entry = SolverSpec.parse(solver).entry
+    return [start for start in starts if start != "hot" or entry.hot]
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
@@ -425,7 +438,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         usable = (info.name for info in solvers() if info.usable)
         found = [name for name in usable if not entry_of(name).is_twin]
     else:
-        found = [find_backend(name) for name in names]
+        found = [str(SolverSpec.named(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.sequences import BenchOptions
+from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.text import markdown_table
@@ -163,9 +163,8 @@ def _quickest(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(programs: pd.DataFrame) -> pd.DataFrame:
-    """Return the programs whose times count: without those that something is compiled for."""
-    later = programs[~programs["is_first"].astype(bool)]
-    return later if len(later) else programs
+    """Return the programs whose times count: all but the first of several of one structure."""
+    return programs[~programs["is_first"].astype(bool)]
 
 
 def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
@@ -176,7 +175,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
     lines = []
     for values, group in programs.groupby(_GROUP, sort=False):
         about: dict[str, Any] = dict(zip(_GROUP, values, strict=True))
-        tolerance, solver = about["tolerance"], about["solver"]
+        tolerance, spec = about["tolerance"], SolverSpec.parse(about["solver"])
         verified = group["verdict"] == "verified"
         in_time = group["verdict"].isin(("verified", "wrong", "inaccurate"))
         counts = group["verdict"].value_counts()
@@ -194,9 +193,9 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         lines.append(
             {
                 **about,
-                "version": entry_of(solver).version,
-                "algorithm": entry_of(solver).algorithms[0],
-                "options": _text(tolerance_options(solver, tolerance)),
+                "version": spec.entry.version,
+                "algorithm": spec.algorithm,
+                "options": _text(spec.asking(tolerance)),
                 "programs": len(group),
                 "verified_share": float(verified.mean()),
                 f"share_within_{loosest:g}": float((residual <= loosest).mean()),
@@ -263,8 +262,8 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         f"repeats. *ms*: of the call; a program that is not verified counts {options.cap:g} s.",
         "*× best*: the ratio to the least of the table. *Solve*, *wrapper* and *reported* are the",
         "solver's call, the rest, and what the solver says, of the verified programs. *First*: the",
-        "first program of a kind and size, for which something is compiled; it is in no other",
-        "time. *Spread*: the median over the programs of the largest time over the least.",
+        "first of several programs of one structure, for which something is compiled; it is in no",
+        "other time. *Spread*: the median over the programs of the largest time over the least.",
         "*Residual*: geometric mean, each at least the tolerance, 1 for a failure. *Cold*:",
         "everything anew; *re-solve*: what was compiled is kept; *hot*: started from the last",
         "answer.",

@@ -19,7 +19,7 @@ from gdaopt.bench.export import export as write_program
 from gdaopt.bench.recorded import load_programs
 from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
 from gdaopt.bench.study import Bench
-from gdaopt.cli.options import DataDir, Label
+from gdaopt.cli.options import DataDir, Label, read_names
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
@@ -38,11 +38,16 @@ def bench(
         typer.Option(
             help="data sets or CSV files, separated by commas, whose first class is learned; "
             "synthetic: runs on two clouds; random: programs of no run, both in each size; "
-            "recorded programs (.npz), and directories of MPS files"
+            "recorded programs (.npz), and directories of MPS files (a name with a comma in double "
+            "quotes)"
         ),
     ] = "wine,breast_cancer,synthetic,random",
     solvers: Annotated[
-        str, typer.Option(help=f"names, separated by commas, or {ALL}: see gdaopt solvers")
+        str,
+        typer.Option(
+            help=f"names, separated by commas, or {ALL}: see gdaopt solvers; options follow a "
+            "colon, as in HIGHS:solver=ipm"
+        ),
     ] = ALL,
     programs: Annotated[str, typer.Option(help=f"of {', '.join(KINDS)}")] = ",".join(KINDS),
     starts: Annotated[
@@ -137,7 +142,7 @@ def bench(
 
 
 def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return [word for word in read_names(text) if word]
 
 
 def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
@@ -157,7 +162,7 @@ def _sequences(
         if source.lower().endswith(".npz"):
             found.append(Sequence.from_recorded(source))
             continue
-        if Path(source).is_dir():
+        if Path(source).is_dir() or source.lower().endswith((".mps", ".mps.gz")):
             found.append(Sequence.from_mps(source))
             continue
         if source not in GENERATED:

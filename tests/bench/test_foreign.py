@@ -17,7 +17,8 @@ from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, re
 from gdaopt.bench.export import export, exported_arrays, mps_text
 from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
-from gdaopt.bench.sequences import read_folder
+from gdaopt.bench.sequences import BenchOptions, read_folder
+from gdaopt.bench.study import replay_task
 from gdaopt.programs import Program
 from tests.backends.cases import by_scipy
 from tests.cli.cases import run
@@ -109,6 +110,9 @@ LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
         ({"a.test": "[INSTANCES]\nb.mps"}, "names b.mps, which is not there"),
         ({"manifest.json": "{"}, "must have the form"),
         ({"manifest.json": '{"programs": [3]}'}, "must have the form"),
+        ({"manifest.json": '{"programs": []}'}, "or lists none"),
+        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", '"1"}')}, "a.mps must be a"),
+        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", "NaN}")}, "a.mps must be f"),
         ({"a.mps": transport(10), "manifest.json": LATE}, "and not 1.0, as is stated"),
         ({"a.mps": transport(50)}, "has no reference: HiGHS calls it infeasible"),
     ],
@@ -122,6 +126,28 @@ def test_folders_that_are_refused(files: dict[str, str], says: str, tmp_path: Pa
     given = ("bench", "--data", folder, "--solvers", "highspy", "--out", tmp_path / "out")
     assert says in run(*given, code=2)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "towns.test"])
+def test_lists_in_other_encodings_are_refused(name: str, tmp_path: Path) -> None:
+    """A mark at the begin, as editors of Windows write it, is none of the text."""
+    folder = series(tmp_path / "towns", 2)
+    text = LATE.replace("a.mps", "town01.mps").replace(', "optimum": 1', "")
+    text = text if name == "manifest.json" else "town01.mps\n"
+    (folder / name).write_bytes(text.replace("town01", "städte").encode("latin-1"))
+    with pytest.raises(gda.errors.InvalidInputError, match=f"{name} is not in UTF-8; save it"):
+        Sequence.from_mps(folder)
+    (folder / name).write_text(text, encoding="utf-8-sig")
+    assert len(Sequence.from_mps(folder).programs) == 1
+
+
+def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    series(Path("small, new"), 1)
+    data = ("bench", "--solvers", "highspy", "--runs", "none", "--cap", "0", "--data")
+    says = "new/town00.mps is no directory; name one that holds MPS files"
+    assert says in run(*data, '"small, new/town00.mps"', code=2)
+    assert "cap must be above 0" in run(*data, '"small, new"', code=2)  # the data were read
 
 
 # --- By arrays -----------------------------------------------------------------------------------
@@ -198,6 +224,19 @@ def test_a_program_of_bounds_alone() -> None:
         answer = make_backend(solver).minimize(prepared, Stopwatch(), None)
         assert answer.point is not None
         np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
+
+
+def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
+    """The time of a program of its own structure counts, and its compilation with it."""
+    folder = series(tmp_path / "towns", 3)
+    other = transport(10).replace("    X00  LEAST  1.0\n", "")
+    (folder / "town99.mps").write_text(other)
+    sequence = Sequence.from_mps(folder)
+    assert repr(sequence) == "Sequence(towns, 4 programs)"
+    path = save_programs(tmp_path / "towns.npz", sequence.programs)
+    replay_task(tmp_path / "cell", path, "highspy", "re-solve", 1e-6, BenchOptions(solvers=[]))
+    found = pd.read_parquet(tmp_path / "cell.parquet")
+    assert found["is_first"].tolist() == [True, False, False, False]
 
 
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
