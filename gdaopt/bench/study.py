@@ -231,6 +231,7 @@ def _line(
         "infeasibility": found.infeasibility,
         "suboptimality": found.suboptimality,
         "residual": found.residual,
+        "duality_gap": found.duality_gap,
         "iterations": None if answer is None else answer.iterations,
         "restarts": 0 if answer is None else answer.restarts,
         "seconds": found.seconds.total,

@@ -103,7 +103,7 @@ def combinations(
         for solver in own or [None]:
             options = dict(common)
             if solver is not None:
-                options |= {"solver": solver.name, "solver_opts": solver.solver_opts}
+                options |= {"solver": solver.name, "solver_opts": dict(solver.options)}
             try:
                 default = spec.method(options).solver_name
             except (InvalidInputError, SolverNotFoundError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from gdaopt.backends.catalogue import SolverEntry, entry_of
+from gdaopt.backends.catalogue import SolverEntry, entry_of, tolerance_options
 from gdaopt.backends.registry import check_solver_options, find_backend
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
@@ -61,7 +61,7 @@ class SolverSpec(NamedOptions):
         """Return the solver that a text names, in any case; refuse unknown names and options."""
         spec = cls.parse(text)
         found = replace(spec, name=find_backend(spec.name))
-        check_solver_options(found.name, found.solver_opts)
+        check_solver_options(found.name, dict(found.options))
         return found
 
     @property
@@ -75,18 +75,9 @@ class SolverSpec(NamedOptions):
         known = self.entry.algorithms
         return known[0] if not self.options or len(known) == 1 else "unknown"
 
-    @property
-    def solver_opts(self) -> dict[str, Any]:
-        """Its own options, where the solver takes them."""
-        return self._placed(dict(self.options))
-
     def asking(self, tolerance: float) -> dict[str, Any]:
         """Return options that ask for a tolerance, and its own, which take precedence."""
-        return self._placed(dict.fromkeys(self.entry.tolerances, tolerance) | dict(self.options))
-
-    def _placed(self, options: dict[str, Any]) -> dict[str, Any]:
-        inner = self.entry.tolerances_in  # an option that holds all others
-        return {inner: options} if inner and options else options
+        return tolerance_options(self.name, tolerance) | dict(self.options)
 
 
 def _value(text: str) -> Any:

@@ -189,13 +189,13 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     for _ in range(4):
         inside = rng.uniform(0, 1, n)
         matrix = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
-        rows, room = matrix @ inside, np.array([0, 0.3, 0.2, 0])
+        rows, room = matrix @ inside, np.array([0, 0.3, 0.2, 0.1])
         programs.append(
             LinearArrays.of(
                 rng.standard_normal(n),
                 matrix,
-                row_lower=np.where([True, True, False, False], rows - room, -np.inf),
-                row_upper=np.where([True, False, True, False], rows + room, np.inf),
+                row_lower=np.where([True, True, False, True], rows - room, -np.inf),
+                row_upper=np.where([True, False, True, True], rows + room, np.inf),
                 lower=np.r_[np.zeros(n - 1), inside[-1]],
                 upper=np.r_[np.full(n - 1, 2.0), inside[-1]],
             )
@@ -210,6 +210,7 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     for solver in ("highspy", "HIGHS", "CLARABEL"):
         for found in replay(again, solver, start="hot"):
             assert found.is_verified(1e-6)
+            assert abs(found.duality_gap) < 1e-6
     wrong = sequence.programs[0]
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         list(replay([wrong], "analytic"))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import gmean
+from scipy.stats import gmean, sem, t
 
 from gdaopt.backends import Answer, StageSeconds
 from gdaopt.bench.pictures import PICTURES
@@ -16,6 +16,7 @@ from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.table import (
     VERDICTS,
     charged,
+    confidence_interval,
     mean_residual,
     not_dominated,
     performance_profile,
@@ -80,6 +81,17 @@ def test_shifted_geometric_means(values: list[float], shift: float) -> None:
     found = shifted_geometric_mean(values, shift)
     assert found == pytest.approx(gmean(np.array(values) + shift) - shift, rel=1e-6, abs=1e-9)
     assert min(values) - 1e-9 <= found <= max(values) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("count", [2, 3, 30])
+def test_confidence_intervals(count: int) -> None:
+    """SciPy's interval of the logarithms of the shifted values; none of a single value."""
+    values, shift = np.random.default_rng(count).exponential(size=count), 1e-2
+    logarithms = np.log(values + shift)
+    ends = t.interval(0.95, count - 1, logarithms.mean(), sem(logarithms))
+    assert confidence_interval(values, shift) == pytest.approx(np.exp(ends) - shift, rel=1e-9)
+    assert confidence_interval([2.0] * count) == pytest.approx((2.0, 2.0))
+    assert all(map(math.isnan, confidence_interval(values[:1])))
 
 
 def test_residuals_are_floored_at_the_tolerance() -> None:

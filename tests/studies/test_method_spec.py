@@ -38,16 +38,16 @@ def test_options_reach_the_method() -> None:
 
 
 def test_options_reach_the_solver() -> None:
-    """In the place where it takes them; the name stays the canonical one."""
-    given = ["highs : solver = ipm", "SCIPY:method=highs-ipm", "HIGHS"]
+    """The name becomes the canonical one, and the options stay part of it."""
+    given = ["highs : solver = ipm", "clarabel:max_iter=9", "HIGHS"]
     found, _ = combinations(["joint", "certified"], given, {})
     assert [each.solver for each in found] == [
-        *("HIGHS:solver=ipm", "SCIPY:method=highs-ipm", "HIGHS"),
+        *("HIGHS:solver=ipm", "CLARABEL:max_iter=9", "HIGHS"),
         "analytic",
     ]
     methods = [each.method for each in found]
     assert [made.solver_opts for made in methods if isinstance(made, gda.methods.Joint)] == [
-        *({"solver": "ipm"}, {"scipy_options": {"method": "highs-ipm"}}),
+        *({"solver": "ipm"}, {"max_iter": 9}),
         {},
     ]
     for text, says in {
