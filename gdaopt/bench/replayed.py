@@ -155,8 +155,8 @@ def _judged(
     gap = np.nan
     if answer.multipliers is not None:
         gap = arrays.residuals(point, arrays.signed(answer.multipliers)).gap
-    # Where the best point is 0, the cost of one entry of size 1.
-    size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max()))
+    # Where the best point is 0, the cost of one entry of size 1; all costs may be 0.
+    size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max())) or 1.0
     return Replayed(
         answer=answer,
         seconds=seconds,

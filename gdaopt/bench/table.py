@@ -70,7 +70,8 @@ def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float
     if not len(array):
         return float("nan")
     # log1p and expm1 keep what is small beside the shift.
-    return float(shift * np.expm1(np.log1p(array / shift).mean()))
+    mean = shift * np.expm1(np.log1p(array / shift).mean())
+    return float(np.clip(mean, array.min(), array.max()))  # equal times have this mean exactly
 
 
 def confidence_interval(values: npt.ArrayLike, shift: float = SHIFT) -> tuple[float, float]:
@@ -84,7 +85,7 @@ def confidence_interval(values: npt.ArrayLike, shift: float = SHIFT) -> tuple[fl
         return math.nan, math.nan
     margin = stdtrit(count - 1, 0.975) * logarithms.std(ddof=1) / math.sqrt(count)
     low, high = (shift * np.expm1(logarithms.mean() + side * margin) for side in (-1, 1))
-    return float(low), float(high)
+    return max(float(low), 0.0), float(high)
 
 
 def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:

@@ -240,6 +240,14 @@ def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
     assert found["is_first"].tolist() == [True, False, False, False]
 
 
+@pytest.mark.parametrize("solver", ["highspy", "HIGHS", "CLARABEL"])
+def test_all_feasible_points_are_optimal_where_nothing_costs(solver: str) -> None:
+    arrays = LinearArrays.of([0.0, 0.0], [[1.0, 1.0]], row_lower=1.0, row_upper=2.0)
+    (found,) = replay(Sequence.from_arrays("mine", [arrays]).programs, solver)
+    assert found.is_verified(1e-6)
+    assert abs(found.duality_gap) < 1e-6
+
+
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
     few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--repeats", "1", "--out", out)
     return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
