@@ -246,7 +246,14 @@ class Sequence:
         ----------
         folder : path-like
             With files that end with ``.mps`` or ``.mps.gz``. A ``manifest.json`` may say which, in
-            which order, and the optima that are known; each program has to have an optimum.
+            which order, and the optima that are known, with constants and the largest values where
+            files maximise; each program has to have an optimum.
+
+        Raises
+        ------
+        InvalidInputError
+            For a file that is damaged or no linear program, and for an optimum that is not stated
+            rightly.
         """
         path = as_path("folder", folder)
         return cls(path.resolve().name, programs=tuple(read_folder(path)))
