@@ -27,7 +27,8 @@ _LONGEST = 300  # characters of HiGHS' words in a message
 _SMALLEST = 1e-12  # of coefficients: HiGHS takes no smaller value of its option
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # editors of Windows write one
-_COMPLAINT = re.compile(r"^(?:WARNING|ERROR): *(.+)$", re.MULTILINE)
+# HiGHS 1.16 says without a mark before it that bounds contradict each other.
+_COMPLAINT = re.compile(r"^(?:WARNING:|ERROR:|(?=.*inconsistent bounds))(.+)$", re.MULTILINE)
 _FIXED_FORMAT = "fixed format"  # in warnings that names have blanks; these alone are no complaints
 _FIELDS = ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61))  # of lines in fixed format
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
@@ -109,7 +110,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _joined(complaints: list[str]) -> str:
-    return cut(plain("; ".join(complaints)), _LONGEST)
+    return cut(plain("; ".join(" ".join(one.split()) for one in complaints)), _LONGEST)
 
 
 def _misread(text: str, is_fixed: bool) -> Iterator[str]:

@@ -154,14 +154,20 @@ DAMAGED = {
     "a variable twice": (with_line("X2  R2  1.0", "    X1  R2  3.0"), 'have the same name "X1"'),
     "names with blanks": (re.sub(r"([XR])(\d)", r"\1 \2", GOOD), "with row not in ROWS"),
     "comments": (instead("X1  COST  -1.5", "X1  COST  -1.5 $ a comment"), 'Row name "$"'),
-    "coefficients of 1e-13": (instead("R2  1.0\nRHS", "R2  1e-13\nRHS"), "at/below tolerance"),
+    "coefficients of 1e-13": (
+        instead("R2  1.0\nRHS", "R2  1e-13\nRHS"),
+        "1 |value| in [1e-13, 1e-13]",
+    ),
     # Its errors
     "special ordered sets": (
         instead("ENDATA", "SOS\n S1 SOS SOS1 5\nENDATA"),
         "SOS not supported by HiGHS",
     ),
     "an unknown bound": (instead(" UP", " XX"), 'section of MPS file is of type "XX"'),
-    "coefficients of 1e30": (instead("R2  1.0\nRHS", "R2  1e30\nRHS"), "tolerance of 1e+15"),
+    "coefficients of 1e30": (
+        instead("R2  1.0\nRHS", "R2  1e30\nRHS"),
+        "1 |value| in [1e+30, 1e+30]",
+    ),
     "nothing": ("", "Parser error reading a.mps"),
     "the half": (GOOD[: len(GOOD) // 2], "Parser error reading a.mps"),
     # What it reads without a word
@@ -197,7 +203,7 @@ DAMAGED = {
     "an infinite cost": (instead("COST  2.0", "COST  1e30"), "cost holds inf"),
     "an upper bound below 0": (
         instead("X1 0.5", "X1 -0.5"),
-        "variable 0 has the bounds 0 and -0.5; correct",
+        "has inconsistent bounds [ 0, -0.5]; correct",
     ),
     "a quadratic objective": (
         instead("ENDATA", "QUADOBJ\n    X1  X1  1.0\nENDATA"),
