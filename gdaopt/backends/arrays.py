@@ -137,7 +137,7 @@ class LinearArrays:
     pattern, coefficients : RowPattern and ndarray of shape (n_coefficients,)
         Where the coefficients of the rows are, and these.
     parts : tuple of Part
-        The constraints by name.
+        The constraints by name. Where there is none, rows are named by what `sides` calls them.
 
     Examples
     --------
@@ -296,6 +296,9 @@ class LinearArrays:
         for part in self.parts:
             if part.kind == "rows" and part.name in multipliers:
                 duals[part.where] = part.sign * multipliers[part.name]
+        for side, rows in self._unnamed_rows().items():
+            if side in multipliers:
+                duals[rows] += multipliers[side] if side == "lower" else -multipliers[side]
         return duals
 
     def row_multipliers(self, row_duals: FloatArray) -> dict[str, FloatArray]:
@@ -304,7 +307,18 @@ class LinearArrays:
         for part in self.parts:
             if part.kind == "rows":
                 found[part.name] = _shaped(part, part.sign * row_duals[part.where])
+        sides = self._unnamed_rows()
+        for side, rows in sides.items():
+            own = row_duals[rows] if side == "lower" else -row_duals[rows]
+            # Of a row with bounds on both sides one multiplier is 0.
+            has_both = (sides["lower"] & sides["upper"])[rows]
+            found[side] = np.where(has_both & (own < 0), 0.0, own)
         return found
+
+    def _unnamed_rows(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Return the rows by what `sides` calls their bounds; none where constraints have names."""
+        sides = {} if self.parts else self.sides
+        return {side: chosen[self.pattern.size :] for side, chosen in sides.items()}
 
     def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Return all multipliers by name, from those of rows: of bounds they are reduced costs."""

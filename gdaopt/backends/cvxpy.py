@@ -376,5 +376,5 @@ def _sides(arrays: LinearArrays) -> Iterator[_Side]:
             rows = chosen[size:] if len(arrays.coefficients) else np.zeros(0, dtype=bool)
             for of_rows, own in ((False, chosen[:size]), (True, rows)):
                 if own.any():
-                    index = np.flatnonzero(own)
-                    yield _Side("", of_rows, index, name == "lower", name == "fixed")
+                    index, label = np.flatnonzero(own), name if of_rows else ""
+                    yield _Side(label, of_rows, index, name == "lower", name == "fixed")

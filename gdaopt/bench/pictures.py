@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.table import (
     charged,
@@ -33,6 +32,7 @@ from gdaopt.plotting.canvas import (
     new_figure,
 )
 from gdaopt.plotting.legends import shared_legend
+from gdaopt.studies.named_options import SolverSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,7 +233,7 @@ def _seconds(own: pd.DataFrame) -> dict[str, Any]:
 
 
 def _kind(solver: str) -> str:
-    return entry_of(solver).algorithms[0]
+    return SolverSpec.parse(solver).algorithm
 
 
 def _half(profile: tuple[Any, Any]) -> float:

@@ -40,7 +40,10 @@ from gdaopt.support.validation import (
 
 @dataclass(frozen=True, eq=False)
 class LinearPolytope(Polytope):
-    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units."""
+    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units.
+
+    Its author counts a cost as `sign` times the cost, plus `constant`.
+    """
 
     lower_bounds: FloatArray
     upper_bounds: FloatArray
@@ -48,6 +51,8 @@ class LinearPolytope(Polytope):
     columns: npt.NDArray[np.int32]
     coefficients: FloatArray
     current: FloatArray
+    sign: float = 1.0
+    constant: float = 0.0
 
     name: ClassVar[str] = "linear program"
     is_scaled: ClassVar[bool] = False
@@ -90,8 +95,8 @@ def _pattern(starts: bytes, columns: bytes, size: int) -> RowPattern:
     return RowPattern(np.frombuffer(starts, np.int32), np.frombuffer(columns, np.int32), size)
 
 
-_FORMAT = 3
-_SCALARS = ("trace_bound", "budget", "min_eigenvalue")
+_FORMAT = 4
+_SCALARS = ("trace_bound", "budget", "min_eigenvalue", "sign", "constant")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
     "column": (ColumnPolytope, ("upper", "weights", "floor", "budget", "current")),
@@ -101,7 +106,10 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     ),
     "linear": (
         LinearPolytope,
-        ("lower_bounds", "upper_bounds", "starts", "columns", "coefficients", "current"),
+        (
+            *("lower_bounds", "upper_bounds", "starts", "columns", "coefficients", "current"),
+            *("sign", "constant"),
+        ),
     ),
 }
 _OF_ALL = ("cost", "point", "gap")
@@ -141,8 +149,11 @@ class RecordedProgram:
 
     @property
     def value(self) -> float:
-        """The least cost."""
-        return float(self.cost @ self.point)
+        """The least cost; of an MPS file the optimum as its author counts it."""
+        least = float(self.cost @ self.point)
+        if isinstance(self.polytope, LinearPolytope):
+            return self.polytope.sign * least + self.polytope.constant
+        return least
 
     def numbers(self) -> dict[str, Any]:
         """Return the numbers of the polytope by name, those of the rows' constraints left out."""

@@ -33,6 +33,7 @@ class Replayed:
     seconds: StageSeconds
     infeasibility: float = np.inf  # the largest violation, in the units that solvers see
     suboptimality: float = np.inf  # over the size of the terms; negative where it is outside
+    duality_gap: float = np.nan  # by the solver's multipliers, over the size; NaN without any
 
     @property
     def residual(self) -> float:
@@ -75,7 +76,8 @@ def replay(
     ------
     Replayed
         One for each program: the `answer`, or why there is none (`failure`); the `seconds` of its
-        stages; and how far the point is from an optimum (`residual`, `is_verified`).
+        stages; how far the point is from an optimum (`residual`, `is_verified`); and how far the
+        solver's multipliers are from a proof (`duality_gap`).
 
     Raises
     ------
@@ -150,13 +152,17 @@ def _judged(
     point = in_units(found, unit) if answer.is_exact else found
     best = in_units(recorded.point, unit)
     costs = np.abs(arrays.cost)
-    # Where the best point is 0, the cost of one entry of size 1.
-    size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max()))
+    gap = np.nan
+    if answer.multipliers is not None:
+        gap = arrays.residuals(point, arrays.signed(answer.multipliers)).gap
+    # Where the best point is 0, the cost of one entry of size 1; all costs may be 0.
+    size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max())) or 1.0
     return Replayed(
         answer=answer,
         seconds=seconds,
         infeasibility=arrays.residuals(point, np.zeros(arrays.pattern.n_rows)).feasibility,
         suboptimality=float(arrays.cost @ (point - best)) / size,
+        duality_gap=gap,
     )
 
 

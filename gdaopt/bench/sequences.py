@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.highspy import HighsModel, load_highspy
+from gdaopt.backends.highspy import HighsModel
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.backends.registry import find_backend
+from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import (
     LinearPolytope,
     RecordedProgram,
@@ -46,6 +45,7 @@ from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
 from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.named_options import SolverSpec
 from gdaopt.support.files import parse_json
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -58,7 +58,7 @@ from gdaopt.support.validation import (
     store_checked,
 )
 
-_MPS = re.compile(r"\.mps(\.gz)?$")
+_MPS = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 
@@ -81,8 +81,18 @@ METHODS = tuple(dict.fromkeys(KINDS.values()))
 """The methods of whole runs."""
 
 
-def given_program(arrays: LinearArrays, name: str, optimum: float | None = None) -> RecordedProgram:
-    """Return a program with its reference; refuse one whose optimum cannot be proven."""
+def given_program(
+    arrays: LinearArrays,
+    name: str,
+    optimum: float | None = None,
+    *,
+    sign: float = 1.0,
+    constant: float = 0.0,
+) -> RecordedProgram:
+    """Return a program with its reference; refuse one whose optimum cannot be proven.
+
+    The optimum is counted as the author does; see `gdaopt.bench.mps.MpsProgram`.
+    """
     check_instance(name, arrays, LinearArrays)
     solved = HighsModel({}).minimize(arrays, hot=False)
     if solved.status != "optimal":
@@ -97,13 +107,6 @@ def given_program(arrays: LinearArrays, name: str, optimum: float | None = None)
             f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
             f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
         )
-    terms = arrays.cost * solved.point
-    value, size = float(terms.sum()), max(float(np.abs(terms).sum()), 1.0)
-    if optimum is not None and not abs(value - optimum) <= _STATED * size:
-        raise InvalidInputError(
-            f"{name} has the optimum {value!r}, as multipliers prove, and not {optimum!r}, as is "
-            "stated; correct the manifest"
-        )
     polytope = LinearPolytope(
         arrays.lower_bounds,
         arrays.upper_bounds,
@@ -111,73 +114,70 @@ def given_program(arrays: LinearArrays, name: str, optimum: float | None = None)
         arrays.pattern.columns,
         arrays.coefficients,
         solved.point,
+        sign,
+        constant,
     )
-    return RecordedProgram(
+    program = RecordedProgram(
         kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
     )
-
-
-def read_mps(path: Path) -> tuple[LinearArrays, float]:
-    """Return the linear relaxation that an MPS file holds, to be minimised, and its constant."""
-    highspy = load_highspy()
-    model: Any = highspy.Highs()
-    model.setOptionValue("log_to_console", False)
-    if model.readModel(str(path)) == highspy.HighsStatus.kError:
-        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read")
-    if model.getModel().hessian_.dim_:
-        raise InvalidInputError(f"{path} has a quadratic objective; only linear ones are compared")
-    lp = model.getLp()
-    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
-    columns = lp.a_matrix_
-    parts: Any = tuple(map(np.array, (columns.value_, columns.index_, columns.start_)))
-    return LinearArrays.of(
-        sign * np.array(lp.col_cost_),
-        csc_array(parts, shape=(lp.num_row_, lp.num_col_)),
-        np.array(lp.row_lower_),
-        np.array(lp.row_upper_),
-        np.array(lp.col_lower_),
-        np.array(lp.col_upper_),
-    ), sign * float(lp.offset_)
+    size = max(float(np.abs(arrays.cost) @ np.abs(solved.point)), abs(constant), 1.0)
+    if optimum is not None and not abs(program.value - optimum) <= _STATED * size:
+        raise InvalidInputError(
+            f"{name} has the optimum {program.value!r}, as multipliers prove, and not {optimum!r}, "
+            "as is stated; correct what is stated"
+        )
+    return program
 
 
 def read_folder(folder: Path) -> list[RecordedProgram]:
     """Return the programs of a folder of MPS files, in order, with their references."""
+    if not folder.is_dir():
+        raise InvalidInputError(f"{folder} is no directory; name one that holds MPS files")
     programs = []
     for path, stated in _listed(folder):
         if not path.is_file():
             raise InvalidInputError(f"{folder} names {path.name}, which is not there")
-        arrays, constant = read_mps(path)
-        optimum = None if stated is None else stated - constant
-        programs.append(given_program(arrays, str(path), optimum))
+        optimum = None if stated is None else number(f"the optimum of {path}", stated)
+        arrays, sign, constant = read_mps(path)
+        programs.append(given_program(arrays, str(path), optimum, sign=sign, constant=constant))
     if not programs:
-        raise InvalidInputError(f"{folder} has no files that end with .mps or .mps.gz")
+        raise InvalidInputError(
+            f"{folder} has no files that end with .mps or .mps.gz, or lists none; write other "
+            "formats as MPS first, as by readModel and writeModel of highspy"
+        )
     return programs
 
 
-def _listed(folder: Path) -> SequenceOf[tuple[Path, float | None]]:
+def _listed(folder: Path) -> SequenceOf[tuple[Path, Any]]:
+    """Return the files of a folder, in order, with the optima that are stated."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
+        text = _text(manifest)
         try:
-            entries = parse_json(manifest.read_text(encoding="utf-8"))["programs"]
-            return [(folder / str(one["file"]), _stated(one.get("optimum"))) for one in entries]
+            entries = parse_json(text)["programs"]
+            return [(folder / str(one["file"]), one.get("optimum")) for one in entries]
         except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise InvalidInputError(
                 f'{manifest} must have the form {{"programs": [{{"file": …, "optimum": …}}, …]}}, '
-                f"got {shortened(manifest.read_text(encoding='utf-8'))}"
+                f"got {shortened(text)}"
             ) from error
-    names: Iterable[str] = (path.name for path in folder.glob("*.mps*"))
+    names: Iterable[str] = (path.name for path in folder.iterdir())
     # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
-        names = [Path(word).name for word in series.read_text(encoding="utf-8").split()]
+        names = [Path(line.strip()).name for line in _text(series).splitlines()]
         return [(folder / name, None) for name in names if _MPS.search(name)]
     return [(folder / name, None) for name in sorted(names) if _MPS.search(name)]
 
 
-def _stated(optimum: object) -> float | None:
-    return None if optimum is None else number("an optimum of the manifest", optimum)
+def _text(path: Path) -> str:
+    """Return the text of a list of files; editors of Windows begin it with a mark."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} is not in UTF-8; save it in this encoding") from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sequence:
     """Where programs come from.
 
@@ -204,6 +204,10 @@ class Sequence:
     dataset: Dataset | None = None
     size: int | None = None
     programs: tuple[RecordedProgram, ...] = ()
+
+    def __repr__(self) -> str:
+        count = f", {len(self.programs)} programs" if self.programs else ""
+        return f"Sequence({self.name}{count})"
 
     @classmethod
     def from_arrays(
@@ -242,7 +246,14 @@ class Sequence:
         ----------
         folder : path-like
             With files that end with ``.mps`` or ``.mps.gz``. A ``manifest.json`` may say which, in
-            which order, and the optima that are known; each program has to have an optimum.
+            which order, and the optima that are known, with constants and the largest values where
+            files maximise; each program has to have an optimum.
+
+        Raises
+        ------
+        InvalidInputError
+            For a file that is damaged or no linear program, and for an optimum that is not stated
+            rightly.
         """
         path = as_path("folder", folder)
         return cls(path.resolve().name, programs=tuple(read_folder(path)))
@@ -423,7 +434,8 @@ def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
     """Return the starts that a solver has."""
     if solver == ANALYTIC:
         return ["re-solve"]
-    return [start for start in starts if start != "hot" or entry_of(solver).hot]
+    entry = SolverSpec.parse(solver).entry
+    return [start for start in starts if start != "hot" or entry.hot]
 
 
 def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
@@ -433,7 +445,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         usable = (info.name for info in solvers() if info.usable)
         found = [name for name in usable if not entry_of(name).is_twin]
     else:
-        found = [find_backend(name) for name in names]
+        found = [str(SolverSpec.named(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
 
 

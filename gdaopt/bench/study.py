@@ -11,7 +11,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.recorded import RecordedProgram, load_programs
@@ -21,6 +20,7 @@ from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, ve
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import solve
 from gdaopt.plotting.canvas import save_figure
+from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import (
     Study,
@@ -56,7 +56,7 @@ class Bench(Study):
         names = [sequence.name for sequence in sequences]
         for name in names:
             if names.count(name) > 1:
-                raise InvalidInputError(f"two of the data are called {name!r}; rename a file")
+                raise InvalidInputError(f"two of the data are called {name!r}; rename one")
         self._options = options
         self._directory = StudyDirectory(path, _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
@@ -77,7 +77,7 @@ class Bench(Study):
         for solver, tolerance in product(options.solvers, options.tolerances):
             if solver == ANALYTIC and not sequence.has_closed_form:
                 continue
-            version = entry_of(solver).version
+            version = SolverSpec.parse(solver).entry.version
             about: dict[str, Any] = {"data": name, "solver": solver, "tolerance": tolerance}
             for method in methods:
                 key = task_key(name, method, solver, version, tolerance)
@@ -189,12 +189,12 @@ def replay_task(
     import pandas as pd  # on demand: it is slow to import
 
     programs = load_programs(recorded)
-    # Programs for which something is compiled, whatever the start is.
-    firsts = {one.structure: number for number, one in reversed([*enumerate(programs)])}.values()
-    options = tolerance_options(solver, tolerance)
+    firsts = _firsts(programs)
+    spec = SolverSpec.parse(solver)
+    options = spec.asking(tolerance)
 
     def replayed(some: list[RecordedProgram], how: Start) -> Iterator[Replayed]:
-        return replay(some, solver, start=how, solver_opts=options, time_limit=limits.cap)
+        return replay(some, spec.name, start=how, solver_opts=options, time_limit=limits.cap)
 
     lines: list[dict[str, Any]] = []
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
@@ -207,6 +207,14 @@ def replay_task(
                 break
     write_frame(Path(f"{path}.parquet"), pd.DataFrame(lines))
     return {"answers": len(lines)}
+
+
+def _firsts(programs: SequenceOf[RecordedProgram]) -> list[int]:
+    """Return the programs for which something is compiled that later ones use again."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for number, program in enumerate(programs):
+        places.setdefault(program.structure, []).append(number)
+    return [numbers[0] for numbers in places.values() if len(numbers) > 1]
 
 
 def _line(
@@ -223,6 +231,7 @@ def _line(
         "infeasibility": found.infeasibility,
         "suboptimality": found.suboptimality,
         "residual": found.residual,
+        "duality_gap": found.duality_gap,
         "iterations": None if answer is None else answer.iterations,
         "restarts": 0 if answer is None else answer.restarts,
         "seconds": found.seconds.total,
@@ -235,13 +244,13 @@ def run_task(
     _: Path, sequence: Sequence, method: str, solver: str, tolerance: float, limits: BenchOptions
 ) -> dict[str, Any]:
     """Solve a whole problem, its programs by a solver at a tolerance."""
-    options = tolerance_options(solver, tolerance)
+    spec = SolverSpec.parse(solver)
     with ignoring(category=Warning):
         result = solve(
             sequence.problem(),
             method,
-            solver=solver,
-            solver_opts=options or None,
+            solver=spec.name,
+            solver_opts=spec.asking(tolerance) or None,
             max_iterations=limits.steps,
             time_limit=limits.budget,
             trace_every=0,

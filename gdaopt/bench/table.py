@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
-from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.sequences import BenchOptions
+from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.text import markdown_table
@@ -69,7 +70,22 @@ def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float
     if not len(array):
         return float("nan")
     # log1p and expm1 keep what is small beside the shift.
-    return float(shift * np.expm1(np.log1p(array / shift).mean()))
+    mean = shift * np.expm1(np.log1p(array / shift).mean())
+    return float(np.clip(mean, array.min(), array.max()))  # equal times have this mean exactly
+
+
+def confidence_interval(values: npt.ArrayLike, shift: float = SHIFT) -> tuple[float, float]:
+    """Return the 95 % interval of the shifted geometric mean, by Student's t; NaN of fewer than 2.
+
+    It is the interval of programs like these, as if they had been drawn one by one.
+    """
+    logarithms = np.log1p(np.asarray(values, dtype=np.float64) / shift)
+    count = len(logarithms)
+    if count < 2:
+        return math.nan, math.nan
+    margin = stdtrit(count - 1, 0.975) * logarithms.std(ddof=1) / math.sqrt(count)
+    low, high = (shift * np.expm1(logarithms.mean() + side * margin) for side in (-1, 1))
+    return max(float(low), 0.0), float(high)
 
 
 def mean_residual(residuals: npt.ArrayLike, tolerance: float) -> float:
@@ -110,7 +126,8 @@ def programs_frame(
 ) -> pd.DataFrame:
     """Return a line for each program of each cell, also for programs that were not reached.
 
-    Of several repeats it is the quickest, or one that was not verified.
+    Of several repeats it is the quickest, or one that was not verified; `seconds_1`, `seconds_2`
+    and so on are the times of all.
     """
     import pandas as pd
 
@@ -126,7 +143,7 @@ def programs_frame(
         verdict, message = _FAILED.get(row["status"], "failed"), row["message"]
         found = pd.DataFrame()
         if row["status"] == "finished":
-            found = _quickest(pd.concat([pd.read_parquet(lines[key]) for key in keys]))
+            found = _quickest([pd.read_parquet(lines[key]) for key in keys])
             verdict, message = "unreached", ""
         left = [i for i in range(len(kinds)) if not len(found) or i not in set(found["index"])]
         rest = pd.DataFrame(
@@ -153,19 +170,25 @@ def programs_frame(
     )
 
 
-def _quickest(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the repeat of each program that counts, with the spread of all."""
+def _quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the repeat of each program that counts, with the seconds of all and their spread."""
+    import pandas as pd
+
+    answers = pd.concat(repeats)
     ordered = answers.assign(is_verified=answers["verdict"] == "verified")
     ordered = ordered.sort_values(["index", "is_verified", "seconds"])
     seconds = answers.groupby("index")["seconds"]
     found = ordered.drop_duplicates("index").drop(columns="is_verified")
-    return found.assign(spread=(seconds.max() / seconds.min()).to_numpy())
+    found = found.assign(spread=(seconds.max() / seconds.min()).to_numpy())
+    for number, repeat in enumerate(repeats, 1):
+        of_all = repeat.set_index("index")["seconds"].reindex(found["index"])
+        found[f"seconds_{number}"] = of_all.to_numpy()
+    return found
 
 
 def counted(programs: pd.DataFrame) -> pd.DataFrame:
-    """Return the programs whose times count: without those that something is compiled for."""
-    later = programs[~programs["is_first"].astype(bool)]
-    return later if len(later) else programs
+    """Return the programs whose times count: all but the first of several of one structure."""
+    return programs[~programs["is_first"].astype(bool)]
 
 
 def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
@@ -176,17 +199,21 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
     lines = []
     for values, group in programs.groupby(_GROUP, sort=False):
         about: dict[str, Any] = dict(zip(_GROUP, values, strict=True))
-        tolerance, solver = about["tolerance"], about["solver"]
+        tolerance, spec = about["tolerance"], SolverSpec.parse(about["solver"])
         verified = group["verdict"] == "verified"
         in_time = group["verdict"].isin(("verified", "wrong", "inaccurate"))
         counts = group["verdict"].value_counts()
         residual = group["residual"].where(in_time, math.inf)
         finite = residual[np.isfinite(residual)]
+        proofs = group.reindex(columns=["infeasibility", "duality_gap"]).abs()
+        has_duals = proofs["duality_gap"].notna().any()
+        is_proven = (proofs <= tolerance).all(axis=1)
         timed, first = counted(group), group[group["is_first"].astype(bool)]
         means = {
             name: charged(own["seconds"], own["verdict"] == "verified", options.cap)
             for name, own in (("mean", timed), ("first", first))
         }
+        low, high = confidence_interval(means["mean"])
         stages = timed[timed["verdict"] == "verified"].reindex(
             columns=[f"{name}_seconds" for name in (*STAGES, "reported")]
         )
@@ -194,17 +221,21 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         lines.append(
             {
                 **about,
-                "version": entry_of(solver).version,
-                "algorithm": entry_of(solver).algorithms[0],
-                "options": _text(tolerance_options(solver, tolerance)),
+                "version": spec.entry.version,
+                "algorithm": spec.algorithm,
+                "options": _text(spec.asking(tolerance)),
                 "programs": len(group),
                 "verified_share": float(verified.mean()),
                 f"share_within_{loosest:g}": float((residual <= loosest).mean()),
                 **{name: int(counts.get(name, 0)) for name in VERDICTS},
                 "mean_residual": mean_residual(residual, tolerance),
+                "proven_share": float(is_proven.mean()) if has_duals else math.nan,
+                "worst_duality_gap": float(proofs["duality_gap"].max()),
                 "worst_residual": float(finite.max()) if len(finite) else math.inf,
                 "restarts": int(group["restarts"].fillna(0).sum()) if "restarts" in group else 0,
                 **{f"{name}_seconds": shifted_geometric_mean(own) for name, own in means.items()},
+                "mean_low_seconds": low,
+                "mean_high_seconds": high,
                 **{
                     str(name): shifted_geometric_mean(own.dropna().astype(float))
                     for name, own in stages.items()
@@ -261,13 +292,15 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         "All times are shifted geometric means (shift "
         f"{1e3 * SHIFT:g} ms) over the programs, of the least of {options.repeats}",
         f"repeats. *ms*: of the call; a program that is not verified counts {options.cap:g} s.",
-        "*× best*: the ratio to the least of the table. *Solve*, *wrapper* and *reported* are the",
-        "solver's call, the rest, and what the solver says, of the verified programs. *First*: the",
-        "first program of a kind and size, for which something is compiled; it is in no other",
-        "time. *Spread*: the median over the programs of the largest time over the least.",
-        "*Residual*: geometric mean, each at least the tolerance, 1 for a failure. *Cold*:",
-        "everything anew; *re-solve*: what was compiled is kept; *hot*: started from the last",
-        "answer.",
+        "*× best*: the ratio to the least of the table. *95 %*: the confidence interval of *ms*,",
+        "by Student's t of the logarithms, as if the programs had been drawn one by one. *Solve*,",
+        "*wrapper* and *reported* are the solver's call, the rest, and what the solver says, of",
+        "the verified programs. *First*: the first of several programs of one structure, for which",
+        "something is compiled; it is in no other time. *Spread*: the median over the programs of",
+        "the largest time over the least. *Residual*: geometric mean, each at least the tolerance,",
+        "1 for a failure. *Proven*: the solver's own multipliers prove the optimum up to the",
+        "tolerance; empty where it returns none. *Cold*: everything anew; *re-solve*: what was",
+        "compiled is kept; *hot*: started from the last answer.",
         "",
         f"Tolerances: {asked}. At most {options.most} programs of each kind, spread evenly over",
         f"those of a run of at most {options.steps} steps; budget of a cell {options.budget:g} s. "
@@ -276,7 +309,7 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     heads = [
         *("solver", "version", "start", "verified", f"within {loosest:g}", "wrong", "inaccurate"),
         *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× best"),
-        *("solve ms", "wrapper ms", "reported ms", "first ms", "spread"),
+        *("95 %", "solve ms", "wrapper ms", "reported ms", "first ms", "spread", "proven"),
     ]
     for (data, program, tolerance), group in frame.groupby(
         ["data", "program", "tolerance"], sort=False
@@ -325,12 +358,18 @@ def _cells(group: pd.DataFrame, loosest: float) -> list[list[str]]:
                 str(row["timed_out"] + row["unreached"]),
                 f"{row['worst_residual']:.1e}",
                 f"{row['mean_residual']:.1e}",
-                *(total, f"{row['mean_seconds'] / best:#.3g}"),
+                *(total, f"{row['mean_seconds'] / best:#.3g}", _interval(row)),
                 *parts,
                 "" if _missing(row["spread"]) else f"{row['spread']:.2f}",
+                "" if _missing(row["proven_share"]) else f"{100 * row['proven_share']:.1f} %",
             ]
         )
     return cells
+
+
+def _interval(row: Mapping[Any, Any]) -> str:
+    low, high = 1e3 * row["mean_low_seconds"], 1e3 * row["mean_high_seconds"]
+    return "" if _missing(low) else f"{low:#.3g} to {high:#.3g}"
 
 
 def _missing(value: Any) -> bool:

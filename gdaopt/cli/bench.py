@@ -38,11 +38,16 @@ def bench(
         typer.Option(
             help="data sets or CSV files, separated by commas, whose first class is learned; "
             "synthetic: runs on two clouds; random: programs of no run, both in each size; "
-            "recorded programs (.npz), and directories of MPS files"
+            "recorded programs (.npz), and directories of MPS files (a name with a comma in double "
+            "quotes)"
         ),
     ] = "wine,breast_cancer,synthetic,random",
     solvers: Annotated[
-        str, typer.Option(help=f"names, separated by commas, or {ALL}: see gdaopt solvers")
+        str,
+        typer.Option(
+            help=f"names, separated by commas, or {ALL}: see gdaopt solvers; options follow a "
+            "colon, as in HIGHS:solver=ipm"
+        ),
     ] = ALL,
     programs: Annotated[str, typer.Option(help=f"of {', '.join(KINDS)}")] = ",".join(KINDS),
     starts: Annotated[
@@ -148,7 +153,7 @@ def bench(
 
 
 def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return [word for word in option.read_names(text) if word]
 
 
 def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
@@ -168,7 +173,7 @@ def _sequences(
         if source.lower().endswith(".npz"):
             found.append(Sequence.from_recorded(source))
             continue
-        if as_path("data", source).is_dir():
+        if as_path("data", source).is_dir() or source.lower().endswith((".mps", ".mps.gz")):
             found.append(Sequence.from_mps(source))
             continue
         if source not in GENERATED:

@@ -40,7 +40,8 @@ def compare(
         str | None,
         typer.Option(
             help="names, separated by commas: each method that solves programs is run with each "
-            "(default: its own default); see gdaopt solvers"
+            "(default: its own default); see gdaopt solvers; options follow a colon, as in "
+            "HIGHS:solver=ipm"
         ),
     ] = None,
     objective: option.ObjectiveName = "glr",

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.backends.registry import find_backend
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
@@ -26,6 +25,7 @@ from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
 from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
 from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.named_options import NamedOptions, SolverSpec
 from gdaopt.studies.pictures import Run, write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import (
@@ -43,41 +43,12 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, number, store_checked
 
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
-_WORDS = {"none": None, "true": True, "false": False}
 
 
-@dataclass(frozen=True)
-class MethodSpec:
-    """A method's name and the options to make it with, sorted by name."""
+class MethodSpec(NamedOptions):
+    """A method's name and the options to make it with; `method` looks the names up."""
 
-    name: str
-    options: tuple[tuple[str, Any], ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> MethodSpec:
-        """Return the method that a text names; `method` looks the names up."""
-        name, *rest = (part.strip() for part in text.split(":"))
-        if not name:
-            raise InvalidInputError(f"method {text!r} has no name; write name:option=value")
-        options: dict[str, Any] = {}
-        for part in rest:
-            option, equals, value = (word.strip() for word in part.partition("="))
-            if not (option and equals and value):
-                raise InvalidInputError(
-                    f"{part!r} of method {text!r} does not have the form option=value"
-                )
-            if option in options:
-                raise InvalidInputError(f"method {text!r} gives option {option!r} twice")
-            options[option] = _value(value)
-        return cls(name, tuple(sorted(options.items())))
-
-    def __str__(self) -> str:
-        return ":".join([self.name, *(f"{option}={value}" for option, value in self.options)])
-
-    @property
-    def options_text(self) -> str:
-        """The options as text."""
-        return str(self).removeprefix(self.name).removeprefix(":")
+    kind = "method"
 
     def method(self, common: Mapping[str, Any]) -> Method:
         """Return the method, made with its own options and, where it has none, common ones."""
@@ -104,7 +75,7 @@ class Combination:
     """A method with a solver, and all options beside the method's own."""
 
     spec: MethodSpec
-    solver: str  # the canonical name; "analytic" where no programs are solved
+    solver: str  # the canonical name, with options; "analytic" where no programs are solved
     common: Mapping[str, Any]
 
     @property
@@ -122,43 +93,35 @@ def combinations(
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
-    for name in solvers:
-        find_backend(name)  # an unknown name is an error of its own, not a refusal
+    asked = [SolverSpec.named(text) for text in solvers]  # unknown ones are errors, no refusals
     found: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
-    refusals: dict[str, GdaoptError] = {}
-    used: set[str | None] = set()
+    refusals: dict[SolverSpec, GdaoptError] = {}
+    used: set[SolverSpec | None] = set()
     for spec in dict.fromkeys(MethodSpec.parse(text) for text in methods):
-        choices: Sequence[str | None] = (solvers if spec.takes_solver(common) else ()) or [None]
-        for solver in choices:
-            options = dict(common) if solver is None else {**common, "solver": solver}
+        own: Sequence[SolverSpec | None] = asked if spec.takes_solver(common) else ()
+        for solver in own or [None]:
+            options = dict(common)
+            if solver is not None:
+                options |= {"solver": solver.name, "solver_opts": dict(solver.options)}
             try:
-                combination = Combination(spec, spec.method(options).solver_name, options)
+                default = spec.method(options).solver_name
             except (InvalidInputError, SolverNotFoundError) as error:
                 if solver is None or isinstance(error, InvalidInputError):
                     raise
                 refusals[solver] = error
                 left_out.append(f"{spec} with {solver}: {error}")
             else:
-                found[spec, combination.solver] = combination
+                name = default if solver is None else str(solver)
+                found[spec, name] = Combination(spec, name, options)
                 used.add(solver)
-    for name in solvers:
-        if name not in used:
+    for solver in asked:
+        if solver not in used:
             raise refusals.get(
-                name, InvalidInputError(f"solver {name!r}: none of the methods takes a solver")
+                solver,
+                InvalidInputError(f"solver '{solver}': none of the methods takes a solver"),
             )
     return list(found.values()), left_out
-
-
-def _value(text: str) -> Any:
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 _OF_RESULT = (

@@ -52,6 +52,24 @@ def test_residuals_see_what_is_wrong(rng: Rng, kind: str, size: int, off: float)
     assert np.isnan(arrays.residuals(np.full(len(point), np.nan), duals).total)
 
 
+@PROPERTY
+@given(generators)
+def test_multipliers_of_rows_without_names_are_their_duals(rng: Rng) -> None:
+    """Of equalities, of rows with a bound on either side or on both; none of a free row."""
+    inf = np.inf
+    lower, upper = [1.0, 0.0, -inf, 0.0, 0.0, -inf], [1.0, inf, 2.0, 2.0, 2.0, inf]
+    arrays = LinearArrays.of(np.zeros(2), rng.standard_normal((6, 2)), lower, upper)
+    duals = rng.standard_normal(6) * (np.arange(6) < 5)
+    multipliers = arrays.row_multipliers(duals)
+    assert {name: len(own) for name, own in multipliers.items()} == {
+        "fixed": 1,
+        "lower": 3,
+        "upper": 3,
+    }
+    np.testing.assert_array_equal(arrays.signed(multipliers), duals)
+    np.testing.assert_array_equal(multipliers["fixed"], -duals[:1])
+
+
 @pytest.mark.parametrize("point", [[-2.25, -2.0], [2.25, 0.0], [-1.0, 0.25], [2.0, -1.25]], ids=str)
 def test_feasibility_is_the_violation_of_either_side(point: list[float]) -> None:
     """By a quarter: below and above a bound of a variable, then of the row ``x_1 - x_2``."""

@@ -18,7 +18,7 @@ from gdaopt.backends.highspy import HighsModel
 from gdaopt.bench import Sequence, export
 from gdaopt.bench.exact import Optimum, exact_optimum
 from gdaopt.bench.export import RECIPES, mps_text, write_set
-from gdaopt.bench.sequences import read_mps
+from gdaopt.bench.mps import read_mps
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from tests.backends.cases import by_scipy
 

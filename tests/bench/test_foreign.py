@@ -15,8 +15,10 @@ from gdaopt.backends import LinearArrays, Stopwatch
 from gdaopt.backends.registry import make_backend
 from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, replay
 from gdaopt.bench.export import export, exported_arrays, mps_text
+from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
-from gdaopt.bench.sequences import read_folder, read_mps
+from gdaopt.bench.sequences import BenchOptions, read_folder
+from gdaopt.bench.study import replay_task
 from gdaopt.programs import Program
 from tests.backends.cases import by_scipy
 from tests.cli.cases import run
@@ -65,22 +67,22 @@ def series(folder: Path, count: int) -> Path:
 
 
 def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
-    """Also packed; what is maximised has the opposite costs and constant."""
+    """Also packed; what is maximised has the opposite costs, and its own constant."""
     path = tmp_path / "a.mps"
     path.write_text(transport(10, offset=7.0))
-    arrays, constant = read_mps(path)
-    assert (arrays.pattern.n_rows, arrays.pattern.size, constant) == (8, 12, 7.0)
+    arrays, sign, constant = read_mps(path)
+    assert (arrays.pattern.n_rows, arrays.pattern.size, sign, constant) == (8, 12, 1.0, 7.0)
     assert (arrays.row_lower[7], arrays.row_upper[7]) == (5.0, 25.0)
     assert (arrays.row_lower[3:7] == arrays.row_upper[3:7]).all()
     found = (arrays.upper[0], arrays.lower[5], arrays.upper[5], arrays.lower[6])
     assert found == (9, 2, 2, -np.inf)
     packed = tmp_path / "b.mps.gz"
     packed.write_bytes(gzip.compress(transport(10, sense="MAX", offset=-7.0).encode()))
-    again, other = read_mps(packed)
+    again, *counted = read_mps(packed)
     np.testing.assert_array_equal(again.cost, arrays.cost)
-    assert other == constant
+    assert counted == [-1.0, -7.0]
     (one, two) = read_folder(tmp_path)
-    assert one.value == two.value == pytest.approx(by_scipy(arrays).fun, rel=1e-9)
+    assert one.value == -two.value == pytest.approx(by_scipy(arrays).fun + 7.0, rel=1e-9)
 
 
 def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
     (folder / "town03.mps").write_text(transport(10.3, offset=7.0))  # a constant of the objective
     entries = [{"file": "town03.mps", "optimum": by_name[3] + 7.0}, {"file": "town01.mps"}]
     (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
-    assert [program.value for program in read_folder(folder)] == [by_name[3], by_name[1]]
+    assert [program.value for program in read_folder(folder)] == [by_name[3] + 7.0, by_name[1]]
 
 
 LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
@@ -108,6 +110,9 @@ LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
         ({"a.test": "[INSTANCES]\nb.mps"}, "names b.mps, which is not there"),
         ({"manifest.json": "{"}, "must have the form"),
         ({"manifest.json": '{"programs": [3]}'}, "must have the form"),
+        ({"manifest.json": '{"programs": []}'}, "or lists none"),
+        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", '"1"}')}, "a.mps must be a"),
+        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", "NaN}")}, "a.mps must be f"),
         ({"a.mps": transport(10), "manifest.json": LATE}, "and not 1.0, as is stated"),
         ({"a.mps": transport(50)}, "has no reference: HiGHS calls it infeasible"),
     ],
@@ -121,6 +126,28 @@ def test_folders_that_are_refused(files: dict[str, str], says: str, tmp_path: Pa
     given = ("bench", "--data", folder, "--solvers", "highspy", "--out", tmp_path / "out")
     assert says in run(*given, code=2)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "towns.test"])
+def test_lists_in_other_encodings_are_refused(name: str, tmp_path: Path) -> None:
+    """A mark at the begin, as editors of Windows write it, is none of the text."""
+    folder = series(tmp_path / "towns", 2)
+    text = LATE.replace("a.mps", "town01.mps").replace(', "optimum": 1', "")
+    text = text if name == "manifest.json" else "town01.mps\n"
+    (folder / name).write_bytes(text.replace("town01", "städte").encode("latin-1"))
+    with pytest.raises(gda.errors.InvalidInputError, match=f"{name} is not in UTF-8; save it"):
+        Sequence.from_mps(folder)
+    (folder / name).write_text(text, encoding="utf-8-sig")
+    assert len(Sequence.from_mps(folder).programs) == 1
+
+
+def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    series(Path("small, new"), 1)
+    data = ("bench", "--solvers", "highspy", "--runs", "none", "--cap", "0", "--data")
+    says = "new/town00.mps is no directory; name one that holds MPS files"
+    assert says in run(*data, '"small, new/town00.mps"', code=2)
+    assert "cap must be above 0" in run(*data, '"small, new"', code=2)  # the data were read
 
 
 # --- By arrays -----------------------------------------------------------------------------------
@@ -162,13 +189,13 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     for _ in range(4):
         inside = rng.uniform(0, 1, n)
         matrix = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.7)
-        rows, room = matrix @ inside, np.array([0, 0.3, 0.2, 0])
+        rows, room = matrix @ inside, np.array([0, 0.3, 0.2, 0.1])
         programs.append(
             LinearArrays.of(
                 rng.standard_normal(n),
                 matrix,
-                row_lower=np.where([True, True, False, False], rows - room, -np.inf),
-                row_upper=np.where([True, False, True, False], rows + room, np.inf),
+                row_lower=np.where([True, True, False, True], rows - room, -np.inf),
+                row_upper=np.where([True, False, True, True], rows + room, np.inf),
                 lower=np.r_[np.zeros(n - 1), inside[-1]],
                 upper=np.r_[np.full(n - 1, 2.0), inside[-1]],
             )
@@ -183,6 +210,7 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     for solver in ("highspy", "HIGHS", "CLARABEL"):
         for found in replay(again, solver, start="hot"):
             assert found.is_verified(1e-6)
+            assert abs(found.duality_gap) < 1e-6
     wrong = sequence.programs[0]
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         list(replay([wrong], "analytic"))
@@ -197,6 +225,27 @@ def test_a_program_of_bounds_alone() -> None:
         answer = make_backend(solver).minimize(prepared, Stopwatch(), None)
         assert answer.point is not None
         np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
+
+
+def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
+    """The time of a program of its own structure counts, and its compilation with it."""
+    folder = series(tmp_path / "towns", 3)
+    other = transport(10).replace("    X00  LEAST  1.0\n", "")
+    (folder / "town99.mps").write_text(other)
+    sequence = Sequence.from_mps(folder)
+    assert repr(sequence) == "Sequence(towns, 4 programs)"
+    path = save_programs(tmp_path / "towns.npz", sequence.programs)
+    replay_task(tmp_path / "cell", path, "highspy", "re-solve", 1e-6, BenchOptions(solvers=[]))
+    found = pd.read_parquet(tmp_path / "cell.parquet")
+    assert found["is_first"].tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("solver", ["highspy", "HIGHS", "CLARABEL"])
+def test_all_feasible_points_are_optimal_where_nothing_costs(solver: str) -> None:
+    arrays = LinearArrays.of([0.0, 0.0], [[1.0, 1.0]], row_lower=1.0, row_upper=2.0)
+    (found,) = replay(Sequence.from_arrays("mine", [arrays]).programs, solver)
+    assert found.is_verified(1e-6)
+    assert abs(found.duality_gap) < 1e-6
 
 
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
@@ -261,7 +310,7 @@ def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
     assert {program.kind for program in programs} == {"diagonal", "column", "joint"}
     assert not all(program.is_exact for program in programs)
     for program in programs:
-        arrays, _ = read_mps(export(program, tmp_path / "program.mps"))
+        arrays, *_ = read_mps(export(program, tmp_path / "program.mps"))
         assert by_scipy(arrays).fun == pytest.approx(value_of(program), rel=1e-6, abs=1e-6)
     assert [path.name for path in tmp_path.iterdir()] == ["program.mps"]
 
@@ -279,8 +328,8 @@ def test_all_numbers_of_an_mps_file_are_read_to_the_last_bit(tmp_path: Path) -> 
     )
     path = tmp_path / "program.mps"
     path.write_text(mps_text(arrays, "all_kinds"), encoding="utf-8")
-    found, constant = read_mps(path)
-    assert constant == 0
+    found, *counted = read_mps(path)
+    assert counted == [1.0, 0.0]
     kept = np.arange(5) < 4  # a row without bounds is none
     np.testing.assert_array_equal(found.cost, arrays.cost)
     np.testing.assert_array_equal(found.matrix.toarray(), arrays.matrix.toarray()[kept])

@@ -160,6 +160,16 @@ def test_cells_of_the_same_programs(recorded: Recorded, tmp_path: Path) -> None:
         least, most = answers.min()[own.index], answers.max()[own.index]
         np.testing.assert_allclose(own["seconds"], least, rtol=1e-12)
         np.testing.assert_allclose(own["spread"], most / least, rtol=1e-9)
+        for number, answered in enumerate(both, 1):
+            each = answered.set_index("index")["seconds"][own.index]
+            np.testing.assert_array_equal(own[f"seconds_{number}"], each)
+        assert line["mean_low_seconds"] < line["mean_seconds"] < line["mean_high_seconds"]
+        # The closed form has no multipliers here, and those of HiGHS prove its answers.
+        if line["solver"] == "analytic":
+            assert np.isnan(line["proven_share"])
+        else:
+            assert line["proven_share"] == 1.0
+            assert line["worst_duality_gap"] < 1e-6
         later = least[~own["is_first"].astype(bool)]
         assert line["mean_seconds"] == pytest.approx(shifted_geometric_mean(later))
         assert line["first_seconds"] == pytest.approx(

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import gmean
+from scipy.stats import gmean, sem, t
 
 from gdaopt.backends import Answer, StageSeconds
 from gdaopt.bench.pictures import PICTURES
@@ -16,6 +16,7 @@ from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.table import (
     VERDICTS,
     charged,
+    confidence_interval,
     mean_residual,
     not_dominated,
     performance_profile,
@@ -79,7 +80,19 @@ def test_shifted_geometric_means(values: list[float], shift: float) -> None:
     """SciPy's geometric mean of the shifted values; between the least and the largest."""
     found = shifted_geometric_mean(values, shift)
     assert found == pytest.approx(gmean(np.array(values) + shift) - shift, rel=1e-6, abs=1e-9)
-    assert min(values) - 1e-9 <= found <= max(values) * (1 + 1e-9) + 1e-9
+    assert min(values) <= found <= max(values)
+
+
+@pytest.mark.parametrize("count", [2, 4, 30])
+def test_confidence_intervals(count: int) -> None:
+    """SciPy's interval of the logarithms of the shifted values; none of a single value."""
+    values, shift = np.random.default_rng(count).exponential(size=count), 1e-2
+    logarithms = np.log(values + shift)
+    ends = t.interval(0.95, count - 1, logarithms.mean(), sem(logarithms))
+    expected = np.maximum(np.exp(ends) - shift, 0.0)  # no time is negative
+    assert confidence_interval(values, shift) == pytest.approx(expected, rel=1e-9)
+    assert confidence_interval([2.0] * count) == pytest.approx((2.0, 2.0))
+    assert all(map(math.isnan, confidence_interval(values[:1])))
 
 
 def test_residuals_are_floored_at_the_tolerance() -> None:
@@ -147,6 +160,13 @@ def test_all_is_inside(name: str, width: float) -> None:
     figure = PICTURES[name](programs("wine", "random-50"), 10.0, width)
     figure.draw_without_rendering()
     assert outside(figure) == []
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_nothing_is_verified(name: str) -> None:
+    """All points are at the cap, and no axis says that it has no extent."""
+    none = programs("wine").assign(verdict="failed", seconds=10.0, residual=np.inf)
+    PICTURES[name](none, 10.0).draw_without_rendering()
 
 
 def test_times_are_those_that_count() -> None:

@@ -16,21 +16,35 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "TaskWorkers", InProcess)
     monkeypatch.setattr(study, "PICTURES", {})
     command = [
-        *("bench", "--data", "iris,random", "--sizes", "5", "--solvers", "highspy,highs"),
+        *(
+            "bench",
+            "--data",
+            "iris,random",
+            "--sizes",
+            "5",
+            "--solvers",
+            "highspy,highs:solver=ipm",
+        ),
         *("--starts", "hot", "--tolerances", "1e-6", "--runs", "alternating", "--most", "2"),
         *("--programs", "diagonal", "--out", tmp_path / "out"),
     ]
     shown = run(*command)
     assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
-    told = re.findall(r"(\w+): \d+ answers verified", shown)
-    assert told == ["analytic", "highspy", "HIGHS"]  # in the order in which they are named
-    assert "iris: HIGHS, alternating, tolerance 1e-06: " in shown
+    told = re.findall(r"(\S+): \d+ answers verified", shown)
+    assert told == [
+        "analytic",
+        "highspy",
+        "HIGHS:solver=ipm",
+    ]  # in the order in which they are named
+    assert "iris: HIGHS:solver=ipm, alternating, tolerance 1e-06: " in shown
     # Repeats lie apart: the solvers take turns.
-    turns = re.findall(r"random-5: (\w+), [\w-]+, repeat (\d)", shown)
-    assert turns == [(solver, n) for n in "123" for solver in ("analytic", "highspy", "HIGHS")]
+    turns = re.findall(r"random-5: ([\w:=]+), [\w-]+, repeat (\d)", shown)
+    assert turns == [(solver, n) for n in "123" for solver in told]
     page = (tmp_path / "out" / "bench.md").read_text(encoding="utf-8")
     assert "## random-5, diagonal programs, tolerance 1e-06" in page
     assert "## Whole runs" in page
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert (summary["options"].str.contains("solver=ipm") == (summary["solver"] == told[2])).all()
     for table in ("programs", "summary", "runs"):
         path = tmp_path / "out" / f"{table}.csv"
         assert list(pd.read_csv(path)) == list(pd.read_parquet(path.with_suffix(".parquet")))

@@ -1,5 +1,6 @@
 """Methods as text, and what they are combined with."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,29 @@ def test_options_reach_the_method() -> None:
     assert MethodSpec.parse(str(spec)) == spec
 
 
+def test_options_reach_the_solver() -> None:
+    """The name becomes the canonical one, and the options stay part of it."""
+    given = ["highs : solver = ipm", "clarabel:max_iter=9", "HIGHS"]
+    found, _ = combinations(["joint", "certified"], given, {})
+    assert [each.solver for each in found] == [
+        *("HIGHS:solver=ipm", "CLARABEL:max_iter=9", "HIGHS"),
+        "analytic",
+    ]
+    methods = [each.method for each in found]
+    assert [made.solver_opts for made in methods if isinstance(made, gda.methods.Joint)] == [
+        *({"solver": "ipm"}, {"max_iter": 9}),
+        {},
+    ]
+    for text, says in {
+        "HIGHS:color=red": "unknown option of HIGHS 'color'",
+        "highspy:solver=red": "HiGHS refuses the option solver = 'red'",
+        "HIGHS:solver": "'solver' of solver 'HIGHS:solver' does not have the form option=value",
+        "red:solver=ipm": "unknown solver 'red'",
+    }.items():
+        with pytest.raises(GdaoptError, match=re.escape(says)):
+            combinations(["joint"], [text], {})
+
+
 NO_CONE = "has no semidefinite cone"
 
 
@@ -60,7 +84,7 @@ NO_CONE = "has no semidefinite cone"
                 ("joint", "CLARABEL"),
                 ("sdp", "CLARABEL"),
             ],
-            [f"sdp with {x}: solver {x.lower()} {NO_CONE}" for x in ("HiGHSpy", "ANALYTIC")],
+            [f"sdp with {x}: solver {x} {NO_CONE}" for x in ("highspy", "analytic")],
         ),
         (
             ["sdp", "certified", "alternating"],

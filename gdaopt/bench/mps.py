@@ -1,0 +1,159 @@
+"""MPS files as HiGHS reads them; a file that it reads as another program is refused.
+
+HiGHS reads on where a file is damaged, and leaves out what it does not understand. It says most of
+that in warnings in its log. Of numbers that are none, of variables that only bounds name, and of
+files that are cut it says nothing, and so the lines are checked as well.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from gdaopt.backends import LinearArrays
+from gdaopt.backends.highspy import load_highspy
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.text import cut, plain, reason, shortened
+
+_LONGEST = 300  # characters of HiGHS' words in a message
+_SMALLEST = 1e-12  # of coefficients: HiGHS takes no smaller value of its option
+_GZIP = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # editors of Windows write one
+# HiGHS 1.16 says without a mark before it that bounds contradict each other.
+_COMPLAINT = re.compile(r"^(?:WARNING:|ERROR:|(?=.*inconsistent bounds))(.+)$", re.MULTILINE)
+_FIXED_FORMAT = "fixed format"  # in warnings that names have blanks; these alone are no complaints
+_FIELDS = ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61))  # of lines in fixed format
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
+_WITHOUT_NUMBER = ("FR", "MI", "PL", "BV")  # types of bounds
+
+
+class MpsProgram(NamedTuple):
+    """What a file says: the linear relaxation, to be minimised, and how its values are counted.
+
+    The value in the file's words is `sign` times the cost plus `constant`; the sign is -1 where the
+    file maximises.
+    """
+
+    arrays: LinearArrays
+    sign: float
+    constant: float
+
+
+def read_mps(path: Path) -> MpsProgram:
+    """Return the program of an MPS file; refuse one that HiGHS reads as another program."""
+    highspy = load_highspy()
+    content = _unpacked(path)
+    model: Any = highspy.Highs()
+    with TemporaryDirectory() as folder:
+        file, log = Path(folder) / "model.mps", Path(folder) / "log.txt"
+        file.write_bytes(content)
+        model.setOptionValue("log_to_console", False)
+        model.setOptionValue("log_file", str(log))
+        model.setOptionValue("small_matrix_value", _SMALLEST)
+        status = model.readModel(str(file))
+        model.setOptionValue("log_file", "")  # which closes it
+        said = log.read_text("utf-8", errors="replace").replace(str(file), path.name)
+    complaints: list[str] = _COMPLAINT.findall(said)
+    if status == highspy.HighsStatus.kError:
+        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read: {_joined(complaints)}")
+    if any(_FIXED_FORMAT not in complaint for complaint in complaints):
+        raise InvalidInputError(
+            f"{path} says other things than HiGHS reads: {_joined(complaints)}; correct the file"
+        )
+    lp = model.getLp()
+    misread = next(_misread(content.decode("latin-1"), bool(complaints)), None)
+    if misread is not None:
+        raise InvalidInputError(f"{path}{misread}")
+    whole = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+    if any(kind not in whole for kind in lp.integrality_):
+        raise InvalidInputError(
+            f"{path} has semi-continuous variables; only linear programs are compared: give them "
+            "bounds of the types LO and UP"
+        )
+    if model.getModel().hessian_.dim_:
+        raise InvalidInputError(f"{path} has a quadratic objective; only linear ones are compared")
+    sign = -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
+    columns = lp.a_matrix_
+    parts: Any = tuple(map(np.array, (columns.value_, columns.index_, columns.start_)))
+    try:
+        arrays = LinearArrays.of(
+            sign * np.array(lp.col_cost_),
+            csc_array(parts, shape=(lp.num_row_, lp.num_col_)),
+            np.array(lp.row_lower_),
+            np.array(lp.row_upper_),
+            np.array(lp.col_lower_),
+            np.array(lp.col_upper_),
+        )
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}; correct the file") from error
+    return MpsProgram(arrays, sign, float(lp.offset_))
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        if content.startswith(_GZIP):
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read: {reason(error)}; copy or download it again"
+        ) from error
+    return content.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _joined(complaints: list[str]) -> str:
+    return cut(plain("; ".join(" ".join(one.split()) for one in complaints)), _LONGEST)
+
+
+def _misread(text: str, is_fixed: bool) -> Iterator[str]:
+    """Yield what HiGHS reads as something else without a word, with its line."""
+    section, objective, variables, free_rows = "", "", set[str](), list[str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        words, where = line.split(), f", line {number}: "
+        if not words or line.startswith("*") or "'MARKER'" in words:
+            continue
+        if len(words) == 1:
+            objective = words[0] if section == "OBJNAME" else objective
+            section = words[0]
+            continue
+        fields = [line[start:end].strip() for start, end in _FIELDS] if is_fixed else words
+        fields = [field for field in fields if field] or words
+        if is_fixed and "\t" in line:
+            yield f"{where}HiGHS reads no tabs where names have blanks; write blanks instead"
+        elif words[0] == "OBJSENSE" and words[1] not in ("MIN", "MAX"):
+            yield f"{where}HiGHS takes no {shortened(words[1])} here; write MIN or MAX"
+        elif section == "ROWS" and fields[0] == "N":
+            free_rows.append(fields[-1])
+            if objective not in ("", free_rows[0]):
+                yield f"{where}HiGHS takes it for the objective; put {objective} before it"
+        elif section == "COLUMNS":
+            variables.add(fields[0])
+        elif section == "RHS" and not set(free_rows[1:]).isdisjoint(fields):
+            yield f"{where}HiGHS takes it for the constant of the objective; leave it out"
+        elif section == "BOUNDS" and variables.isdisjoint(fields):
+            yield f"{where}it names no variable of COLUMNS; correct the name"
+        if section in ("COLUMNS", "RHS", "RANGES") and len(fields) > 5:
+            yield f"{where}HiGHS reads two of its entries; write each in a line of its own"
+        for value in _numbers(section, fields):
+            if not _NUMBER.fullmatch(value):
+                yield f"{where}{shortened(value)} is no number; correct it"
+    if section != "ENDATA":
+        yield " ends without ENDATA: a part is missing; copy or download it again"
+
+
+def _numbers(section: str, fields: list[str]) -> list[str]:
+    """Return the fields of a line that have to be numbers."""
+    if section == "BOUNDS":
+        return [] if fields[0] in _WITHOUT_NUMBER else fields[-1:]
+    if section == "COLUMNS":
+        return fields[2::2]
+    # The name of the right-hand sides, or of the ranges, may be missing.
+    return fields[1 + len(fields) % 2 :: 2] if section in ("RHS", "RANGES") else []
