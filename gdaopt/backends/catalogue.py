@@ -161,6 +161,7 @@ CATALOGUE: dict[str, SolverEntry] = {
         backend=HighspyBackend,
         hot=True,
         tolerances=_OF_HIGHS,
+        threads="threads",
     ),
     # By CVXPY.
     "CBC": SolverEntry(

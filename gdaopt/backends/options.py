@@ -21,6 +21,7 @@ COMPILATION = ("gp", "enforce_dpp", "ignore_dpp", "verbose", "canon_backend")
 """The options of CVXPY itself, beside ``warm_start``, which every solver may be given."""
 
 _THREADS = "threads"
+_MOST_THREADS = 512  # HiGHS starts as many, and ends the process where the system has no more
 
 
 def side_by_side(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +85,8 @@ def check_numbers(solver: str, options: Mapping[str, Any]) -> None:
         if name in given:
             number(f"{name} of {solver}", given[name], at_least=0)
     if entry.threads in given:
-        integer(f"{entry.threads} of {solver}", given[entry.threads], at_least=0)
+        name = f"{entry.threads} of {solver}"
+        number(name, integer(name, given[entry.threads], at_least=0), at_most=_MOST_THREADS)
 
 
 def check_option_names(solver: str, options: Mapping[str, Any]) -> None:

@@ -121,7 +121,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     if cone is not None:
         check_name("cone", cone, _CONES)
     known = _known()
-    asked = name.upper() if isinstance(name, str) else ""
+    asked = name.strip().upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs can do without CVXPY.
@@ -226,7 +226,7 @@ def find_backend(name: str, cone: str | None = None) -> str:
 
 def _own(name: object) -> str | None:
     """Return the canonical name of a solver that is not called through CVXPY."""
-    asked = name.lower() if isinstance(name, str) else ""
+    asked = name.strip().lower() if isinstance(name, str) else ""
     return {own.lower(): own for own in own_backends()}.get(asked)
 
 
@@ -241,12 +241,12 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
     tried = solver, repr(options)
     if not options or tried in _accepted:
         return
+    check_numbers(solver, options)
     if entry_of(solver).backend:
         make_backend(solver, options)
         return
     if entry_of(solver).ignores_unknown:
         check_option_names(solver, options)
-    check_numbers(solver, options)
     error = _refusal(solver, options)
     if error is not None:
         check_option_names(solver, options)  # which suggests the nearest name

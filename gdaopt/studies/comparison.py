@@ -145,7 +145,11 @@ def combinations(
     for name in solvers:
         if name not in used:
             raise refusals.get(
-                name, InvalidInputError(f"solver {name!r}: none of the methods takes a solver")
+                name,
+                InvalidInputError(
+                    f"solver {name!r}: none of the methods takes a solver; add one that does, such "
+                    "as alternating"
+                ),
             )
     return list(found.values()), left_out
 

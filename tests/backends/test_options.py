@@ -74,6 +74,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "of CVXPY": ("CLARABEL", {"requires_grad": True}, "unknown option of CLARABEL"),
     "value": ("HIGHS", {"presolve": "maybe"}, r"HIGHS refuses solver_opts = .*presolve, maybe"),
     "threads": ("HIGHS", {"threads": "all"}, "threads of HIGHS must be a whole number"),
+    "many threads": ("highspy", {"threads": 10**6}, "threads of highspy must be at most 512"),
     "no threads": ("SCS", {"threads": 2}, "unknown option of SCS 'threads'"),
     "no message": ("PDLP", {"parameters_proto": 3}, "must be a PrimalDualHybridGradientParams"),
     "of another": ("CLARABEL", {"eps_abs": 1e-6}, "unknown option of CLARABEL 'eps_abs'"),
@@ -83,7 +84,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_other_mistakes_are_refused(case: str) -> None:
     solver, options, says = WRONG[case]
-    need(solver)
+    needed(solver)
     with pytest.raises(InvalidInputError, match=says):
         gda.methods.Alternating(solver=solver, solver_opts=options)
 
@@ -202,7 +203,7 @@ def test_the_time_limit_reaches_the_solver(solver: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("isolate", [False, True])
-@pytest.mark.parametrize("solver", [*THREADED, "highspy"])
+@pytest.mark.parametrize("solver", THREADED)
 def test_runs_with_other_numbers_of_threads(solver: str, isolate: bool) -> None:
     """One after the other in a process, as in a comparison."""
     needed(solver)

@@ -59,7 +59,10 @@ LEARN = [
     (("iris", "--method", "joint", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
     (("iris", "--edge-floor", 1), "'certified': 'edge_floor'"),
     (("iris", "--metrics", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
-    (("iris", "--solver", "HIGHS"), "leave the solver out, add pricing='program', or choose a"),
+    (
+        ("iris", "--method", "certified", "--solver", "HIGHS"),
+        "leave the solver out, add pricing='program', or choose a",
+    ),
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
     (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),

@@ -250,6 +250,18 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], match: st
     assert "mean 'analytic'" not in str(info.value)
 
 
+def test_the_method_where_none_is_named() -> None:
+    """Who names a solver means the paper's."""
+    assert make_method(None).name == "certified"
+    assert make_method(None, solver=None, tolerance=1e-3).name == "certified"
+    assert make_method(None, solver="highs").name == "alternating"
+    assert make_method(None, solver="HIGHS", pricing="program").name == "certified"
+    problem = small("graph", 0.0)
+    found = gda.solve(problem, solver="highspy", max_iterations=1)
+    assert (found.method, found.solver) == ("alternating", "highspy")
+    assert next(gda.iterate(problem, solver="highspy")).iteration == 0
+
+
 @pytest.mark.parametrize(
     ("way", "kind", "floor"), [(way, *of) for way in EVERY for of in SETS if not is_for(way, *of)]
 )
