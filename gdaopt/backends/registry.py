@@ -238,7 +238,7 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
 
     CVXPY's solvers are tried with them, because most refuse what is wrong only when they are used.
     """
-    tried = solver, repr(options)
+    tried = solver, _written(options)
     if not options or tried in _accepted:
         return
     check_numbers(solver, options)
@@ -253,7 +253,16 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
         raise InvalidInputError(
             f"{solver} refuses solver_opts = {shortened(dict(options))}: {reason(error)}"
         ) from error
-    _accepted.add(tried)
+    if tried[1]:
+        _accepted.add(tried)
+
+
+def _written(options: Mapping[str, Any]) -> str:
+    """Return options as text; nothing where they have none, such as for the longest numbers."""
+    try:
+        return repr(options)
+    except Exception:  # of any kind: they may hold anything
+        return ""
 
 
 def _refusal(solver: str, options: Mapping[str, Any]) -> BaseException | None:

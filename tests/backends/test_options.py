@@ -77,6 +77,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "many threads": ("highspy", {"threads": 10**6}, "threads of highspy must be at most 512"),
     "no threads": ("SCS", {"threads": 2}, "unknown option of SCS 'threads'"),
     "no message": ("PDLP", {"parameters_proto": 3}, "must be a PrimalDualHybridGradientParams"),
+    "long": ("CLARABEL", {"max_iter": 10**5000}, "CLARABEL refuses solver_opts = a value of type"),
     "of another": ("CLARABEL", {"eps_abs": 1e-6}, "unknown option of CLARABEL 'eps_abs'"),
 }
 

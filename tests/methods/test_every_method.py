@@ -221,7 +221,7 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
         ("joint", {"realign_every": 1.5}, "realign_every"),
         ("joint", {"edge_floor": 0.01, "align": "gradient"}, "align='gradient' .* edge_floor is"),
         ("certified", {"solver": "HIGHS"}, "no programs to solve.*add pricing='program'"),
-        ("certified", {"solver_opts": {"presolve": "on"}}, "no programs to solve"),
+        ("certified", {"solver_opts": {"presolve": "on"}}, "a solver with solver_opts has no pro"),
         ("certified", {"pricing": "programm"}, "did you mean 'program'"),
         *(("certified", {"memory_limit": limit}, "memory_limit") for limit in (0, 1.5)),
         ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
