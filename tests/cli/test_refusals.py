@@ -81,7 +81,7 @@ COMPARE = [
     (("iris", "--solvers", "HIGHS,HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
     (
         ("iris", "--methods", "certified", "--solvers", "HIGHS"),
-        "solver 'HIGHS': none of the methods takes a solver; add one that does, such as alternating",
+        "solver 'HIGHS': none of the methods takes a solver; add one that does",
     ),
     (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
     (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
