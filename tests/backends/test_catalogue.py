@@ -57,7 +57,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     return load_programs(f"{path}.npz")
 
 
-@pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS", "SCIPY", "SCS", "OSQP", "highspy"])
+@pytest.mark.parametrize(
+    "solver", ["CLARABEL", "HIGHS", "PDLP", "PIQP", "SCIPY", "SCS", "OSQP", "highspy"]
+)
 def test_answers_are_as_accurate_as_asked(solver: str, programs: list[RecordedProgram]) -> None:
     """Within a factor of ten: each solver measures in its own way."""
     needed(solver)
