@@ -11,33 +11,38 @@ licences are written down here. They are the licences of the solvers that the pa
 One number can be asked of all solvers as their tolerance. What it means differs, so that what was
 reached has to be measured at the answer.
 
-Most solvers refuse an option that they do not know. Some ignore it through CVXPY: their names are
-read from the solver or from its interface, or are written down here, so that misspelt ones are
-found before any work starts.
+The names of a solver's options are read from the solver or from its interface, and are written
+down here where neither lists them. They are what is suggested for a misspelt one; where a solver
+ignores an option that it does not know, they find it. See `gdaopt.backends.options`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import inspect
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gdaopt.backends.highspy import HighspyBackend, highs_options, load_highspy
+from gdaopt.backends.highspy import HighspyBackend, load_highspy, use_threads
 from gdaopt.backends.protocol import AnalyticBackend, Backend
+from gdaopt.backends.solver_packages import (
+    attributes_of,
+    fields_of,
+    options_of_daqp,
+    options_of_scip,
+    options_of_sdpa,
+    version_in,
+    version_of_scip,
+)
 from gdaopt.errors import InvalidInputError, SolverFailedError
-from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import reason
-from gdaopt.support.validation import check_instance, unknown_name
+from gdaopt.support.validation import check_instance
 
 _EXTRA = 'pip install "gdaopt[solvers]"'
 
@@ -67,17 +72,28 @@ class SolverEntry:
         Whether it can be started from its last answer. Others are at most told what has changed.
     is_twin : bool
         Whether it solves linear programs by the code of a namesake, and others by branch and bound.
-    tolerances, tolerances_in : tuple of str and str
-        The names of the options that are tolerances, none where CVXPY does not pass them on (GLPK,
-        GLOP and PDLP) or we do not know them; and the option whose value is a mapping of these.
+    tolerances, loosening : tuple of str
+        The names of the options that are tolerances, none where we do not know them; and of those
+        that would loosen them, which are 0 where a tolerance is asked.
     share_of_gap : float
         The share of a certified gap that its tolerances have to be so that the answer reaches this
         gap; 0 where we do not know it.
-    options, hides : collection of str, or callable
-        The names of its options, or what reads them, for a solver that ignores unknown ones; what
-        says whether it has an option of a name that is not among these.
+    options : collection of str, or callable
+        The names of its options, or what reads them.
+    ignores_unknown : bool
+        Whether it ignores an option that it does not know: `options` then have to be all.
+    inside, outside : str and tuple of str
+        The option of CVXPY whose value holds the solver's own, where these do not stand beside
+        those of CVXPY; and which of them stand beside it all the same.
+    message : tuple of str
+        The module and the name of the protocol buffer that this value is, with the options for
+        fields, by names with dots; empty where it is a mapping.
+    threads : str
+        The option with the number of threads; empty where there is none.
     time_limit : str
         The option with the seconds that it may take; empty where it is not used.
+    before_solve : callable, optional
+        What is called before each solve by CVXPY, with the options.
     second_opinion : mapping, optional
         The options with which it is asked again when it has called a program infeasible.
     """
@@ -93,11 +109,16 @@ class SolverEntry:
     hot: bool = False
     is_twin: bool = False
     tolerances: tuple[str, ...] = ()
-    tolerances_in: str = ""
+    loosening: tuple[str, ...] = ()
     share_of_gap: float = 0.0
     options: Collection[str] | Callable[[], Collection[str]] = ()
-    hides: Callable[[str], bool] | None = None
+    ignores_unknown: bool = False
+    inside: str = ""
+    outside: tuple[str, ...] = ()
+    message: tuple[str, ...] = ()
+    threads: str = ""
     time_limit: str = ""
+    before_solve: Callable[[Mapping[str, Any]], None] | None = None
     second_opinion: Mapping[str, Any] | None = None
 
     @property
@@ -114,50 +135,9 @@ def _proprietary(package: str, *algorithms: str) -> SolverEntry:
     return SolverEntry(package, "proprietary", algorithms, f"pip install {package}, and a licence")
 
 
-def _of_daqp() -> Collection[str]:
-    from cvxpy.reductions.solvers.qp_solvers.daqp_qpif import DAQP
-
-    return DAQP.ALLOWED_SOLVER_OPTS
-
-
-def _of_highs() -> Collection[str]:
-    return {*highs_options(), "highs_options"}  # the last one is CVXPY's
-
-
-def _of_qoco() -> Collection[str]:
-    qoco = import_module("qoco")
-    settings = dir(qoco.QOCO().ext.QOCOSettings)
-    return {"algebra", *(name for name in settings if not name.startswith("_"))}
-
-
-def _of_sdpa() -> Collection[str]:
-    names: Collection[str] = import_module("sdpap.param").param({})
-    return names
-
-
-def _version_in(module: str, function: str) -> Callable[[], str]:
-    """Return what reads a version from the C library that an extension module links to."""
-
-    def read() -> str:
-        called = getattr(ctypes.CDLL(import_module(module).__file__), function)
-        called.restype = ctypes.c_char_p
-        text: bytes = called()
-        return text.decode()
-
-    return read
-
-
-def _version_of_scip() -> str:
-    model = import_module("pyscipopt").Model()
-    parts = (model.getMajorVersion(), model.getMinorVersion(), model.getTechVersion())
-    return ".".join(map(str, parts))
-
-
-def _highs_hides(name: str) -> bool:
-    highspy = load_highspy()
-    model = highspy.Highs()
-    model.setOptionValue("log_to_console", False)  # on an unknown option it prints an error
-    return bool(model.getOptionValue(name)[0] == highspy.HighsStatus.kOk)
+def _before_highs(options: Mapping[str, Any]) -> None:
+    load_highspy()  # before CVXPY makes models of it
+    use_threads(options.get("threads", 0))
 
 
 _IPM, _SIMPLEX, _FIRST = "interior point", "simplex", "first order"
@@ -165,6 +145,9 @@ _EPS = ("eps_abs", "eps_rel")
 _ABSTOL = ("abstol", "reltol", "feastol")
 _FEASIBILITY = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
 _OF_HIGHS = (*_FEASIBILITY, "ipm_optimality_tolerance")
+_CRITERIA = "termination_criteria.simple_optimality_criteria"
+_OF_PDLP = ("ortools.pdlp.solvers_pb2", "PrimalDualHybridGradientParams")
+_OF_GLOP = ("ortools.glop.parameters_pb2", "GlopParameters")
 
 CATALOGUE: dict[str, SolverEntry] = {
     # Without CVXPY; these check their options themselves.
@@ -178,14 +161,16 @@ CATALOGUE: dict[str, SolverEntry] = {
         backend=HighspyBackend,
         hot=True,
         tolerances=_OF_HIGHS,
+        threads="threads",
     ),
     # By CVXPY.
     "CBC": SolverEntry(
         "cylp",
         "EPL-2.0",
         (_SIMPLEX,),
-        read_version=_version_in("cylp.cy.CyCbcModel", "Cbc_getVersion"),
+        read_version=version_in("cylp.cy.CyCbcModel", "Cbc_getVersion"),
         tolerances=("primalTolerance", "dualTolerance"),
+        ignores_unknown=True,
         options=(
             *("automaticScaling", "dualTolerance", "infeasibilityCost", "logLevel", "scaling"),
             *("maxNumIteration", "optimizationDirection", "presolve", "primalTolerance"),
@@ -199,6 +184,8 @@ CATALOGUE: dict[str, SolverEntry] = {
         # The gap grows linearly with the distance from the optimum, and the objective, which the
         # tolerance is of, quadratically: it has to be about the square of a gap of 1e-6.
         share_of_gap=1e-6,
+        options=attributes_of("clarabel", "DefaultSettings", "accept_unknown", "use_quad_obj"),
+        threads="max_threads",
         time_limit="time_limit",
     ),
     "CVXOPT": SolverEntry(
@@ -206,6 +193,7 @@ CATALOGUE: dict[str, SolverEntry] = {
         "GPL-3.0-or-later",
         (_IPM,),
         tolerances=_ABSTOL,
+        ignores_unknown=True,
         options=(
             *("abstol", "debug", "feastol", "kktreg", "kktsolver", "max_iters", "maxiters"),
             *("refinement", "reltol", "show_progress"),
@@ -216,7 +204,8 @@ CATALOGUE: dict[str, SolverEntry] = {
         "MIT",
         ("active set",),
         tolerances=("primal_tol", "dual_tol"),
-        options=_of_daqp,
+        ignores_unknown=True,
+        options=options_of_daqp,
     ),
     "ECOS": SolverEntry(
         "ecos",
@@ -226,14 +215,36 @@ CATALOGUE: dict[str, SolverEntry] = {
         "same programs",
         tolerances=_ABSTOL,
         share_of_gap=1e-4,  # with that of Clarabel it would reach its limit of iterations
+        options=(
+            *("abstol", "abstol_inacc", "feastol", "feastol_inacc", "max_iters", "nitref"),
+            *("reltol", "reltol_inacc", "mi_abs_eps", "mi_int_tol", "mi_max_iters", "mi_rel_eps"),
+            "mi_verbose",
+        ),
     ),
-    "GLOP": SolverEntry("ortools", "Apache-2.0", (_SIMPLEX,), alone=True),
+    "GLOP": SolverEntry(
+        "ortools",
+        "Apache-2.0",
+        (_SIMPLEX,),
+        alone=True,
+        tolerances=_FEASIBILITY,
+        options=fields_of(*_OF_GLOP, "time_limit_sec"),
+        inside="parameters_proto",
+        outside=("time_limit_sec",),
+        message=_OF_GLOP,
+        time_limit="time_limit_sec",
+    ),
     "GLPK": SolverEntry(
         "cvxopt",
         "GPL-3.0-or-later",
         (_SIMPLEX,),
-        read_version=_version_in("cvxopt.glpk", "glp_version"),
-        options=("glpk", "max_iters", "maxiters"),
+        read_version=version_in("cvxopt.glpk", "glp_version"),
+        tolerances=("tol_bnd", "tol_dj"),
+        ignores_unknown=True,
+        options=(
+            *("it_lim", "msg_lev", "presolve", "tm_lim", "tol_bnd", "tol_dj", "tol_int"),
+            *("tol_obj", "tol_piv"),
+        ),
+        inside="glpk",
     ),
     "HIGHS": SolverEntry(
         "highspy",
@@ -241,47 +252,103 @@ CATALOGUE: dict[str, SolverEntry] = {
         (_SIMPLEX, _IPM, _FIRST),
         hot=True,
         tolerances=_OF_HIGHS,
-        options=_of_highs,
-        hides=_highs_hides,
+        options=attributes_of("highspy", "HighsOptions", "write_model_file"),
+        inside="highs_options",
+        threads="threads",
         time_limit="time_limit",
+        before_solve=_before_highs,
         # The presolve of HiGHS 1.15 calls some feasible programs infeasible, whose budget row is
         # redundant up to round-off (compare issue 2511 of HiGHS). Without it HiGHS solves them.
         second_opinion={"presolve": "off"},
     ),
-    "MPAX": SolverEntry("mpax", "MIT", (_FIRST,), hot=True, tolerances=_EPS),
-    "OSQP": SolverEntry(
-        "osqp", "Apache-2.0", (_FIRST,), hot=True, tolerances=_EPS, time_limit="time_limit"
+    "MPAX": SolverEntry(
+        "mpax",
+        "MIT",
+        (_FIRST,),
+        hot=True,
+        tolerances=_EPS,
+        options=attributes_of("mpax", "raPDHG", "algorithm"),
     ),
-    "PDLP": SolverEntry("ortools", "Apache-2.0", (_FIRST,), alone=True),
-    "PIQP": SolverEntry("piqp", "BSD-2-Clause", (_IPM,), tolerances=_EPS),
+    "OSQP": SolverEntry(
+        "osqp",
+        "Apache-2.0",
+        (_FIRST,),
+        hot=True,
+        tolerances=_EPS,
+        options=attributes_of("osqp.ext_builtin", "OSQPSettings", "polish"),
+        time_limit="time_limit",
+    ),
+    "PDLP": SolverEntry(
+        "ortools",
+        "Apache-2.0",
+        (_FIRST,),
+        alone=True,
+        tolerances=(f"{_CRITERIA}.eps_optimal_absolute",),
+        # It is a share of Euclidean norms, which are large where there are many numbers.
+        loosening=(f"{_CRITERIA}.eps_optimal_relative",),
+        options=fields_of(*_OF_PDLP, "time_limit_sec"),
+        inside="parameters_proto",
+        outside=("time_limit_sec",),
+        message=_OF_PDLP,
+        threads="num_threads",
+        time_limit="time_limit_sec",
+    ),
+    "PIQP": SolverEntry(
+        "piqp",
+        "BSD-2-Clause",
+        (_IPM,),
+        tolerances=(*_EPS, "eps_duality_gap_abs", "eps_duality_gap_rel"),
+        options=attributes_of("piqp", "Settings", "backend"),
+        threads="num_threads",
+    ),
     "PROXQP": SolverEntry(
         "proxsuite",
         "BSD-2-Clause",
         ("augmented Lagrangian",),
         hot=True,
         tolerances=_EPS,
+        ignores_unknown=True,
         options=(*_EPS, "backend", "max_iter", "mu_eq", "mu_in", "rho"),
     ),
     "QOCO": SolverEntry(
-        "qoco", "BSD-3-Clause", (_IPM,), tolerances=("abstol", "reltol"), options=_of_qoco
+        "qoco",
+        "BSD-3-Clause",
+        (_IPM,),
+        tolerances=("abstol", "reltol"),
+        ignores_unknown=True,
+        options=attributes_of("qoco.qoco_ext", "QOCOSettings", "algebra"),
     ),
     "QPALM": SolverEntry(
-        "qpalm", "LGPL-3.0-or-later", ("augmented Lagrangian",), hot=True, tolerances=_EPS
+        "qpalm",
+        "LGPL-3.0-or-later",
+        ("augmented Lagrangian",),
+        hot=True,
+        tolerances=_EPS,
+        options=attributes_of("qpalm", "Settings"),
+        time_limit="time_limit",
     ),
     "SCIP": SolverEntry(
         "pyscipopt",
         "Apache-2.0",
         (_SIMPLEX,),
-        read_version=_version_of_scip,
+        read_version=version_of_scip,
         tolerances=("numerics/feastol", "numerics/dualfeastol"),
-        tolerances_in="scip_params",
+        options=options_of_scip,
+        inside="scip_params",
+        time_limit="limits/time",
     ),
     "SCIPY": SolverEntry(
         "scipy",
         "BSD-3-Clause",
         (_SIMPLEX, _IPM),
         tolerances=_FEASIBILITY,
-        tolerances_in="scipy_options",
+        ignores_unknown=True,
+        options=(
+            *(*_FEASIBILITY, "disp", "ipm_optimality_tolerance", "maxiter", "method", "presolve"),
+            *("mip_rel_gap", "simplex_dual_edge_weight_strategy", "time_limit"),
+        ),
+        inside="scipy_options",
+        time_limit="time_limit",
     ),
     "SCS": SolverEntry(
         "scs",
@@ -290,6 +357,13 @@ CATALOGUE: dict[str, SolverEntry] = {
         hot=True,
         tolerances=_EPS,
         share_of_gap=0.1,  # its tolerances are distances
+        options=(
+            *("acceleration_interval", "acceleration_lookback", "acceleration_regularization"),
+            *("acceleration_relaxation", "acceleration_type_1", "adaptive_scale", "alpha", "eps"),
+            *("eps_abs", "eps_infeas", "eps_rel", "linear_solver", "log_csv_filename"),
+            *("max_iters", "normalize", "rho_x", "scale", "time_limit_secs", "use_indirect"),
+            *("use_quad_obj", "write_data_filename"),
+        ),
         time_limit="time_limit_secs",
     ),
     "SDPA": SolverEntry(
@@ -298,7 +372,9 @@ CATALOGUE: dict[str, SolverEntry] = {
         (_IPM,),
         loud=True,
         tolerances=("epsilonStar", "epsilonDash"),
-        options=_of_sdpa,
+        ignores_unknown=True,
+        options=options_of_sdpa,
+        threads="numThreads",
     ),
     "COPT": _proprietary("coptpy", _SIMPLEX, _IPM, _FIRST),
     "CPLEX": _proprietary("cplex", _SIMPLEX, _IPM),
@@ -322,8 +398,8 @@ CATALOGUE: dict[str, SolverEntry] = {
         "juliacall", "Apache-2.0", (_FIRST,), "an NVIDIA GPU, and Julia with PDCS.jl"
     ),
 }
-CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], is_twin=True, tolerances=(), share_of_gap=0.0)
-CATALOGUE["GLPK_MI"] = replace(CATALOGUE["GLPK"], is_twin=True)
+CATALOGUE["ECOS_BB"] = replace(CATALOGUE["ECOS"], is_twin=True)
+CATALOGUE["GLPK_MI"] = replace(CATALOGUE["GLPK"], is_twin=True, inside="")
 
 
 # --- Solvers by name ------------------------------------------------------------------------------
@@ -396,29 +472,4 @@ def _failing(why: str) -> Callable[..., Backend]:
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:
     """Return the options that ask a solver for a tolerance; none where these are not known."""
     entry = entry_of(solver)
-    asked = dict.fromkeys(entry.tolerances, tolerance)
-    return {entry.tolerances_in: asked} if entry.tolerances_in else asked
-
-
-def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a solver of CVXPY does not know, where this can be told."""
-    known, hides = _option_names(solver), entry_of(solver).hides
-    if not known:
-        return
-    for name in options:
-        if name not in known and name not in _of_cvxpy() and not (hides and hides(name)):
-            raise unknown_name(f"option of {solver}", name, known)
-
-
-@cache
-def _option_names(solver: str) -> frozenset[str]:
-    """Return the names of a solver's options; none where the solver refuses unknown ones."""
-    options = entry_of(solver).options
-    return frozenset(options() if callable(options) else options)
-
-
-def _of_cvxpy() -> set[str]:
-    """Return the names of CVXPY's own options, which every solver may be given."""
-    # The first passes all on to the second, but may be a subclass's or patched.
-    functions = (cp.Problem.solve, cp.Problem._solve)
-    return {name for function in functions for name in inspect.signature(function).parameters}
+    return dict.fromkeys(entry.tolerances, tolerance) | dict.fromkeys(entry.loosening, 0.0)

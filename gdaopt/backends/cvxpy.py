@@ -22,8 +22,8 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, tolerance_options
-from gdaopt.backends.highspy import load_highspy
 from gdaopt.backends.isolated import Held, call_in_worker
+from gdaopt.backends.options import COMPILATION, placed, side_by_side
 from gdaopt.backends.protocol import (
     Answer,
     PreparedProgram,
@@ -42,7 +42,6 @@ from gdaopt.support.warning_filters import ignoring
 _LEAST_ACCURACY = 1e-13  # smaller tolerances are lost in round-off
 
 _LEAST_LIMIT = 0.01  # seconds: some solvers take 0 for no limit
-_OF_CVXPY = ("gp", "enforce_dpp", "ignore_dpp", "verbose", "canon_backend")  # not of a solver
 
 _pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
 _held: Held[cp.Problem] = Held()  # filled in the worker only
@@ -123,7 +122,7 @@ def solve_program(
     """
     start = time.perf_counter()
     clock = watch or Stopwatch()
-    given = dict(solver_opts or {})
+    given = side_by_side(solver, solver_opts or {})
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     defaults: dict[str, Any] = {"warm_start": False}
     entry = entry_of(solver)
@@ -185,14 +184,17 @@ def _solve_here(
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
     own = dict(options)
     warm_start = own.pop("warm_start", True)
-    of_cvxpy = {name: own.pop(name) for name in _OF_CVXPY if name in own}
-    if solver == "HIGHS":
-        load_highspy()  # before CVXPY makes models of it
+    of_cvxpy = {name: own.pop(name) for name in COMPILATION if name in own}
+    entry = entry_of(solver)
+    if entry.before_solve is not None:
+        entry.before_solve(own)
+    own = placed(solver, own)
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
     watch.lap("canonicalize")
     if limit is not None:
-        own[limit] = max(own[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+        where = own if limit in own else own[entry.inside]
+        where[limit] = max(where[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
     solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
     watch.lap("solve")

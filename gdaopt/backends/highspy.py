@@ -8,6 +8,7 @@ HiGHS calls the program infeasible, it is asked again from the start, and the an
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -71,6 +72,26 @@ def load_highspy() -> ModuleType:
     return highspy
 
 
+class _Scheduler(threading.local):
+    """What runs HiGHS' tasks in this thread: it has the threads that its first run asked for."""
+
+    threads: object = 0  # by default HiGHS takes half of the processors
+
+
+_scheduler = _Scheduler()
+
+
+def use_threads(number: object) -> None:
+    """Let HiGHS use a number of threads in its next runs; 0 stands for its default.
+
+    It is called before each run: without it HiGHS fails where a run asks for another number than
+    the first one of this thread.
+    """
+    if number != _scheduler.threads:
+        load_highspy().Highs.resetGlobalScheduler(True)
+        _scheduler.threads = number
+
+
 class Solved(NamedTuple):
     """What HiGHS returned; the seconds are those that it reports of itself."""
 
@@ -100,6 +121,7 @@ class HighsModel:
             name: self._highs.getOptionValue(name)[1] for name in ("presolve", "time_limit")
         }
         self._own = dict(self._set)
+        self._threads = self._highs.getOptionValue("threads")[1]
         solver = self._highs.getOptionValue("solver")[1]
         self._counts = ("simplex_iteration_count",) if solver == "simplex" else _COUNTS
         self._sent: LinearArrays | None = None
@@ -133,6 +155,7 @@ class HighsModel:
         if time_limit is not None and left == np.inf:
             left = max(time_limit, 0.01)
         self._change("time_limit", before + left)
+        use_threads(self._threads)
         highs.run()
         status = _statuses().get(highs.getModelStatus(), "solver_error")
         solution = highs.getSolution()

@@ -16,12 +16,19 @@ from typing import Any
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays, RowPattern
-from gdaopt.backends.catalogue import check_option_names, entry_of, own_backends
+from gdaopt.backends.catalogue import entry_of, own_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.backends.options import check_numbers, check_option_names
 from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
-from gdaopt.errors import GdaoptError, SolverNotFoundError
+from gdaopt.errors import (
+    GdaoptError,
+    InfeasibleProblemError,
+    InvalidInputError,
+    SolverFailedError,
+    SolverNotFoundError,
+)
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.text import ShownAsTable, html_table, reason
+from gdaopt.support.text import ShownAsTable, html_table, reason, shortened
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
@@ -114,7 +121,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     if cone is not None:
         check_name("cone", cone, _CONES)
     known = _known()
-    asked = name.upper() if isinstance(name, str) else ""
+    asked = name.strip().upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs can do without CVXPY.
@@ -219,16 +226,56 @@ def find_backend(name: str, cone: str | None = None) -> str:
 
 def _own(name: object) -> str | None:
     """Return the canonical name of a solver that is not called through CVXPY."""
-    asked = name.lower() if isinstance(name, str) else ""
+    asked = name.strip().lower() if isinstance(name, str) else ""
     return {own.lower(): own for own in own_backends()}.get(asked)
 
 
+_accepted: set[tuple[str, str]] = set()  # solvers and options that a trial has found good
+
+
 def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the backend of a canonical name does not know, where it can tell."""
-    if options and entry_of(solver).backend:
+    """Refuse options that the backend of a canonical name does not know, or values of them.
+
+    CVXPY's solvers are tried with them, because most refuse what is wrong only when they are used.
+    """
+    tried = solver, _written(options)
+    if not options or tried in _accepted:
+        return
+    check_numbers(solver, options)
+    if entry_of(solver).backend:
         make_backend(solver, options)
-    elif options:
+        return
+    if entry_of(solver).ignores_unknown:
         check_option_names(solver, options)
+    error = _refusal(solver, options)
+    if error is not None:
+        check_option_names(solver, options)  # which suggests the nearest name
+        raise InvalidInputError(
+            f"{solver} refuses solver_opts = {shortened(dict(options))}: {reason(error)}"
+        ) from error
+    if tried[1]:
+        _accepted.add(tried)
+
+
+def _written(options: Mapping[str, Any]) -> str:
+    """Return options as text; nothing where they have none, such as for the longest numbers."""
+    try:
+        return repr(options)
+    except Exception:  # of any kind: they may hold anything
+        return ""
+
+
+def _refusal(solver: str, options: Mapping[str, Any]) -> BaseException | None:
+    """Return the error that a solver raises on a tiny program with options, if it raises one."""
+    try:
+        with ignoring(category=Warning):
+            backend = make_backend(solver, {**options, "verbose": False})
+            backend.minimize(_TinyProgram(), Stopwatch(), _TIME_LIMIT)
+    except InfeasibleProblemError:
+        return None  # a wrong answer is no refusal
+    except SolverFailedError as error:
+        return error.__cause__  # none where it ended without an answer, such as at a limit
+    return None
 
 
 def make_backend(

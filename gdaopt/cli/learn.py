@@ -64,7 +64,13 @@ def learn(
     max_classes: option.MaxClasses = 20,
     max_samples: option.MaxSamples = "4000",
     scale: option.Scale = "unit",
-    method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "certified",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(METHODS)} (default: certified, or alternating, which is the paper's, "
+            "with --solver)"
+        ),
+    ] = None,
     solver: Annotated[
         str | None,
         typer.Option(
@@ -169,6 +175,8 @@ def learn(
             output.print(plain(f"note: {remark}"))
         about = options.statement(dataset) if verbose else options.outline(dataset)
         output.print(plain(f"{dataset.name}: {about}"))
+        if method is None and solver is not None and not verbose:
+            output.print(f"method {runner.name}, since a solver is named")
         check_starts(problems(classes), runner)
         directory = RunDirectory(
             out or Path(f"gdaopt-{dataset.name}"),
@@ -188,7 +196,7 @@ def learn(
                 "edge_floor": edge_floor or 0.0,
                 "edges": None if edges is None else str(edges),
                 "max_samples": options.max_samples,
-                "method": method,
+                "method": runner.name,
                 "solver": runner.solver_name,
                 "tolerance": runner.tolerance,
                 "time_limit": time_limit,
@@ -198,7 +206,7 @@ def learn(
         context.with_resource(directory)  # until the command ends
         if verbose:
             floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
-            output.print(f"method {method}, solver {runner.solver_name}{floor}")
+            output.print(f"method {runner.name}, solver {runner.solver_name}{floor}")
         for name in directory.results:
             output.print(plain(f"{name}: there already"))
         missing = [name for name in classes if name not in directory.results]
@@ -219,7 +227,7 @@ def learn(
         output.print(_table(directory.results))
         output.print(_LEGEND)
     output.print(f"\nSolved: {work(results)}.")
-    sentence = advice(results, method, edge_floor or 0.0)
+    sentence = advice(results, runner.name, edge_floor or 0.0)
     if sentence is not None:
         output.print(f"Better: {sentence}.")
     output.print(plain(f"Accuracy: {said}."))

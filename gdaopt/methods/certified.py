@@ -124,10 +124,11 @@ class Certified(Method):
         if self.solver is not None:
             check_instance("solver", self.solver, str)
         if self.pricing == "oracle" and (self.solver or self.solver_opts):
+            given = f"solver={self.solver!r}" if self.solver else "a solver with solver_opts"
             raise InvalidInputError(
-                f"solver={self.solver!r} has no programs to solve: atoms come from a closed form; "
-                "leave the solver out, add pricing='program', or choose a method that solves a "
-                "program in each step, such as 'alternating'"
+                f"{given} has no programs to solve: atoms come from a closed form; leave the "
+                "solver out, add pricing='program', or choose a method that solves a program in "
+                "each step, such as 'alternating'"
             )
         if self.pricing == "program":
             object.__setattr__(self, "solver", self.program_options.solver)

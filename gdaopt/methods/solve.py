@@ -61,7 +61,7 @@ _FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a
 
 def solve(
     problem: MetricProblem,
-    method: str | Method = "certified",
+    method: str | Method | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem.
@@ -76,7 +76,8 @@ def solve(
         ``"alternating"`` (`Alternating`, the paper's method), ``"joint"`` (`Joint`),
         ``"frank-wolfe"`` (`FrankWolfe`), ``"sdp-frank-wolfe"`` (`SemidefiniteFrankWolfe`),
         ``"sdp"`` (`Semidefinite`), ``"socp"`` (`SecondOrder`), ``"projected-gradient"``
-        (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`).
+        (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`). By default it is
+        ``"certified"``, or ``"alternating"`` where the options name a `solver`.
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -113,7 +114,7 @@ def solve(
 
 
 def iterate(
-    problem: MetricProblem, method: str | Method = "certified", **options: Any
+    problem: MetricProblem, method: str | Method | None = None, **options: Any
 ) -> Iterator[State]:
     """Yield the state of a run after each step, for teaching and for loops of one's own.
 
@@ -150,8 +151,15 @@ def iterate(
     return _states(make_method(method, **options), problem)
 
 
-def make_method(method: str | Method, **options: Any) -> Method:
-    """Return a method by its name, or an object; refuse what is unknown, naming the nearest."""
+def make_method(method: str | Method | None, **options: Any) -> Method:
+    """Return a method by its name, or an object; refuse what is unknown, naming the nearest.
+
+    None is ``"certified"``, or ``"alternating"`` where a solver is named: the former has programs
+    to solve only where its own option `pricing` says so.
+    """
+    if method is None:
+        has_programs = options.get("solver") is not None and "pricing" not in options
+        method = Alternating.name if has_programs else Certified.name
     if isinstance(method, Method):
         if options:
             raise TypeError(

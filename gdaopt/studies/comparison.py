@@ -119,7 +119,10 @@ def combinations(
         if solver not in used:
             raise refusals.get(
                 solver,
-                InvalidInputError(f"solver '{solver}': none of the methods takes a solver"),
+                InvalidInputError(
+                    f"solver '{solver}': none of the methods takes a solver; add one that does, "
+                    "such as alternating"
+                ),
             )
     return list(found.values()), left_out
 

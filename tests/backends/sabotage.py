@@ -23,7 +23,7 @@ class PanicException(BaseException):
 
 
 class Sabotaged(cp.Problem):
-    """A problem whose solves fail as its class says, or the options ``fault`` and ``after``.
+    """A problem whose solves by HiGHS fail as its class says, or options ``fault`` and ``after``.
 
     The faults begin after so many solves of this process.
     """
@@ -31,14 +31,9 @@ class Sabotaged(cp.Problem):
     fault = ""
     solves = 0
 
-    def solve(  # not called: it names the options, which are then CVXPY's and not a solver's
-        self, *args: Any, fault: str = "", after: int = 0, note: str = "", **kwargs: Any
-    ) -> Any:
-        raise AssertionError
-
     def get_problem_data(self, solver: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        solver_opts = kwargs["solver_opts"]
-        # The options are CVXPY's own, which go to the solver afterwards.
+        solver_opts = kwargs["solver_opts"].get("highs_options", {})
+        # What is left goes to the solver afterwards.
         fault = solver_opts.pop("fault", self.fault)
         after = solver_opts.pop("after", 0)
         note = solver_opts.pop("note", "")

@@ -15,6 +15,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import CATALOGUE, SolverEntry, catalogue
 from gdaopt.backends.catalogue import add_module, tolerance_options
+from gdaopt.backends.solver_packages import version_in
 from tests.cli.cases import run
 from tests.helpers import scaled
 
@@ -124,6 +125,6 @@ def test_versions_are_the_solvers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setitem(sys.modules, "pyscipopt", SimpleNamespace(Model=lambda: model))
     assert CATALOGUE["SCIP"].version == "10.0.2"
-    assert catalogue._version_in("_sqlite3", "sqlite3_libversion")() == sqlite3.sqlite_version
+    assert version_in("_sqlite3", "sqlite3_libversion")() == sqlite3.sqlite_version
     for missing in (("no_such_package", "version"), ("_sqlite3", "no_such_function")):
-        assert SolverEntry("numpy", read_version=catalogue._version_in(*missing)).version == ""
+        assert SolverEntry("numpy", read_version=version_in(*missing)).version == ""

@@ -27,21 +27,6 @@ def test_options_reach_the_solver(fault: Fault) -> None:
     assert fault.calls[-1]["warm_start"] is True
 
 
-@pytest.mark.parametrize(
-    ("solver", "option"),
-    [("HIGHS", "time_limit"), ("CLARABEL", "time_limit"), ("SCS", "time_limit_secs")],
-)
-def test_the_time_limit_reaches_the_solver(solver: str, option: str, fault: Fault) -> None:
-    solve_program(tiny_problem(), solver, time_limit=12.5)
-    assert fault.calls[-1][option] == 12.5
-    solve_program(tiny_problem(), solver, time_limit=-3.0)
-    assert 0 < fault.calls[-1][option] <= 0.1
-    solve_program(tiny_problem(), solver, time_limit=12.5, solver_opts={option: 7.0})
-    assert fault.calls[-1][option] == 7.0
-    solve_program(tiny_problem(), solver)
-    assert option not in fault.calls[-1]
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_times_add_up_to_those_of_the_call(solver: str) -> None:
     need(solver)

@@ -41,8 +41,7 @@ def printed(code: str, folder: Path) -> str:
 SILENT = {
     "CVXPY": 'gda.solve(problem, "joint", solver="HIGHS", **few)',
     "highspy": 'gda.solve(problem, "joint", solver="highspy", **few)',
-    "names of options": "from gdaopt.backends.catalogue import check_option_names\n"
-    'check_option_names("HIGHS", {"less_infeasible_DSE_check": True})',
+    "options": 'gda.methods.Joint(solver="HIGHS", solver_opts={"less_infeasible_DSE_check": True})',
     "constraints": 'gda.solve(constrained, "certified", **few)',
     "constraints, CVXPY": 'gda.solve(constrained, "joint", solver="HIGHS", **few)',
     "worker": 'gda.solve(problem, "joint", solver="HIGHS", isolate=True, **few)\n'

@@ -384,6 +384,15 @@ def test_methods_have_their_own_solvers_and_tolerances(
     assert (result.atoms is None) == (status == "stalled")
 
 
+def test_who_names_a_solver_means_the_papers_method(tmp_path: Path) -> None:
+    output = learn(*SETOSA, "--solver", "highspy", "--out", tmp_path)
+    assert "method alternating, since a solver is named" in output
+    assert "linear programs by highspy" in output
+    said = record(tmp_path)["options"]
+    assert (said["method"], said["solver"]) == ("alternating", "highspy")
+    assert "since" not in learn(*SETOSA, "--out", tmp_path / "certified")
+
+
 def test_time_limit(tmp_path: Path) -> None:
     output = learn("iris", "--time-limit", 1e-6, "--out", tmp_path)
     assert output.count(": the time limit is reached, and a longer one may lead further; ") == 3

@@ -64,7 +64,10 @@ LEARN = [
     (("iris", "--method", "joint", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
     (("iris", "--edge-floor", 1), "'certified': 'edge_floor'"),
     (("iris", "--metrics", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
-    (("iris", "--solver", "HIGHS"), "leave the solver out, add pricing='program', or choose a"),
+    (
+        ("iris", "--method", "certified", "--solver", "HIGHS"),
+        "leave the solver out, add pricing='program', or choose a",
+    ),
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
     (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
@@ -83,7 +86,7 @@ COMPARE = [
     (("iris", "--solvers", "HIGHS,HIGSH"), "unknown solver 'HIGSH'; did you mean 'HIGHS'?"),
     (
         ("iris", "--methods", "certified", "--solvers", "HIGHS"),
-        "solver 'HIGHS': none of the methods takes a solver",
+        "solver 'HIGHS': none of the methods takes a solver; add one that does",
     ),
     (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
     (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),

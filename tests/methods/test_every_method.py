@@ -221,7 +221,7 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
         ("joint", {"realign_every": 1.5}, "realign_every"),
         ("joint", {"edge_floor": 0.01, "align": "gradient"}, "align='gradient' .* edge_floor is"),
         ("certified", {"solver": "HIGHS"}, "no programs to solve.*add pricing='program'"),
-        ("certified", {"solver_opts": {"presolve": "on"}}, "no programs to solve"),
+        ("certified", {"solver_opts": {"presolve": "on"}}, "a solver with solver_opts has no pro"),
         ("certified", {"pricing": "programm"}, "did you mean 'program'"),
         *(("certified", {"memory_limit": limit}, "memory_limit") for limit in (0, 1.5)),
         ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
@@ -248,6 +248,18 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], match: st
     with pytest.raises(gda.errors.GdaoptError, match=match) as info:
         make_method(method, **options)
     assert "mean 'analytic'" not in str(info.value)
+
+
+def test_the_method_where_none_is_named() -> None:
+    """Who names a solver means the paper's."""
+    assert make_method(None).name == "certified"
+    assert make_method(None, solver=None, tolerance=1e-3).name == "certified"
+    assert make_method(None, solver="highs").name == "alternating"
+    assert make_method(None, solver="HIGHS", pricing="program").name == "certified"
+    problem = small("graph", 0.0)
+    found = gda.solve(problem, solver="highspy", max_iterations=1)
+    assert (found.method, found.solver) == ("alternating", "highspy")
+    assert next(gda.iterate(problem, solver="highspy")).iteration == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """When runs end: the bounds that they have found so far, and what is left to be gained."""
 
 import math
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -95,7 +96,7 @@ def test_a_constant_does_not_stop_methods_that_stall(method: str) -> None:
 def test_a_target_far_away_has_a_constant_inside() -> None:
     """The objective's least value is 8e12, of which its own digits are worth 1e-3."""
     target = 1e6 * np.diag(np.linspace(1, 1 + 3e-6, SIZE))
-    M = cp.Variable((SIZE, SIZE), symmetric=True)
+    M: Any = cp.Variable((SIZE, SIZE), symmetric=True)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(M - target)), gda.GraphMetrics(4.0).of(M))
     problem.solve(method="gdaopt")
     assert problem.status == cp.OPTIMAL
@@ -106,7 +107,8 @@ def test_a_target_far_away_has_a_constant_inside() -> None:
 
 
 def test_a_warm_start_is_not_near_for_a_constant_alone() -> None:
-    M, least = cp.Variable((SIZE, SIZE), symmetric=True), cp.Parameter(value=0.0)
+    M: Any = cp.Variable((SIZE, SIZE), symmetric=True)
+    least = cp.Parameter(value=0.0)
     metrics = gda.GraphMetrics(4.0)
     objective = cp.sum_squares(M - TARGET) + 1e8
     problem = cp.Problem(cp.Minimize(objective), [*metrics.of(M), M[0, 0] >= least])
