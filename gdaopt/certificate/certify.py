@@ -203,7 +203,7 @@ def certify_point(
             _NOT_CONVEX,
             round_off=math.inf,
             multipliers=multipliers,
-            frank_wolfe_gap=max(tangent.gap(), 0.0),
+            frank_wolfe_gap=max(tangent.gap, 0.0),
             gap_round_off=tangent.gap_round_off,
         )
     found, kind = _best_bound(tangent)
@@ -219,13 +219,13 @@ def certify_point(
         round_off=found.round_off,
         membership=tangent.membership(),
         multipliers=multipliers,
-        frank_wolfe_gap=max(tangent.gap(), 0.0),
+        frank_wolfe_gap=max(tangent.gap, 0.0),
         gap_round_off=tangent.gap_round_off,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
     if found.value > value and not problem.violations(tangent.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap(problem.made_feasible(tangent.metric))
+        inside = tangent.gap_at(problem.made_feasible(tangent.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"
@@ -241,7 +241,7 @@ def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
     if hasattr(point, "scaled"):
         scaled = best_multiple(tangent).bound()
         # The linear bound is that difference, lowered for round-off.
-        if not log_convex and scaled.value >= point.value - tangent.gap():
+        if not log_convex and scaled.value >= point.value - tangent.gap:
             return scaled, "scaled"
         here = tangent.bound()
     else:

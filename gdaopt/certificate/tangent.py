@@ -18,6 +18,7 @@ from gdaopt.linalg.masked import (
     ImplicitMatrix,
     MaskedMatrix,
     Symmetric,
+    dense,
     inner,
     is_finite,
     like,
@@ -132,24 +133,27 @@ class Tangent:
         """``M - B``."""
         return like(self.seen, self.metric) - self.base
 
-    def gap(self, metric: Any = None) -> float:
-        """Return ``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M.
+    @cached_property
+    def gap(self) -> float:
+        """``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M."""
+        return self.gap_at(self.metric)
 
-        It is not negative for a member M, by default the metric of the tangent.
-        """
-        beyond_base = self.beyond_base if metric is None else like(self.seen, metric) - self.base
+    def gap_at(self, metric: Symmetric) -> float:
+        """Return the gap of some metric, which is not negative for a member of the set."""
+        is_own = metric is self.metric
+        beyond_base = self.beyond_base if is_own else like(self.seen, metric) - self.base
         gap = inner(self.seen, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
-        residuals = rows.residuals(self.point.metric if metric is None else metric)
+        residuals = rows.residuals(dense(metric))
         return gap - float(rows.in_own_units(self.multipliers) @ residuals)
 
     def bound(self) -> Bound:
         """Return the linear bound, or the exponential one where log Q is convex."""
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
-            gap, of_gap = self.gap(), self.gap_round_off
+            gap, of_gap = self.gap, self.gap_round_off
             of_value = self._round_off.value + 12 * UNIT * abs(value)
             bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
         return Bound(bound, of_value + of_gap)
@@ -180,7 +184,7 @@ class Tangent:
             self.seen, self.base
         )
         return (
-            8 * UNIT * abs(self.gap())  # for the few operations of `_lower_bound`
+            8 * UNIT * abs(self.gap)  # for the few operations of `_lower_bound`
             + (of_price - self.budget * least)
             + magnitude_form(beyond_base, errors)
             + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
@@ -233,7 +237,7 @@ def best_multiple(tangent: Tangent) -> Tangent:
         rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
         t = _best_scale(len(point.metric), prices, at_base + budget * rates, rates) * (1 - _MARGIN)
         there = tangent.moved(point.scaled(1 / t))
-        bound = there.point.value - there.gap()
+        bound = there.point.value - there.gap
         if bound > best_bound:
             best, best_bound = there, bound
         # No multiple has a larger bound than the atoms known before allow.
