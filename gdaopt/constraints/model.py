@@ -368,6 +368,11 @@ def _check_variables(metric: cp.Variable, parts: dict[str, Any]) -> None:
     """Refuse parts of a problem that depend on other variables than the metric."""
     for name, part in parts.items():
         others = [str(variable) for variable in part.variables() if variable is not metric]
+        if str(metric) in others:
+            raise InvalidInputError(
+                f"{shortened(name)[1:-1]} has another variable {metric} than the set, as a copy "
+                "has; copy objective and constraints together"
+            )
         if others:
             raise InvalidInputError(
                 f"{shortened(name)[1:-1]} has the variable(s) {', '.join(others)} beside the "

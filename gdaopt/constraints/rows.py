@@ -269,7 +269,7 @@ class WrittenRows:
         if coefficients is not self._coefficients:
             self._coefficients, self._scaled = coefficients, self._normalised(coefficients)
         matrices, norms = self._scaled
-        for k in np.flatnonzero(~np.isfinite(norms + offsets)):
+        for k in np.flatnonzero(~np.isfinite(norms) | np.isnan(offsets)):
             raise InvalidInputError(
                 f"constraint {self._labels[self._owners[k]]} has a coefficient that is not finite"
             )
@@ -281,13 +281,14 @@ class WrittenRows:
             self._owners,
             self._labels,
         )
-        always = scaled.excesses(np.zeros(len(self._mirrored)))  # of rows without coefficients
-        for k in np.flatnonzero((norms == 0) & (always != 0)):
+        is_constant = (norms == 0) | np.isinf(offsets)  # such as a bound of infinity
+        always = scaled.excesses(np.zeros(len(self._mirrored)))
+        for k in np.flatnonzero(is_constant & (always != 0)):
             raise InfeasibleProblemError(
                 f"constraint {scaled.names[k]} is false whatever the metric is; leave it out or "
                 "mend it"
             )
-        kept = np.flatnonzero(norms)
+        kept = np.flatnonzero(~is_constant)
         return (scaled if len(kept) == len(norms) else scaled.chosen(kept)), kept
 
     def _normalised(self, coefficients: csr_array) -> tuple[csr_array, FloatArray]:

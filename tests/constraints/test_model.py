@@ -1,5 +1,6 @@
 """Models in CVXPY's language: what is read of them, and what is refused before any work."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,10 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "two variables in a row": (
         lambda M: (GLR(M), [*SET.of(M), cp.trace(M) <= cp.Variable(name="t")]),
         r"has the variable\(s\) t beside",
+    ),
+    "a copy of the variable": (
+        lambda M: (GLR(M), copy.deepcopy([*SET.of(M), M[0, 1] == 0])),
+        "copy objective and constraints together",
     ),
     "a constraint that is not affine": (
         lambda M: (GLR(M), [*SET.of(M), cp.sum_squares(M) <= 1]),

@@ -218,7 +218,7 @@ WRONG: tuple[tuple[Any, str], ...] = (
     (lambda M: [cp.Parameter() <= M[0, 1]], "a parameter without a value"),
     (lambda M: [True], "a list of CVXPY constraints"),
     (lambda M: None, "a list of CVXPY constraints"),
-    (lambda M: [M[0, 1] <= np.inf], "not finite"),
+    (lambda M: [M[0, 1] <= np.nan], "not finite"),
     (lambda M: [0 * M[0, 1] <= -1], "false whatever the metric is"),
     ([cp.Variable() == 0], "constraints must be a function"),
 )
@@ -317,6 +317,20 @@ def test_the_arrays_have_cvxpys_values(names: list[str]) -> None:
         expected = np.concatenate([np.ravel(each.value, order="F") for each in expressions])
         found = coefficients @ np.ravel(M.value, order="F") + offsets
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_bound_of_infinity_is_none() -> None:
+    bounds = np.array([0.5, np.inf, np.inf])
+    for read in (
+        read_constraints(lambda M: [cp.diag(M) <= bounds], K),
+        read_constraints(lambda M: [cp.diag(M) >= -bounds], K),
+    ):
+        assert len(read) == 1
+        assert np.flatnonzero(read.matrices.toarray()).tolist() == [0]
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="false whatever"):
+        read_constraints(lambda M: [M[0, 0] >= np.inf], K)
+    with pytest.raises(gda.errors.InfeasibleProblemError, match="false whatever"):
+        read_constraints(lambda M: [M[0, 0] == -np.inf], K)
 
 
 # Arguments that fit most atoms. By trying, those are chosen for which an atom is affine.
