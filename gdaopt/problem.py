@@ -168,6 +168,7 @@ class MetricProblem(ShownAsTable):
         """Return the problem of another objective over the same set, with the same constraints."""
         found = copy(self)  # whose constraints have been read
         object.__setattr__(found, "objective", objective)
+        vars(found).pop("central_gap", None)  # that of the other objective
         return found
 
     @cached_property
