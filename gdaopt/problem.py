@@ -134,13 +134,13 @@ class MetricProblem(ShownAsTable):
 
     @property
     def is_convex(self) -> bool:
-        """Whether the objective is convex: all are that do not say otherwise."""
-        return bool(self.objective.convex)
+        """Whether the objective is convex."""
+        return self.objective.convex
 
     @property
     def has_barrier(self) -> bool:
         """Whether the objective keeps metrics positive definite, see `Objective.barrier`."""
-        return bool(getattr(self.objective, "barrier", False))
+        return self.objective.barrier
 
     @property
     def is_wide(self) -> bool:
@@ -161,7 +161,7 @@ class MetricProblem(ShownAsTable):
 
     def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, None where the objective offers none."""
-        offered = getattr(self.objective, "subsample", lambda: None)()
+        offered = self.objective.subsample()
         return None if offered is None else self.with_objective(offered)
 
     def with_objective(self, objective: Objective) -> MetricProblem:

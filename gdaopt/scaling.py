@@ -16,7 +16,6 @@ an isotropic metric costs more than it can gain ("Proposition: trace bounds of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,9 +152,8 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     """
     check_interface(objective)
     check_instance("feasible_set", feasible_set, FeasibleSet)
-    own: Callable[[], float] | None = getattr(objective, "auto_trace_bound", None)
-    if own is not None:
-        bound = own()
+    bound = objective.auto_trace_bound()
+    if bound is not None:
         if not 1 / _LARGEST < bound < _LARGEST:
             raise InvalidInputError(
                 f"trace_bound='auto' would be {bound:.3g}, as samples are so far apart, or so near "

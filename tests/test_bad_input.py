@@ -140,7 +140,7 @@ CASES: list[tuple[str, Make, str]] = [
     (
         "an objective that is None",
         lambda: gda.GraphMetricLearner(objective=lambda X, z: None).fit(FEATURES, SIGNAL),  # type: ignore[arg-type, return-value]
-        "objective must be an object with n_features .* got None",
+        "objective must be a gdaopt.objectives.Objective.* got None",
     ),
     ("solver_opts as text", method(solver_opts="x"), "solver_opts must be a dict .* got 'x'"),
     ("fallback as number", method(fallback=3), "fallback must be names of solvers, got 3"),

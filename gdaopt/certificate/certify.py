@@ -34,6 +34,7 @@ from gdaopt.certificate.tangent import (
 )
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.masked import Symmetric
+from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
@@ -238,7 +239,7 @@ def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
     """Return the best of the bounds at the metric and at its multiples, and its kind."""
     point, log_convex = tangent.point, tangent.problem.objective.log_convex
     kind: Kind = "exponential" if log_convex else "linear"
-    if hasattr(point, "scaled"):
+    if isinstance(point, LogDetPoint):
         scaled = best_multiple(tangent).bound()
         # The linear bound is that difference, lowered for round-off.
         if not log_convex and scaled.value >= point.value - tangent.gap:

@@ -28,6 +28,7 @@ from gdaopt.linalg.masked import (
     norm,
     trace,
 )
+from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.problem import MetricProblem
@@ -227,7 +228,7 @@ def best_multiple(tangent: Tangent) -> Tangent:
     The prices of given atoms are linear in t, and the bound is concave in t: the best t for the
     atoms known so far is the zero of a slope. The oracle then looks for lower prices there.
     """
-    point: Any = tangent.point
+    point = cast(LogDetPoint, tangent.point)
     atoms, budget = tangent.best.atoms, tangent.budget
     at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
     best, best_bound = tangent, -math.inf

@@ -22,6 +22,7 @@ from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
+from gdaopt.sets.kinds import GraphsWithPath
 from gdaopt.support.validation import FloatArray, number, store_checked
 
 _SETS = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
@@ -80,12 +81,11 @@ class AlignedMethod(ProgramMethod):
                 f"method {self.name!r} needs a set of GraphMetrics, SignedGraphMetrics or "
                 f"SDDMetrics, got {feasible_set!r}"
             )
-        path_weight = getattr(feasible_set, "path_weight", 0.0)
-        if path_weight > 0:
+        if isinstance(feasible_set, GraphsWithPath) and feasible_set.path_weight > 0:
             raise InvalidInputError(
                 f"method {self.name!r} moves all edges, and every member of {feasible_set!r} "
                 "contains a path; leave path_weight out, and pass "
-                f"edge_floor={path_weight:g} to the method instead"
+                f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
         self._check_options(problem)
         if isinstance(feasible_set, GraphMetrics):

@@ -30,7 +30,7 @@ from gdaopt.methods.projected_newton import newton_answer
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience, StallRule
 from gdaopt.objectives import Linear
-from gdaopt.objectives.base import SumObjective
+from gdaopt.objectives.base import Objective, SumObjective
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
@@ -165,12 +165,14 @@ class Certified(Method):
         if problem.is_wide and known is None and self.initial is None:
             known = _optimum_of_few(self, problem, clock)
         run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
-        if hasattr(problem.objective, "surrogate") and known is None and self.initial is None:
-            yield from self._from_two_starts(run)
+        has_start = known is not None or self.initial is not None
+        surrogate = None if has_start else problem.objective.surrogate()
+        if surrogate is not None:
+            yield from self._from_two_starts(run, surrogate)
         else:
             yield from run.states()
 
-    def _from_two_starts(self, run: CertifiedRun) -> Iterator[State]:
+    def _from_two_starts(self, run: CertifiedRun, surrogate: Objective) -> Iterator[State]:
         """Yield the states of a run, and at its end that of a run from another start, if lower."""
         ended: RunEnded | None = None
         try:
@@ -180,10 +182,8 @@ class Certified(Method):
                 yield state
         except RunEnded as end:
             ended = end
-        objective: Any = run.problem.objective
-        surrogate = run.problem.with_objective(objective.surrogate())
         rough = replace(self, tolerance=_SURROGATE_TOLERANCE, absolute_tolerance=0.0)
-        other = _finished(rough, surrogate, run.clock)
+        other = _finished(rough, run.problem.with_objective(surrogate), run.clock)
         if other is not None:
             other = _finished(self, run.problem, run.clock, other.active_set)
         if other is not None and other.point.value < state.objective:

@@ -168,8 +168,7 @@ class _Run:
         """Return the objective at `initial`, or else at the start of the objective's own."""
         metric = self._method.initial_metric(self._problem)
         if metric is None:
-            objective: Any = self._problem.objective
-            metric = objective.first_metric(self._feasible)
+            metric = self._problem.objective.first_metric(self._feasible)
         beyond_base = self._feasible(metric - self._base)
         if not (is_finite(beyond_base) and is_at_least(beyond_base, 0.0)):
             return self._problem.objective.at(self._problem.central_metric())

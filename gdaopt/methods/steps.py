@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -193,8 +192,8 @@ class Exact(Step):
         return self if problem.is_convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:
-        balance = getattr(line, "balance", None)
-        function: Callable[[float], tuple[float, float]] = balance or line.derivatives
+        balance = line.balance
+        function = balance or line.derivatives
         first, rate = function(0.0)
         if not first < (-_BALANCED if balance else 0.0):
             return 0.0

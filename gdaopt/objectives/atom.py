@@ -50,7 +50,7 @@ class ObjectiveAtom(Atom):
         return self.objective.log_convex, False  # of other objectives it is not known
 
     def is_atom_convex(self) -> bool:
-        return bool(getattr(self.objective, "convex", True))
+        return bool(self.objective.convex)
 
     def is_atom_concave(self) -> bool:
         return False

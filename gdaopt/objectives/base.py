@@ -62,6 +62,25 @@ class Objective(ShownAsTable, ABC):
     barrier: bool = False
     tested: bool = False
 
+    def subsample(self) -> Objective | None:
+        """Return the objective of a subsample that represents all samples; None for few samples."""
+        return None
+
+    def surrogate(self) -> Objective | None:
+        """Return a convex objective whose optimum is a start where this one is not convex."""
+        return None
+
+    def auto_trace_bound(self) -> float | None:
+        """Return the trace bound by the rule "auto"; None where there is none of its own."""
+        return None
+
+    def first_metric(self, _feasible: Callable[[FloatArray], FloatArray], /) -> FloatArray:
+        """Return a positive definite start of Newton's method, for an objective with `barrier`.
+
+        The function returns the nearest matrix with feasible off-diagonals.
+        """
+        return np.eye(self.n_features)
+
     @property
     def is_wide(self) -> bool:
         """Whether methods over atoms keep metrics and gradients without K×K arrays."""
@@ -189,8 +208,8 @@ class SumObjective(Objective):
             )
         self.n_features = sizes[0]
         self.log_convex = len(self.objectives) == 1 and self.objectives[0].log_convex
-        self.convex = all(getattr(objective, "convex", True) for objective in self.objectives)
-        self.tested = all(getattr(objective, "tested", False) for objective in self.objectives)
+        self.convex = all(objective.convex for objective in self.objectives)
+        self.tested = all(objective.tested for objective in self.objectives)
 
     def __repr__(self) -> str:
         names = (type(objective).__name__ for objective in self.objectives)
@@ -223,7 +242,7 @@ class SumObjective(Objective):
 
     def subsample(self) -> SumObjective | None:
         """Return the sum with the subsamples of terms that have many samples; None if none has."""
-        offered = [getattr(objective, "subsample", lambda: None)() for objective in self.objectives]
+        offered = [objective.subsample() for objective in self.objectives]
         if all(objective is None for objective in offered):
             return None
         pairs = zip(self.factors, offered, self.objectives, strict=True)
@@ -335,7 +354,7 @@ class SumLine(Line):
         self.direction = parts[0].direction
         self._objective = objective
         self._parts = parts
-        if len(parts) == 1 and hasattr(parts[0], "balance"):
+        if len(parts) == 1:
             self.balance = parts[0].balance
 
     def value(self, gamma: float) -> float:
@@ -380,10 +399,9 @@ def _added(first: object, second: object) -> SumObjective:
 
 def check_interface(objective: object) -> None:
     """Refuse an object that is no objective, before its value is asked for."""
-    is_object = not isinstance(objective, type)
-    if not (is_object and hasattr(objective, "n_features") and hasattr(objective, "at")):
+    if not isinstance(objective, Objective):
         raise InvalidInputError(
-            "objective must be an object with n_features and at, such as a gdaopt.GLR, "
+            "objective must be a gdaopt.objectives.Objective, such as a gdaopt.GLR, "
             f"{_instead_of(objective)}got {shortened(objective)}"
         )
     integer("n_features of the objective", objective.n_features, at_least=1)

@@ -137,7 +137,7 @@ def _check_line(objective: Objective, point: Point, direction: Direction, tolera
     second = (line.derivatives(_STEP)[0] - line.derivatives(-_STEP)[0]) / (2 * _STEP)
     if not np.isnan(curvature):
         _compare(f"the line's curvature {along}", curvature, second, tolerance, scale)
-    if second < -tolerance * scale and getattr(objective, "convex", True):
+    if second < -tolerance * scale and objective.convex:
         raise InvalidInputError(
             f"the objective is not convex: its second derivative {along} is {second:.3g}"
         )

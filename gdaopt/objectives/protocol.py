@@ -33,12 +33,13 @@ Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
 
-    A line whose slope changes by decades can also have a method ``balance(γ)``, which returns a
-    function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
-    Exact steps are then found on h, which is nearly linear where φ' is not.
+    A line whose slope changes by decades can have a `balance`: it returns for γ a function h and
+    its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ. Exact steps are
+    then found on h, which is nearly linear where φ' is not.
     """
 
     direction: Direction
+    balance: Callable[[float], tuple[float, float]] | None = None
 
     @abstractmethod
     def value(self, gamma: float) -> float:
@@ -67,12 +68,7 @@ class Derivatives(Protocol):
 
 
 class Point(Derivatives, Protocol):
-    """An objective at one metric matrix.
-
-    A point of ``⟨S, M⟩ - log det M`` can have a property ``inverse``, ``M⁻¹``, and a method
-    ``scaled(factor)``, which returns the point at a positive multiple of M. The gradient at M/t is
-    then ``∇Q(M) + (1 - t) M⁻¹`` ("Proposition: scaled certificate").
-    """
+    """An objective at one metric matrix."""
 
     @property
     @abstractmethod

@@ -26,7 +26,7 @@ from tests.methods.run_cases import Case, before_each
 
 
 @dataclass
-class Function:
+class Function(Line):
     """A line from its value and two derivatives, counting evaluations."""
 
     phi: Callable[[float], float]
