@@ -172,7 +172,7 @@ callable
         ):
             return False
         method = METHODS.get(self.method)
-        return method is not None and method.takes_many_features
+        return method is not None and "many features" in method.takes
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,11 +22,16 @@ from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import GraphMetrics, SDDMetrics, SignedGraphMetrics, TwoSparseAtoms
+from gdaopt.sets import (
+    FeasibleSet,
+    GraphMetrics,
+    SDDMetrics,
+    SignedGraphMetrics,
+    TwoSparseAtoms,
+)
 from gdaopt.sets.kinds import GraphsWithPath
 from gdaopt.support.validation import FloatArray, number, store_checked
 
-_SETS = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
 _ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
 
@@ -61,6 +67,8 @@ class AlignedMethod(ProgramMethod):
         See `ProgramMethod` and `Method`; the tolerance is 1e-5 here.
     """
 
+    sets: ClassVar[tuple[type[FeasibleSet], ...]] = (GraphMetrics, SignedGraphMetrics, SDDMetrics)
+
     tolerance: float = 1e-5
     step: str | Step = "exact"
     edge_floor: float = 0.0
@@ -76,11 +84,6 @@ class AlignedMethod(ProgramMethod):
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         feasible_set = problem.feasible_set
-        if type(feasible_set) not in _SETS:  # one of fewer members would be left
-            raise InvalidInputError(
-                f"method {self.name!r} needs a set of GraphMetrics, SignedGraphMetrics or "
-                f"SDDMetrics, got {feasible_set!r}"
-            )
         if isinstance(feasible_set, GraphsWithPath) and feasible_set.path_weight > 0:
             raise InvalidInputError(
                 f"method {self.name!r} moves all edges, and every member of {feasible_set!r} "

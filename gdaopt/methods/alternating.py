@@ -13,6 +13,7 @@ from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.directions import ColumnDirection
 from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
+from gdaopt.methods.base import Demand
 from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.methods.stopping import StallRule
@@ -93,7 +94,7 @@ class Alternating(AlignedMethod):
     """
 
     name: ClassVar[str] = "alternating"
-    keeps_constraints: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints")
 
     block_iterations: int = 10
     connectivity: str = "tree"

@@ -16,12 +16,12 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Demand, Method
 from gdaopt.methods.certified import Certified, CertifiedRun
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import SDDMetrics
+from gdaopt.sets import FeasibleSet, SDDMetrics
 from gdaopt.support.validation import FloatArray, integer, store_checked
 
 _FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
@@ -65,7 +65,8 @@ class Balanced(Method):
     """
 
     name: ClassVar[str] = "balanced"
-    needs_convexity: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ()
+    sets: ClassVar[tuple[type[FeasibleSet], ...]] = (SDDMetrics,)
 
     node_limit: int | None = None
 
@@ -74,10 +75,6 @@ class Balanced(Method):
         store_checked(self, integer, "node_limit", at_least=1)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        if not isinstance(problem.feasible_set, SDDMetrics):
-            raise InvalidInputError(
-                f"method {self.name!r} needs a set of SDDMetrics, got {problem.feasible_set!r}"
-            )
         yield from _Run(self, problem, clock).states()
 
 

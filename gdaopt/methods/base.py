@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.certificate.tangent import nothing_to_certify
@@ -15,6 +15,7 @@ from gdaopt.methods.state import Clock, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
+from gdaopt.sets import FeasibleSet
 from gdaopt.support.resources import free_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -30,6 +31,9 @@ from gdaopt.support.validation import (
 
 _FEW_FEATURES = 2000  # of which K×K arrays always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
+
+Demand = Literal["not convex", "linear constraints", "many features"]
+"""What only some problems are or have, and only some methods take."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,16 +72,17 @@ class Method(ABC):
     ----------
     name : str
         What `gdaopt.solve` calls the method.
-    keeps_constraints, needs_convexity, takes_many_features : bool
-        Whether every metric that it yields keeps the problem's linear constraints; whether it
-        refuses objectives that are not convex; and whether it makes no K×K array where a problem
-        needs none (`MetricProblem.is_wide`).
+    takes : tuple of {"not convex", "linear constraints", "many features"}
+        Which problems it takes beside convex ones of few features without linear constraints. Every
+        metric that it yields keeps these, and it makes no K×K array where a problem needs none
+        (`MetricProblem.is_wide`).
+    sets : tuple of classes
+        The only kinds of feasible sets that it takes; none where it takes all.
     """
 
     name: ClassVar[str]
-    keeps_constraints: ClassVar[bool] = False
-    needs_convexity: ClassVar[bool] = False
-    takes_many_features: ClassVar[bool] = False
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex",)
+    sets: ClassVar[tuple[type[FeasibleSet], ...]] = ()
 
     tolerance: float = 1e-6
     absolute_tolerance: float = 0.0
@@ -109,26 +114,18 @@ class Method(ABC):
         return ANALYTIC
 
     def check(self, problem: MetricProblem) -> None:
-        """Raise InvalidInputError when the problem does not fit the method, such as by its rows."""
-        if self.needs_convexity and not problem.is_convex:
+        """Raise InvalidInputError when the problem does not fit the method, and say which does."""
+        for demand, reason_of in _DEMANDS.items():
+            is_taken = demand in self.takes and (demand != "many features" or problem.is_wide)
+            why = "" if is_taken else reason_of(problem)
+            if why:
+                raise InvalidInputError(f"method {self.name!r} {why}: {_names_of(demand)}")
+        # A set of the user's own that inherits from one of them may have fewer members.
+        if self.sets and type(problem.feasible_set) not in self.sets:
+            *names, last = (kind.__name__ for kind in self.sets)
+            kinds = f"{', '.join(names)} or {last}" if names else last
             raise InvalidInputError(
-                f"method {self.name!r} needs a convex objective, and "
-                f"{shortened(problem.objective)} says that it is not convex; methods that look for "
-                f"a stationary point: {_names_of(lambda kind: not kind.needs_convexity)}"
-            )
-        if problem.rows is not None and not self.keeps_constraints:
-            raise InvalidInputError(
-                f"method {self.name!r} cannot keep linear constraints, and the problem has some "
-                f"({problem.rows.names[0]}, …); methods that keep them: "
-                f"{_names_of(lambda kind: kind.keeps_constraints)}"
-            )
-        why = "" if self.takes_many_features and problem.is_wide else _no_arrays(problem)
-        if why:
-            raise InvalidInputError(
-                f"method {self.name!r} works with arrays of K×K numbers, and {why}; methods that "
-                "make none, for losses of distances over sets of atoms of one or two features "
-                "without linear constraints: "
-                f"{_names_of(lambda kind: kind.takes_many_features)}"
+                f"method {self.name!r} needs a set of {kinds}, got {problem.feasible_set!r}"
             )
 
     @abstractmethod
@@ -228,26 +225,58 @@ class ProgramMethod(Method):
         return self.solver
 
 
-def _no_arrays(problem: MetricProblem) -> str:
-    """Say why a problem has no K×K arrays: sparse samples, or more features than fit."""
-    if problem.objective.is_sparse:
-        return "the samples are sparse; pass them as an array, as by toarray()"
-    needed = 8.0 * _ARRAYS * problem.n_features**2
-    if problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
+def _not_convex(problem: MetricProblem) -> str:
+    if problem.is_convex:
         return ""
     return (
-        f"{_ARRAYS} of them would need {needed / 1e9:.3g} GB for {problem.n_features} features; "
-        f"the {free / 1e9:.3g} GB of memory that are free are enough for "
-        f"{math.isqrt(int(free / 8 / _ARRAYS))}"
+        f"needs a convex objective, and {shortened(problem.objective)} says that it is not convex; "
+        "methods that look for a stationary point"
     )
 
 
-def _names_of(able: Callable[[type[Method]], bool]) -> str:
-    """Return the names of methods that are able, the user's own among them."""
+def _has_constraints(problem: MetricProblem) -> str:
+    if problem.rows is None:
+        return ""
+    return (
+        f"cannot keep linear constraints, and the problem has some ({problem.rows.names[0]}, …); "
+        "methods that keep them"
+    )
+
+
+def _has_many_features(problem: MetricProblem) -> str:
+    needed = 8.0 * _ARRAYS * problem.n_features**2
+    if problem.objective.is_sparse:
+        why = "the samples are sparse; pass them as an array, as by toarray()"
+    elif problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
+        return ""
+    else:
+        why = (
+            f"{_ARRAYS} of them would need {needed / 1e9:.3g} GB for {problem.n_features} "
+            f"features; the {free / 1e9:.3g} GB of memory that are free are enough for "
+            f"{math.isqrt(int(free / 8 / _ARRAYS))}"
+        )
+    return (
+        f"works with arrays of K×K numbers, and {why}; methods that make none, for losses of "
+        "distances over sets of atoms of one or two features without linear constraints"
+    )
+
+
+_DEMANDS: dict[Demand, Callable[[MetricProblem], str]] = {
+    "not convex": _not_convex,
+    "linear constraints": _has_constraints,
+    "many features": _has_many_features,
+}
+"""What a problem demands of methods: functions say why it does, and nothing where it does not."""
+
+
+def _names_of(demand: Demand) -> str:
+    """Return the names of methods that take what a problem demands, the user's own among them."""
     kinds: list[type[Any]] = [Method]
     for kind in kinds:  # also those that are added on the way
         kinds += kind.__subclasses__()
-    return ", ".join(sorted(kind.name for kind in kinds if hasattr(kind, "name") and able(kind)))
+    return ", ".join(
+        sorted(kind.name for kind in kinds if hasattr(kind, "name") and demand in kind.takes)
+    )
 
 
 def check_start(problem: MetricProblem, point: Point) -> None:

@@ -23,7 +23,7 @@ from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import ActiveSet, MasterPoint
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.methods.base import Method, check_start
+from gdaopt.methods.base import Demand, Method, check_start
 from gdaopt.methods.blocks import PricingProgram
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
@@ -101,8 +101,7 @@ class Certified(Method):
     """
 
     name: ClassVar[str] = "certified"
-    takes_many_features: ClassVar[bool] = True
-    keeps_constraints: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints", "many features")
 
     memory_limit: int = 2**30
     warm_start: Result | None = None

@@ -17,7 +17,7 @@ from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.entries import entries_of, pairs_of
-from gdaopt.methods.base import Method, ProgramMethod
+from gdaopt.methods.base import Demand, Method, ProgramMethod
 from gdaopt.methods.blocks import MetricBlock, program_columns
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
@@ -67,8 +67,7 @@ class ConicMethod(Method):
     """
 
     cone: ClassVar[str]
-    keeps_constraints: ClassVar[bool] = True
-    needs_convexity: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("linear constraints",)
 
     solver: str = "CLARABEL"
     solver_opts: Mapping[str, Any] | None = None
@@ -220,7 +219,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     """
 
     name: ClassVar[str] = "sdp-frank-wolfe"
-    keeps_constraints: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints")
 
     cone: ClassVar[str] = "semidefinite"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Demand, Method
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
@@ -57,7 +57,7 @@ class FrankWolfe(Method):
     """
 
     name: ClassVar[str] = "frank-wolfe"
-    takes_many_features: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "many features")
 
     variant: str = "vanilla"
     step: str | Step = "exact"

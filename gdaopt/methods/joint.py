@@ -12,6 +12,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, pairs_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
+from gdaopt.methods.base import Demand
 from gdaopt.methods.blocks import MetricBlock
 from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
@@ -54,7 +55,7 @@ class Joint(AlignedMethod):
     """
 
     name: ClassVar[str] = "joint"
-    keeps_constraints: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints")
 
     align: str = "eigenvector"
     realign_every: int | None = None

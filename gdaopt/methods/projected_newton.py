@@ -16,7 +16,7 @@ from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import dual_bound, trace_multiplier
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.spectrum import is_at_least
-from gdaopt.methods.base import Method, check_start
+from gdaopt.methods.base import Demand, Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
@@ -70,7 +70,7 @@ class ProjectedNewton(Method):
     """
 
     name: ClassVar[str] = "projected-newton"
-    needs_convexity: ClassVar[bool] = True
+    takes: ClassVar[tuple[Demand, ...]] = ()
 
     def check(self, problem: MetricProblem) -> None:
         super().check(problem)
