@@ -115,7 +115,7 @@ def timed(make: Callable[[], Point], clock: Callable[[], float] = time.perf_coun
     def once() -> float:
         start = clock()
         point = make()
-        _ = point.value, point.gradient(), point.vanished()
+        _ = point.value, point.gradient(), point.degenerate_reason()
         return clock() - start
 
     once()  # fills caches

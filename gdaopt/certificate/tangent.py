@@ -60,7 +60,7 @@ class Bound:
 
 def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
     """Say why there is no bound where an objective carries no information; else None."""
-    reason = point.vanished()
+    reason = point.degenerate_reason()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
     if reason is None and not is_finite(point.known_gradient() if gradient is None else gradient):
@@ -130,7 +130,7 @@ class Tangent:
         return self.problem.feasible_set.base_like(self.seen)
 
     @cached_property
-    def beyond_base(self) -> Any:
+    def atomic_part(self) -> Any:
         """``M - B``."""
         return like(self.seen, self.metric) - self.base
 
@@ -142,8 +142,8 @@ class Tangent:
     def gap_at(self, metric: Symmetric) -> float:
         """Return the gap of some metric, which is not negative for a member of the set."""
         is_own = metric is self.metric
-        beyond_base = self.beyond_base if is_own else like(self.seen, metric) - self.base
-        gap = inner(self.seen, beyond_base) - self.budget * min(0.0, float(self.best.prices[0]))
+        atomic_part = self.atomic_part if is_own else like(self.seen, metric) - self.base
+        gap = inner(self.seen, atomic_part) - self.budget * min(0.0, float(self.best.prices[0]))
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
@@ -169,8 +169,8 @@ class Tangent:
         """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
         errors = self._round_off.gradient  # g ≥ 0: each entry of the gradient is within g_i g_j
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        beyond_base, price = self.beyond_base, float(self.best.prices[0])
-        size, of_rows = len(beyond_base), 0.0
+        atomic_part, price = self.atomic_part, float(self.best.prices[0])
+        size, of_rows = len(atomic_part), 0.0
         if rows is not None and self.multipliers is not None:
             sizes, of_rows = rows.magnitudes(self.multipliers, self.point.metric)
             added = (len(rows) + 8) * UNIT * (sizes + abs(cast(Any, gradient)))
@@ -181,13 +181,13 @@ class Tangent:
         # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
         least = min(feasible_set.family.least_price(price, gradient, errors), 0.0)
         of_price = self.budget * min(0.0, price)
-        sizes_of_terms = magnitude_inner(self.seen, beyond_base) + magnitude_inner(
+        sizes_of_terms = magnitude_inner(self.seen, atomic_part) + magnitude_inner(
             self.seen, self.base
         )
         return (
             8 * UNIT * abs(self.gap)  # for the few operations of `_lower_bound`
             + (of_price - self.budget * least)
-            + magnitude_form(beyond_base, errors)
+            + magnitude_form(atomic_part, errors)
             + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
             - 8 * UNIT * feasible_set.trace_bound * least  # τ is rounded relative to C
             + of_rows
@@ -295,13 +295,13 @@ def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
         return here
     metric: Any = tangent.metric
     base = problem.feasible_set.base_like(metric)
-    beyond_base, bound, share = metric - base, here, _INFLATIONS[0]
+    atomic_part, bound, share = metric - base, here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)
         except TimeLimitError:
             break  # a result can do without
-        inflated = problem.objective.at(base + (1 + share) * beyond_base)
+        inflated = problem.objective.at(base + (1 + share) * atomic_part)
         if nothing_to_certify(inflated) is not None:
             break
         there = tangent.moved(inflated)
@@ -348,8 +348,8 @@ def trace_multiplier(problem: MetricProblem, point: Point) -> float:
     At the optimum ``-G = E + yI`` with ``⟨E, M - B⟩ = 0`` ("Proposition: dual certificate").
     """
     feasible_set, size = problem.feasible_set, len(point.metric)
-    beyond_base = point.metric - feasible_set.base(size)
-    total = float(np.trace(beyond_base))
+    atomic_part = point.metric - feasible_set.base(size)
+    total = float(np.trace(atomic_part))
     if total < (1 - _AT_BOUND) * feasible_set.budget(size):
         return 0.0
-    return max(0.0, -float(np.vdot(point.gradient(), beyond_base)) / total)
+    return max(0.0, -float(np.vdot(point.gradient(), atomic_part)) / total)

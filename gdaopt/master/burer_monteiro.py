@@ -54,8 +54,8 @@ def refined(
 
 def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
     """Return V of the active set, with orthogonal columns: one for each eigenvalue above 0."""
-    beyond_base = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
-    values, vectors = eigh(beyond_base)
+    atomic_part = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
+    values, vectors = eigh(atomic_part)
     kept = values > _RANK * values[-1]
     factor: FloatArray = vectors[:, kept] * np.sqrt(values[kept])
     return factor

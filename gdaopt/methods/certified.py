@@ -159,7 +159,7 @@ class Certified(Method):
             base = problem.feasible_set.base(problem.n_features)
             # A metric that is nearly singular may not survive the round-off of its atoms' sum.
             sum_of_atoms = found.atoms.added_to(base, found.weights)
-            if problem.objective.at(sum_of_atoms).vanished() is None:
+            if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
                 known, is_warm = found, False
         if problem.is_wide and known is None and self.initial is None:
             known = _optimum_of_few(self, problem, clock)

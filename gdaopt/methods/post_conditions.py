@@ -116,8 +116,8 @@ class PostConditions:
         point, feasible_set = self.in_order.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
-        beyond_base = point.metric - feasible_set.base(size)
-        is_inside = is_at_least(beyond_base, room)
+        atomic_part = point.metric - feasible_set.base(size)
+        is_inside = is_at_least(atomic_part, room)
         self._check_gradient(point if is_inside else self._inside(point))
 
     def check_end(self, state: State) -> None:
@@ -137,7 +137,7 @@ class PostConditions:
             self._compare(replace(state, point=there, objective=there.value, multipliers=None))
 
     def _check_gradient(self, point: Point) -> None:
-        if math.isfinite(point.value) and point.vanished() is None:
+        if math.isfinite(point.value) and point.degenerate_reason() is None:
             edges = self._problem.feasible_set.edges_of(len(point.metric))
             check_gradient(self._problem.objective, point, edges, self._rng)
 

@@ -103,7 +103,7 @@ class _Run:
         for iteration in count(1):
             began = time.perf_counter()
             y = x if ahead is None else self._problem.objective.at(ahead)
-            if y is not x and (y.vanished() or not self._is_inside(y, curvature)):
+            if y is not x and (y.degenerate_reason() or not self._is_inside(y, curvature)):
                 y, inertia = x, 1.0  # outside of the objective's domain, or of float64
             following, curvature = self._step(y, curvature)
             if not self._value(following) <= self._value(x) and y is not x:

@@ -169,27 +169,27 @@ class _Run:
         metric = self._method.initial_metric(self._problem)
         if metric is None:
             metric = self._problem.objective.first_metric(self._feasible)
-        beyond_base = self._feasible(metric - self._base)
-        if not (is_finite(beyond_base) and is_at_least(beyond_base, 0.0)):
+        atomic_part = self._feasible(metric - self._base)
+        if not (is_finite(atomic_part) and is_at_least(atomic_part, 0.0)):
             return self._problem.objective.at(self._problem.central_metric())
-        return self._problem.objective.at(self._base + self._within_trace(beyond_base))
+        return self._problem.objective.at(self._base + self._within_trace(atomic_part))
 
-    def _feasible(self, beyond_base: FloatArray) -> FloatArray:
-        return self._set.family.with_feasible_entries(beyond_base)
+    def _feasible(self, atomic_part: FloatArray) -> FloatArray:
+        return self._set.family.with_feasible_entries(atomic_part)
 
-    def _within_trace(self, beyond_base: FloatArray) -> FloatArray:
+    def _within_trace(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix, scaled to the trace bound where it has a larger trace."""
-        total = float(np.trace(beyond_base))
-        return (self._budget / total) * beyond_base if total > self._budget else beyond_base
+        total = float(np.trace(atomic_part))
+        return (self._budget / total) * atomic_part if total > self._budget else atomic_part
 
     def _direction(self, point: Point) -> FloatArray:
         units = np.sqrt(np.diagonal(point.metric))
         products = np.outer(units, units)
         model = cast(BarrierPoint, point).newton_model(units, self._dtype)
-        beyond_base = (point.metric - self._base) / products
+        atomic_part = (point.metric - self._base) / products
         gradient = point.gradient() * products
-        free = self._free(beyond_base, gradient / model.of_entries, gradient, point.value)
-        to_zero = np.where(free, 0.0, -beyond_base)
+        free = self._free(atomic_part, gradient / model.of_entries, gradient, point.value)
+        to_zero = np.where(free, 0.0, -atomic_part)
         # Accuracy is worth its price near the optimum only.
         gap = self._lower_bound.gap(point.value)
         share = abs(gap / point.value) if point.value else math.inf
@@ -210,17 +210,17 @@ class _Run:
         return found
 
     def _free(
-        self, beyond_base: FloatArray, shifts: FloatArray, gradient: FloatArray, value: float
+        self, atomic_part: FloatArray, shifts: FloatArray, gradient: FloatArray, value: float
     ) -> Any:
         """Return which entries follow Newton's equation; the others go to 0 or stay there."""
-        at_zero = beyond_base == 0
-        leaves = self._feasible(beyond_base - shifts) != 0
+        at_zero = atomic_part == 0
+        leaves = self._feasible(atomic_part - shifts) != 0
         candidates = np.abs(gradient[at_zero & leaves])
         largest = float(candidates.max()) if len(candidates) else 0.0
         is_close = self._lower_bound.gap(value) < _CLOSE * abs(value)
         self._released = 0.0 if is_close else _RELEASED * min(self._released, largest)
         stays = at_zero & (np.abs(gradient) <= self._released)
-        goes = ~leaves & (np.abs(beyond_base) <= self._near_zero)
+        goes = ~leaves & (np.abs(atomic_part) <= self._near_zero)
         return self._diagonal | ~(goes | stays)
 
     def _moved(self, point: Point, direction: FloatArray) -> tuple[Point, float]:
@@ -229,11 +229,11 @@ class _Run:
         while step > _SHORTEST:
             check_time()
             # A direction's terms may be so large that its trace is off by their round-off.
-            beyond_base = self._within_trace(
+            atomic_part = self._within_trace(
                 self._feasible(point.metric - self._base + step * direction)
             )
-            metric = self._base + beyond_base
-            if not self._has_base or is_at_least(beyond_base, 0.0):
+            metric = self._base + atomic_part
+            if not self._has_base or is_at_least(atomic_part, 0.0):
                 found = self._problem.objective.at(metric)
                 promised = _DECREASE * float(np.vdot(gradient, metric - point.metric))
                 if found.value <= point.value + promised + _ROUND_OFF * abs(point.value):

@@ -57,7 +57,7 @@ class StallRule:
                 f"{self._what}: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most "
                 f"the tolerance of {self._tolerance:g} of its size"
             )
-            raise RunEnded("stalled", point.vanished() or message)
+            raise RunEnded("stalled", point.degenerate_reason() or message)
 
     def _size(self, point: Point) -> float:
         """Return the size of the objective, against which its changes are judged."""

@@ -336,8 +336,8 @@ class SumPoint(Point):
     def moved(self, direction: Direction, gamma: float) -> SumPoint:
         return SumPoint(self.objective, [part.moved(direction, gamma) for part in self.parts])
 
-    def vanished(self) -> str | None:
-        reasons = [part.vanished() for part in self.parts]
+    def degenerate_reason(self) -> str | None:
+        reasons = [part.degenerate_reason() for part in self.parts]
         said = [reason for reason in reasons if reason is not None]
         if len(said) == len(self.parts):
             return said[0]

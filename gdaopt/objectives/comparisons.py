@@ -46,7 +46,7 @@ class TripletLoss(DistanceLoss):
         self.push = push
         self.margin = margin
         self.function = function
-        self.curved_everywhere = not function.is_flat_beyond
+        self.curvature_is_local = function.curvature_is_local
 
     def at(self, _block: Block, distances: FloatArray) -> Triplets:
         return _Listed(self, distances[0::2], distances[1::2])
@@ -225,7 +225,7 @@ class LogisticTriplets(_TripletObjective):
 class LSMLLoss(DistanceLoss):
     """``w Σ (√x - √y)²`` over the pairs of distances with x > y."""
 
-    curved_everywhere = False
+    curvature_is_local = True
     value_roundings = 24.0
     coefficient_roundings = 16.0
 

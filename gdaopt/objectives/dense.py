@@ -169,7 +169,7 @@ class DensePoint(MatrixPoint):
     def line(self, direction: Direction) -> _DenseLine:
         return _DenseLine(self, direction)
 
-    def vanished(self) -> str | None:
+    def degenerate_reason(self) -> str | None:
         if not (math.isfinite(self.value) and np.isfinite(self._gradient).all()):
             return f"the objective or its gradient is not finite here (value {self.value})"
         return None

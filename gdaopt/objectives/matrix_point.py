@@ -49,7 +49,7 @@ class MatrixPoint(Point, ABC):
     def moved(self, direction: Direction, gamma: float) -> Self:
         return type(self)(self.objective, direction.added_to(self.metric, gamma))
 
-    def vanished(self) -> str | None:
+    def degenerate_reason(self) -> str | None:
         return None if math.isfinite(self.value) else f"the objective is {self.value}"
 
 
@@ -81,7 +81,7 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
         whole = solve_triangular(self.factor, half.T, lower=True, check_finite=False)
         return (whole + whole.T) / 2
 
-    def vanished(self) -> str | None:
+    def degenerate_reason(self) -> str | None:
         if self.factor is None:
             return "the metric is not positive definite, so that the objective is not finite"
         return None

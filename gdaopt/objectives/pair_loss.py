@@ -34,7 +34,7 @@ NEGLIGIBLE = 1e-9
 
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
 _SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
-_MODEL_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
+_CURVATURE_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
 _PAIRS_SHARE = 1 / 256  # of all pairs, in between
 _FEW_ROWS = 8  # for so few, BLAS multiplies two matrices faster than one by its own transpose
 _LARGEST_TOTAL = 1e130  # in units of the shift: then the products of the terms are finite, too
@@ -90,8 +90,9 @@ class DistanceLoss(ABC):
         -1.0 where no derivative is positive; `BlockLoss.coefficients` are then their magnitudes.
     convex : bool
         Whether f is convex.
-    curved_everywhere : bool
-        Whether nearly all pairs have second derivatives, so that some rows are a fair sample.
+    curvature_is_local : bool
+        Whether only pairs of some distances have second derivatives, so that a few rows of pairs
+        are no fair sample.
     is_exponential : bool
         Whether the loss is a sum of exponentials ``exp(-δ)``. Value, derivatives and second
         derivatives are then the same terms, and the logarithm of the sum is convex, too.
@@ -103,7 +104,7 @@ class DistanceLoss(ABC):
     coefficient_roundings: float
     sign: float = 1.0
     convex: bool = True
-    curved_everywhere: bool = True
+    curvature_is_local: bool = False
     is_exponential: bool = False
     shift: float = 0.0
 
@@ -183,10 +184,10 @@ class LossSum:
             return total
         least = 0.0
         if n_represented and loss.is_exponential:
-            fewest, most = (size * n_pairs for n_pairs in _MODEL_PAIRS)
+            fewest, most = (size * n_pairs for n_pairs in _CURVATURE_PAIRS)
             least = self.total.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
         every, n_values = 1, size // _SPARSE + 1
-        if loss.curved_everywhere:
+        if not loss.curvature_is_local:
             every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen = 0, 0
         thin = partial(thinned, least=least, rng=np.random.default_rng(0)) if least else None

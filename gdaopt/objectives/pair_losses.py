@@ -30,7 +30,7 @@ class ScalarFunction(Protocol):
         """The largest second derivative, infinite where there is none."""
 
     @property
-    def is_flat_beyond(self) -> bool:
+    def curvature_is_local(self) -> bool:
         """Whether ψ is bent in an interval only."""
 
     def __call__(self, z: FloatArray) -> Values:
@@ -47,7 +47,7 @@ class Identity(ScalarFunction):
     """``z``."""
 
     max_curvature = 0.0
-    is_flat_beyond = False
+    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         return z, np.ones_like(z)
@@ -63,7 +63,7 @@ class Logistic(ScalarFunction):
     """``log(1 + exp(z))``, which does not overflow."""
 
     max_curvature = 0.25
-    is_flat_beyond = False
+    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         small = np.exp(-np.abs(z))
@@ -88,7 +88,7 @@ class SmoothHinge(ScalarFunction):
     """0 for z ≤ 0, ``z²/(2ω)`` up to the width ω, and ``z - ω/2`` above."""
 
     width: float
-    is_flat_beyond: ClassVar[bool] = True
+    curvature_is_local: ClassVar[bool] = True
 
     @property
     def max_curvature(self) -> float:
@@ -113,7 +113,7 @@ class MinusRoot(ScalarFunction):
     """``-√z``, whose derivatives are infinite at z ≤ 0."""
 
     max_curvature = np.inf
-    is_flat_beyond = False
+    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         root = np.sqrt(np.maximum(z, 0))
@@ -148,7 +148,7 @@ class _SeparableLoss(DistanceLoss):
     def __init__(self, pairs: LabelledPairs, terms: tuple[Term, ...]) -> None:
         self.pairs = pairs
         self.terms = terms
-        self.curved_everywhere = not any(term.function.is_flat_beyond for term in terms)
+        self.curvature_is_local = any(term.function.curvature_is_local for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
         return _Pairs(self, block, distances)

@@ -36,8 +36,8 @@ _GATHERING = 16  # times as long as in the whole product of matrices takes one e
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_MODEL_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
-_MODEL_SHARE = 1 / 8  # of all samples, in between
+_CURVATURE_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
+_CURVATURE_SHARE = 1 / 8  # of all samples, in between
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4  # a subsample is at least that many times smaller than the samples it represents
 _LEAST = 2  # samples of each class
@@ -162,13 +162,13 @@ class PairObjective(Objective, Generic[LossT]):
         return self._drawn(size)
 
     @cached_property
-    def model(self) -> PairObjective[DistanceLoss] | None:
+    def curvature_sample(self) -> PairObjective[DistanceLoss] | None:
         """The objective of a subsample for second derivatives; None where these are of all."""
         # Where the loss is not convex, those of a subsample may have another sign.
         if not self.has_many_pairs or not self.loss.convex:
             return None
-        least, most = _MODEL_SAMPLES
-        size = min(max(least, int(_MODEL_SHARE * self.pairs.features.shape[0])), most)
+        least, most = _CURVATURE_SAMPLES
+        size = min(max(least, int(_CURVATURE_SHARE * self.pairs.features.shape[0])), most)
         return self._drawn(size // self.pairs.orders)
 
     def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
@@ -369,21 +369,21 @@ class PairPoint(Point):
 
     @property
     def estimates_curvature(self) -> bool:
-        return self.objective.model is not None
+        return self.objective.curvature_sample is not None
 
     @property
-    def modelled(self) -> PairPoint:
+    def curvature_point(self) -> PairPoint:
         """The point that gives second derivatives."""
         # Kept in itself, a point would be freed only when the garbage collector comes by.
         return self._of_subsample or self
 
     @cached_property
     def _of_subsample(self) -> PairPoint | None:
-        model = self.objective.model
-        return None if model is None else PairPoint(model, self._metric)
+        sample = self.objective.curvature_sample
+        return None if sample is None else PairPoint(sample, self._metric)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        point = self.modelled
+        point = self.curvature_point
         if not point.sum.scale:  # a term of a sum that has underflowed: its moments may overflow
             return np.zeros((len(atoms), len(atoms)))
         return point.sum.scale * point.scaled_curvature(atoms)
@@ -464,11 +464,11 @@ class PairPoint(Point):
                 np.sqrt(2 * UNIT * (of_scatter + of_loss)),
             )
 
-    def vanished(self) -> str | None:
-        return self._vanished
+    def degenerate_reason(self) -> str | None:
+        return self._degenerate_reason
 
     @cached_property
-    def _vanished(self) -> str | None:
+    def _degenerate_reason(self) -> str | None:
         if not math.isfinite(self.value):
             return f"the objective is {self.value}: the metric is far outside of the cone"
         if not np.isfinite(self._sizes).all():
@@ -504,9 +504,9 @@ class ExponentialLogarithm(Derivatives):
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return the covariance of the changes of the distances under the shares of the pairs."""
-        modelled = self.point.modelled
-        means = -modelled.scaled_slopes(atoms) / modelled.total.scaled
-        return modelled.scaled_curvature(atoms, means) / modelled.sum.total.scaled
+        point = self.point.curvature_point
+        means = -point.scaled_slopes(atoms) / point.total.scaled
+        return point.scaled_curvature(atoms, means) / point.sum.total.scaled
 
 
 def _underflow(

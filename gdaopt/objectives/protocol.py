@@ -100,7 +100,7 @@ class Point(Derivatives, Protocol):
         """Return the point at ``M + γ D``; it may update what this point keeps."""
 
     @abstractmethod
-    def vanished(self) -> str | None:
+    def degenerate_reason(self) -> str | None:
         """Say why the value or the gradient carries no information, and what to do; else None."""
 
     @property

@@ -253,7 +253,7 @@ class _NCALoss(SoftmaxLoss):
     """``-Σ_i w_i p_i``, where p_i is the sum of p_ij over the other samples j of the class of i."""
 
     convex = False
-    curved_everywhere = False  # no pair of a sample that is sure of its class
+    curvature_is_local = True  # no pair of a sample that is sure of its class
 
     def at(self, block: Block, distances: FloatArray) -> _NCARows:
         return _NCARows(self, block, distances)

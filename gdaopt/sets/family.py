@@ -53,7 +53,7 @@ class PricedAtoms:
 class AtomFamily(ABC):
     """A family of unit vectors, and the cone of all sums ``N = Σ_k w_k u_k u_k'`` with w ≥ 0.
 
-    A metric of the set is ``M = B + N``: N is what it has beyond the base, `beyond_base` below.
+    A metric of the set is ``M = B + N``: N is what it has beyond the base, `atomic_part` below.
 
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the entries of N, as sentences
@@ -105,7 +105,7 @@ class AtomFamily(ABC):
         return price - float(errors @ errors) - backward * norm(dense(gradient))
 
     @abstractmethod
-    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, atomic_part: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return atoms and weights w ≥ 0 with ``N = Σ_k w_k u_k u_k'``, up to round-off."""
 
     def basis(self, n_features: int) -> Atoms:
@@ -118,24 +118,24 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def entry_violations(self, beyond_base: Symmetric, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
+    def entry_violations(self, atomic_part: Symmetric, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
         """Return a sentence for each condition on single entries that N breaks by over `slack`."""
         return []
 
-    def with_feasible_entries(self, beyond_base: MatrixT) -> MatrixT:
+    def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
         """Return the nearest matrix that keeps the conditions on single entries."""
-        return beyond_base
+        return atomic_part
 
-    def on_polyhedron(self, beyond_base: FloatArray, budget: float) -> FloatArray:
+    def on_polyhedron(self, atomic_part: FloatArray, budget: float) -> FloatArray:
         """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
-        excess = (float(np.trace(beyond_base)) - budget) / len(beyond_base)
-        nearest: FloatArray = self.with_feasible_entries(beyond_base)
-        nearest = nearest - max(excess, 0.0) * np.eye(len(beyond_base))
+        excess = (float(np.trace(atomic_part)) - budget) / len(atomic_part)
+        nearest: FloatArray = self.with_feasible_entries(atomic_part)
+        nearest = nearest - max(excess, 0.0) * np.eye(len(atomic_part))
         return nearest
 
     def projected(
         self,
-        beyond_base: FloatArray,
+        atomic_part: FloatArray,
         budget: float,
         accuracy: float,
         correction: FloatArray | None,
@@ -147,12 +147,12 @@ class AtomFamily(ABC):
         of a matrix nearby is a good start.
         """
         return project_on_intersection(
-            beyond_base, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
+            atomic_part, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
         )
 
-    def comparison(self, beyond_base: Any) -> Any:
+    def comparison(self, atomic_part: Any) -> Any:
         """Return the matrix that is positive semidefinite if N is in the cone, entries apart."""
-        return beyond_base
+        return atomic_part
 
     # --- for CVXPY ---------------------------------------------------------------------------
 
@@ -160,18 +160,18 @@ class AtomFamily(ABC):
         """Return a K×K variable for the matrices of the cone, with no entry that must be 0."""
         return cp.Variable((n_features, n_features), symmetric=True)
 
-    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+    def semidefinite(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0``."""
-        return [beyond_base >> 0]
+        return [atomic_part >> 0]
 
-    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def second_order(self, atomic_part: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return ``N ⪰ 0`` in second-order cones."""
         raise InvalidInputError(
             "these metrics have no form in second-order cones; take cone='semidefinite' "
             "(method 'sdp')"
         )
 
-    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
+    def entry_constraints(self, atomic_part: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
         """Return the conditions on single entries."""
         return []
 
@@ -211,9 +211,9 @@ class AllUnitVectors(AtomFamily):
                 return -max(-price, 0.0) - share * own - of_gradient
         return default
 
-    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, atomic_part: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return the eigenvectors, with the eigenvalues as weights."""
-        values, vectors = eigh(beyond_base)
+        values, vectors = eigh(atomic_part)
         return Atoms.of_vectors(np.ascontiguousarray(vectors.T)), np.maximum(values, 0.0)
 
     def basis(self, n_features: int) -> Atoms:
@@ -224,7 +224,7 @@ class AllUnitVectors(AtomFamily):
 
     def projected(
         self,
-        beyond_base: FloatArray,
+        atomic_part: FloatArray,
         budget: float,
         _accuracy: float,
         _correction: FloatArray | None,
@@ -232,6 +232,6 @@ class AllUnitVectors(AtomFamily):
     ) -> Projection:
         """Project the eigenvalues on the values ≥ 0 whose sum is at most τ."""
         nearest = project_spectrum(
-            beyond_base, lambda values: project_on_bounded_sum(values, budget)
+            atomic_part, lambda values: project_on_bounded_sum(values, budget)
         )
         return Projection(nearest, eigen_decompositions=1)

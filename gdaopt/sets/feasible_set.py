@@ -385,13 +385,13 @@ class FeasibleSet(ShownAsTable, ABC):
         size, family = metric.shape[0], self.family
         # In units of C/K, whatever the metric's: solvers judge constraints by absolute tolerances.
         unit = self.trace_bound / size
-        beyond_base = (metric - self.base(size)) / unit
+        atomic_part = (metric - self.base(size)) / unit
         return [
             *(
-                family.semidefinite(beyond_base)
+                family.semidefinite(atomic_part)
                 if cone == "semidefinite"
-                else family.second_order(beyond_base)
+                else family.second_order(atomic_part)
             ),
-            cp.trace(beyond_base) <= self.budget(size) / unit,
-            *family.entry_constraints(beyond_base),
+            cp.trace(atomic_part) <= self.budget(size) / unit,
+            *family.entry_constraints(atomic_part),
         ]

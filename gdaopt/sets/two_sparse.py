@@ -127,12 +127,12 @@ class TwoSparseAtoms(AtomFamily):
         signs = self.signs_of((atoms.support[:, 0], atoms.support[:, 1]))
         return np.asarray(signs * atoms.values.prod(axis=1) <= 0)
 
-    def _flips(self, beyond_base: FloatArray) -> FloatArray:
+    def _flips(self, atomic_part: FloatArray) -> FloatArray:
         """Return ±1 for each entry of N: what changes its signs to those of a graph metric."""
-        self.check_size(len(beyond_base))
+        self.check_size(len(atomic_part))
         if self._all_positive:
             return np.ones(())
-        flips = np.where(self._signs, self._signs, np.copysign(1.0, -beyond_base))
+        flips = np.where(self._signs, self._signs, np.copysign(1.0, -atomic_part))
         np.fill_diagonal(flips, 1.0)
         return flips
 
@@ -217,25 +217,25 @@ class TwoSparseAtoms(AtomFamily):
         )
         return least - of_gradient
 
-    def decomposed(self, beyond_base: FloatArray) -> tuple[Atoms, FloatArray]:
+    def decomposed(self, atomic_part: FloatArray) -> tuple[Atoms, FloatArray]:
         """Return an atom for each feature and each edge ("Theorem: factor width two")."""
-        beyond_base = self.with_feasible_entries(beyond_base)
-        has_edges = np.count_nonzero(beyond_base) > np.count_nonzero(np.diagonal(beyond_base))
-        v = align(beyond_base, 0.0).v if has_edges else np.ones(len(beyond_base))
-        atoms, weights = decomposition(beyond_base, v)
+        atomic_part = self.with_feasible_entries(atomic_part)
+        has_edges = np.count_nonzero(atomic_part) > np.count_nonzero(np.diagonal(atomic_part))
+        v = align(atomic_part, 0.0).v if has_edges else np.ones(len(atomic_part))
+        atoms, weights = decomposition(atomic_part, v)
         return atoms, np.maximum(weights, 0.0)
 
     # --- the matrices of the cone ----------------------------------------------------------------
 
-    def comparison(self, beyond_base: Any) -> Any:
-        return comparison_matrix(beyond_base) if self._some_are_free else beyond_base
+    def comparison(self, atomic_part: Any) -> Any:
+        return comparison_matrix(atomic_part) if self._some_are_free else atomic_part
 
-    def entry_violations(self, beyond_base: Symmetric, slack: float) -> list[str]:
+    def entry_violations(self, atomic_part: Symmetric, slack: float) -> list[str]:
         """Return a sentence on the largest wrong sign, and on the largest outside of the mask."""
-        if isinstance(beyond_base, MaskedMatrix):
-            return self._masked_violations(beyond_base, slack)
-        assert isinstance(beyond_base, np.ndarray)
-        wrong = self._flips(beyond_base) * beyond_base
+        if isinstance(atomic_part, MaskedMatrix):
+            return self._masked_violations(atomic_part, slack)
+        assert isinstance(atomic_part, np.ndarray)
+        wrong = self._flips(atomic_part) * atomic_part
         np.fill_diagonal(wrong, 0.0)
         breaches = {"": wrong}
         if self._leaves_out(len(wrong)):
@@ -248,20 +248,20 @@ class TwoSparseAtoms(AtomFamily):
         for what, excesses in breaches.items():
             if excesses.max() > slack:
                 i, j = (int(n) for n in np.unravel_index(excesses.argmax(), wrong.shape))
-                entry = float(beyond_base[i, j])
+                entry = float(atomic_part[i, j])
                 what = what or ("positive" if entry > 0 else "negative")
                 found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
         return found
 
-    def _masked_violations(self, beyond_base: MaskedMatrix, slack: float) -> list[str]:
-        (rows, columns), entries = beyond_base.edges, beyond_base.on_edges
+    def _masked_violations(self, atomic_part: MaskedMatrix, slack: float) -> list[str]:
+        (rows, columns), entries = atomic_part.edges, atomic_part.on_edges
         is_outside = np.zeros(len(entries), dtype=bool)
-        if self._leaves_out(len(beyond_base)):
-            allowed = np.column_stack(self.edges_of(len(beyond_base))) @ [len(beyond_base), 1]
-            is_outside = ~np.isin(rows * len(beyond_base) + columns, allowed)
+        if self._leaves_out(len(atomic_part)):
+            allowed = np.column_stack(self.edges_of(len(atomic_part))) @ [len(atomic_part), 1]
+            is_outside = ~np.isin(rows * len(atomic_part) + columns, allowed)
         found = []
         for what, sizes in (
-            ("", self.signs_of(beyond_base.edges) * entries),
+            ("", self.signs_of(atomic_part.edges) * entries),
             ("not among the edges", np.where(is_outside, np.abs(entries), 0.0)),
         ):
             if sizes.max(initial=0.0) > slack:
@@ -271,36 +271,36 @@ class TwoSparseAtoms(AtomFamily):
                 found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
         return found
 
-    def with_feasible_entries(self, beyond_base: MatrixT) -> MatrixT:
+    def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
-        if isinstance(beyond_base, MaskedMatrix):
-            signs = self.signs_of(beyond_base.edges)
-            wrong = signs * beyond_base.on_edges > 0
-            kept = np.where(wrong, 0.0, beyond_base.on_edges)
-            return cast(MatrixT, replace(beyond_base, on_edges=kept))
-        assert isinstance(beyond_base, np.ndarray)
-        flips = self._flips(beyond_base)
-        feasible = np.minimum(flips * beyond_base, 0.0)
-        if self._leaves_out(len(beyond_base)):
-            edges = self.edges_of(len(beyond_base))
-            feasible = matrix_of(entries_of(feasible, edges), len(beyond_base), edges)
+        if isinstance(atomic_part, MaskedMatrix):
+            signs = self.signs_of(atomic_part.edges)
+            wrong = signs * atomic_part.on_edges > 0
+            kept = np.where(wrong, 0.0, atomic_part.on_edges)
+            return cast(MatrixT, replace(atomic_part, on_edges=kept))
+        assert isinstance(atomic_part, np.ndarray)
+        flips = self._flips(atomic_part)
+        feasible = np.minimum(flips * atomic_part, 0.0)
+        if self._leaves_out(len(atomic_part)):
+            edges = self.edges_of(len(atomic_part))
+            feasible = matrix_of(entries_of(feasible, edges), len(atomic_part), edges)
         feasible *= flips
-        np.fill_diagonal(feasible, np.diagonal(beyond_base))
+        np.fill_diagonal(feasible, np.diagonal(atomic_part))
         return cast(MatrixT, feasible)
 
     def projected(
-        self, beyond_base: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
+        self, atomic_part: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
     ) -> Projection:
         """Return the nearest matrix: with its signs, also free ones, that of graph metrics."""
-        if not len(self.edges_of(len(beyond_base))[0]):
-            diagonal = project_on_bounded_sum(np.diagonal(beyond_base), budget)
+        if not len(self.edges_of(len(atomic_part))[0]):
+            diagonal = project_on_bounded_sum(np.diagonal(atomic_part), budget)
             return Projection(np.diag(diagonal))
         if not self._some_are_free:
-            return super().projected(beyond_base, budget, accuracy, correction)
-        flips = self._flips(beyond_base)
+            return super().projected(atomic_part, budget, accuracy, correction)
+        flips = self._flips(atomic_part)
         correction = None if correction is None else flips * correction
         graph = TwoSparseAtoms(self._mask)
-        found = graph.projected(flips * beyond_base, budget, accuracy, correction)
+        found = graph.projected(flips * atomic_part, budget, accuracy, correction)
         back = None if found.correction is None else flips * found.correction
         return replace(found, point=flips * found.point, correction=back)
 
@@ -314,13 +314,13 @@ class TwoSparseAtoms(AtomFamily):
         placed = placement(n_features, edges) @ entries
         return cp.reshape(placed, (n_features, n_features), order="C")
 
-    def semidefinite(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+    def semidefinite(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
         """Return ``N ⪰ 0``; second-order cones where some signs are free, or no pairs are there."""
-        if self._some_are_free or not len(self.edges_of(beyond_base.shape[0])[0]):
-            return self.second_order(beyond_base)
-        return super().semidefinite(beyond_base)
+        if self._some_are_free or not len(self.edges_of(atomic_part.shape[0])[0]):
+            return self.second_order(atomic_part)
+        return super().semidefinite(atomic_part)
 
-    def second_order(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+    def second_order(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
         """Return a second-order cone for each pair of the mask, and K inequalities.
 
         Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals
@@ -328,31 +328,31 @@ class TwoSparseAtoms(AtomFamily):
         that is exact ("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On
         factor width and symmetric H-matrices*, 2005).
         """
-        size = beyond_base.shape[0]
+        size = atomic_part.shape[0]
         rows, columns = self.edges_of(size)
         n_pairs = len(rows)
         if n_pairs == 0:
-            return [cp.diag(beyond_base) >= 0]
+            return [cp.diag(atomic_part) >= 0]
         first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
         total = sum(
             csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
             for ends, block in ((rows, first), (columns, second))
         )
-        off_diagonal = cp.vstack([2 * beyond_base[rows, columns], first - second])
+        off_diagonal = cp.vstack([2 * atomic_part[rows, columns], first - second])
         cones = cp.SOC(first + second, off_diagonal, axis=0)
-        return [cones, cp.diag(beyond_base) >= total]
+        return [cones, cp.diag(atomic_part) >= total]
 
-    def entry_constraints(self, beyond_base: cp.Expression) -> list[cp.Constraint]:
+    def entry_constraints(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
         """Return ``s N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        size = beyond_base.shape[0]
+        size = atomic_part.shape[0]
         edges = self.edges_of(size)
         signs = self.signs_of(edges)
         given = edges[0][signs != 0], edges[1][signs != 0]
         constraints = []
         if len(given[0]):
-            constraints.append(cp.multiply(signs[signs != 0], beyond_base[given]) <= 0)
+            constraints.append(cp.multiply(signs[signs != 0], atomic_part[given]) <= 0)
         if self._leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False
-            constraints.append(beyond_base[is_outside.nonzero()] == 0)
+            constraints.append(atomic_part[is_outside.nonzero()] == 0)
         return constraints

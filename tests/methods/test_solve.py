@@ -90,7 +90,7 @@ class Fading:
     def gradient(self) -> FloatArray:
         return np.full((2, 2), self.slope)
 
-    def vanished(self) -> str | None:
+    def degenerate_reason(self) -> str | None:
         return None
 
 

@@ -182,8 +182,8 @@ def test_fewer_features_keep_the_model_of_second_derivatives(
 ) -> None:
     monkeypatch.setattr(pair_objective, "MANY_PAIRS", 10)
     few = gda.GLR(samples(), LABELS).of_features(np.arange(5))
-    assert few.model is not None
-    assert few.model.n_features == 5
+    assert few.curvature_sample is not None
+    assert few.curvature_sample.n_features == 5
 
 
 def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], None]) -> None:

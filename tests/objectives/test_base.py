@@ -84,12 +84,12 @@ def test_a_term_may_vanish_alone() -> None:
     """Where the regulariser underflows, the others still say where to go."""
     glr = gda.GLR([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], [1, -1, -1])
     metric = np.eye(2)
-    assert glr.at(metric).vanished() is not None
-    assert (glr + gda.Ridge(2)).at(metric).vanished() is None
-    assert (2 * glr).at(metric).vanished() == glr.at(metric).vanished()
+    assert glr.at(metric).degenerate_reason() is not None
+    assert (glr + gda.Ridge(2)).at(metric).degenerate_reason() is None
+    assert (2 * glr).at(metric).degenerate_reason() == glr.at(metric).degenerate_reason()
     outside = (gda.Ridge(2) + gda.LogDet(np.eye(2))).at(-np.eye(2))
     assert outside.value == math.inf
-    assert "not positive definite" in (outside.vanished() or "")
+    assert "not positive definite" in (outside.degenerate_reason() or "")
 
 
 UNDERFLOWN_METHODS = ("certified", "frank-wolfe", "projected-gradient", "sdp-frank-wolfe")
@@ -169,8 +169,8 @@ def test_lines_are_parabolas() -> None:
 
 def test_there_is_no_logarithm_and_no_infinity() -> None:
     point = gda.Ridge(2).at(1e200 * np.eye(2))
-    assert point.vanished() == "the objective is inf"
-    assert gda.Ridge(2).at(np.zeros((2, 2))).vanished() is None
+    assert point.degenerate_reason() == "the objective is inf"
+    assert gda.Ridge(2).at(np.zeros((2, 2))).degenerate_reason() is None
 
 
 def test_linear_functions_have_values_where_squares_overflow() -> None:

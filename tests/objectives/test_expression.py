@@ -129,7 +129,7 @@ def test_outside_of_the_domain(expression: Expression, outside: FloatArray) -> N
     assert point.value == math.inf
     assert np.isnan(point.gradient()).all()
     assert np.isnan(objective.tree.at(outside).gradient(sizes=True)).all()
-    assert point.vanished() is not None
+    assert point.degenerate_reason() is not None
 
 
 def test_a_start_outside_of_the_domain() -> None:

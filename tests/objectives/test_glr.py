@@ -68,12 +68,12 @@ class TestUnderflow:
     @pytest.mark.parametrize("value", [0.0, 1.0, 0.1])
     def test_coinciding_samples(self, value: float) -> None:
         glr = gda.GLR(np.full((7, 2), value), [1, 1, 1, -1, -1, -1, -1])
-        assert (glr.at(np.eye(2)).vanished() or "").startswith("all samples coincide")
+        assert (glr.at(np.eye(2)).degenerate_reason() or "").startswith("all samples coincide")
 
     @pytest.mark.parametrize("scale", [1e-100, 1e-6, 1.0])
     def test_usable_points(self, scale: float, rng: np.random.Generator) -> None:
         X = scale * rng.standard_normal((N_GLR, K))
-        assert gda.GLR(X, signals(rng)["real"]).at(np.eye(K)).vanished() is None
+        assert gda.GLR(X, signals(rng)["real"]).at(np.eye(K)).degenerate_reason() is None
 
 
 GRADIENT = "the gradient of the objective is 0 in floating point"
@@ -81,15 +81,15 @@ GRADIENT = "the gradient of the objective is 0 in floating point"
 
 def assert_advice_helps(says: str, X: FloatArray, z: FloatArray, metric: FloatArray) -> None:
     """Assert that multiplying by the numbers of the message makes the objective usable."""
-    message = gda.GLR(X, z).at(metric).vanished() or ""
+    message = gda.GLR(X, z).at(metric).degenerate_reason() or ""
     match = re.match(rf"{says}.*multiply the features by about ([-+.e\d]+)", message)
     assert match is not None, message
     glr = gda.GLR(float(match[1]) * X, z)
-    assert glr.at(metric).vanished() is None
+    assert glr.at(metric).degenerate_reason() is None
     assert glr.value(metric) > 1e-3 * glr.value(np.zeros_like(metric))
     match = re.search(r"the smallest eigenvalue by about ([-+.e\d]+)", message)
     if match is not None:
-        assert gda.GLR(X, z).at(float(match[1]) * metric).vanished() is None
+        assert gda.GLR(X, z).at(float(match[1]) * metric).degenerate_reason() is None
 
 
 class TestOverflow:

@@ -75,7 +75,7 @@ class TestEvery:
         given[:] = 7.0
         assert point.value == expected
         np.testing.assert_array_equal(point.metric, metric)
-        assert point.vanished() is None
+        assert point.degenerate_reason() is None
         with pytest.raises(ValueError, match="read-only"):
             point.metric[0, 0] = 1.0
 
@@ -172,7 +172,7 @@ def test_outside_of_the_cone(name: str, smallest: float, rng: np.random.Generato
     objective = EVERY[name]()
     point = objective.at((metric + metric.T) / 2)
     assert point.value == np.inf
-    assert point.vanished() is not None
+    assert point.degenerate_reason() is not None
     if name == "dense":
         return
     assert not np.isfinite(point.gradient()).any()

@@ -47,7 +47,7 @@ def test_mcml_far_outside_of_the_range_of_exponentials() -> None:
         point = objective.at(metric)
         assert np.isfinite(point.value)
         assert np.isfinite(point.gradient()).all()
-        assert point.vanished() is None
+        assert point.degenerate_reason() is None
 
 
 def test_target_neighbors_are_those_of_scikit_learn() -> None:
@@ -118,7 +118,7 @@ def test_deml_where_two_classes_coincide() -> None:
     point = deml.at(singular)
     assert point.value == pytest.approx(1 / 2 - 2 / 4)
     says = "the gradient of the objective is not finite: the distance of two"
-    assert (point.vanished() or "").startswith(says)
+    assert (point.degenerate_reason() or "").startswith(says)
     certificate = gda.certify(gda.MetricProblem(deml, gda.DiagonalMetrics(2.0)), singular)
     assert certificate.bound == "none"
     line = deml.at(np.eye(2)).line(gda.linalg.DenseDirection(np.diag([0.0, -1.0])))
@@ -290,7 +290,7 @@ def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> 
     assert point.value == 0
     assert point.logarithm().value == -np.inf
     assert not point.gradient().any()
-    assert "is 0 in floating point" in (point.vanished() or "")
+    assert "is 0 in floating point" in (point.degenerate_reason() or "")
 
 
 class Wrong(Identity):

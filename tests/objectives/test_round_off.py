@@ -62,7 +62,7 @@ def test_the_lowered_tangent_is_below_the_objective(name: str, size: float) -> N
     rng = np.random.default_rng(2)
     n_points = 0
     for point in points(objective, rng, size):
-        if point.vanished():
+        if point.degenerate_reason():
             continue
         n_points += 1
         stated, M = point.round_off(), point.metric.astype(np.longdouble)

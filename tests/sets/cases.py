@@ -87,7 +87,7 @@ class Family:
     def budget(self, size: int) -> float:
         return self.bound(size) - RHO * size - 2 * self.path_weight * (size - 1)
 
-    def beyond_base(self, rng: Rng, size: int) -> FloatArray:
+    def atomic_part(self, rng: Rng, size: int) -> FloatArray:
         """Return a random member of the cone over the atoms, of trace 1, singular or not."""
         if self.kind == "definite":
             root = random_symmetric(rng, size)[:, : rng.integers(1, size + 1)]
@@ -100,14 +100,14 @@ class Family:
         any_sign = np.triu(rng.choice([-1.0, 1.0], (size, size)), 1)
         is_free = np.outer(self.colors(size), self.colors(size)) == 0
         signs = np.where(is_free, any_sign + any_sign.T + np.eye(size), 1.0)
-        beyond_base: FloatArray = signs * self.flipped(matrix / np.trace(matrix))
-        return beyond_base
+        atomic_part: FloatArray = signs * self.flipped(matrix / np.trace(matrix))
+        return atomic_part
 
     def member(self, rng: Rng, size: int) -> FloatArray:
         """Return a random member of the hull, at the trace bound or not."""
         share = rng.choice([1.0, rng.random()])
-        beyond_base: FloatArray = share * self.budget(size) * self.beyond_base(rng, size)
-        return self.base(size) + beyond_base
+        atomic_part: FloatArray = share * self.budget(size) * self.atomic_part(rng, size)
+        return self.base(size) + atomic_part
 
     def constraints(self, metric: cp.Expression) -> list[cp.Constraint]:
         """Return the constraints on a variable, written out."""

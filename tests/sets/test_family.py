@@ -109,12 +109,12 @@ class TestMinimizeLinear:
         np.testing.assert_array_equal(minimum.vertex, minimum.vertex.T)
         assert np.trace(minimum.vertex) <= family.bound(size) * (1 + 1e-12)
         assert np.linalg.eigvalsh(minimum.vertex)[0] >= RHO - 1e-12 * family.bound(size)
-        beyond_base = minimum.vertex - family.base(size)
+        atomic_part = minimum.vertex - family.base(size)
         if u is None:
-            np.testing.assert_allclose(beyond_base, 0, rtol=0, atol=1e-15)
+            np.testing.assert_allclose(atomic_part, 0, rtol=0, atol=1e-15)
             return
         np.testing.assert_allclose(
-            beyond_base, budget * np.outer(u, u), rtol=0, atol=1e-14 * budget
+            atomic_part, budget * np.outer(u, u), rtol=0, atol=1e-14 * budget
         )
         assert np.linalg.norm(u) == pytest.approx(1, rel=1e-14)
         assert np.count_nonzero(u) <= {"diagonal": 1, "definite": size}.get(family.kind, 2)

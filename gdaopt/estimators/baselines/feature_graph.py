@@ -117,7 +117,7 @@ class FeatureGraphLearning(SupervisedMetricLearner):
         )
         unit = self.trace_bound_ / X.shape[1]
         objective = GLR(np.sqrt(unit) * X, signal)
-        problem = objective.at(start_metric(X.shape[1])).vanished()
+        problem = objective.at(start_metric(X.shape[1])).degenerate_reason()
         if problem is not None:
             raise InvalidInputError(f"trace_bound {self.trace_bound_:g}: {problem}")
         descent = FeatureGraphDescent(
