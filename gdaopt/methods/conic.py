@@ -93,12 +93,15 @@ class ConicMethod(Method):
         needed = cone_bytes(size, n_edges, self.cone) + problem.objective.conic_bytes()
         if not self.force:
             check_fits(needed, f"the {self.cone} program", _REMEDY)
+        bound = LowerBound()
+        first = bound.certified(problem, State(point=start, objective=start.value))
+        if self.initial is None:
+            problem.take_central_gap(first.frank_wolfe_gap)
         began = time.perf_counter()
         with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
             program, variable = self._program(problem, problem.size_of(start.value))
         built = time.perf_counter()
-        bound = LowerBound()
-        yield bound.certified(problem, State(point=start, objective=start.value))
+        yield first
         try:
             report = solve_program(
                 program,
