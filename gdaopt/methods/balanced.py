@@ -107,6 +107,7 @@ class _Run:
         )
         known = np.zeros(problem.n_features) if self._hull.colors is None else self._hull.colors
         self._known = np.asarray(known, dtype=np.float64)
+        self.colors = np.where(self._known, self._known, 1.0)
         self._open: list[_Node] = []
         self._closed = math.inf  # the least bound of the nodes that are done
         self._tried: set[bytes] = set()
@@ -153,8 +154,7 @@ class _Run:
             if hull.lower_bound is not None:
                 node.bound = max(node.bound, hull.lower_bound)
             if not self._steps:  # the start of the run, which is balanced
-                known = getattr(self, "colors", np.where(node.colors, node.colors, 1.0))
-                self._take(hull, known)
+                self._take(hull, self.colors)
             elif number == 1:  # until the hull is solved, there is nothing else
                 self._take_rounded(node, hull)
             yield self._state(node, number, hull, "hull")
