@@ -269,17 +269,24 @@ def test_an_unreachable_scheduler(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_set_that_a_method_refuses(tmp_path: Path) -> None:
-    methods = ("--metrics", "definite", "--methods", "alternating:solver=analytic,certified")
+def test_a_set_that_a_method_does_not_take(tmp_path: Path) -> None:
+    methods = ("--metrics", "definite", "--methods", "alternating,certified", "--out", tmp_path)
+    output = compare("iris", "--positive", "setosa", *methods, code=2)
+    assert "method 'alternating' needs a set of GraphMetrics" in output
+    assert not rows(tmp_path)
+
+
+def test_a_set_that_an_option_refuses(tmp_path: Path) -> None:
+    methods = ("--metrics", "definite", "--methods", "certified:pricing=program,certified")
     options = ("--trace-every", 0, "--jobs", 2, "--out", tmp_path)
     output = compare("iris", "--positive", "setosa", *methods, *options, code=1)
-    assert "alternating:solver=analytic: failed (" in output
-    by_method = {row["method"]: row for row in rows(tmp_path).values()}
-    assert by_method["alternating"]["status"] == "failed"
-    assert "GraphMetrics" in by_method["alternating"]["message"]
-    assert by_method["certified"]["status"] == "converged"
+    assert "certified:pricing=program: failed (" in output
+    by_options = {row["options"]: row for row in rows(tmp_path).values()}
+    assert by_options["pricing=program"]["status"] == "failed"
+    assert "GraphMetrics" in by_options["pricing=program"]["message"]
+    assert by_options[""]["status"] == "converged"
     text = (tmp_path / "comparison.md").read_text()
-    assert "* alternating:solver=analytic, analytic: failed: " in text
+    assert "* certified:pricing=program, HIGHS: failed: " in text
     frame = pd.read_parquet(tmp_path / "comparison.parquet")
     assert list(frame["status"]) == ["failed", "converged"]
     assert pd.isna(frame["excess"][0])
