@@ -56,7 +56,7 @@ _ALL: tuple[type[Method], ...] = (
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
 _TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
-_FEW_FEATURES = 512  # with no more, threads gain little in a decomposition or a block of pairs
+_SMALL = 512**3  # multiplications of a matrix product or a decomposition: threads gain little
 
 
 def solve(
@@ -350,6 +350,9 @@ def _show(method: Method, state: State, begins_round: bool) -> bool:
 def _calculating(problem: MetricProblem) -> Iterator[None]:
     """Set the context in which steps calculate: memory, threads, no warnings about numbers."""
     keep_freed_memory()
-    threads = single_threaded() if problem.n_features <= _FEW_FEATURES else nullcontext()
+    # Many features meet in products of N×N and N×K numbers, others in those of K×K.
+    size = problem.n_features
+    rows = problem.objective.n_samples if problem.is_wide else size
+    threads = single_threaded() if rows**2 * size <= _SMALL else nullcontext()
     with threads, arithmetic_unwarned():
         yield

@@ -82,6 +82,11 @@ class Objective(ShownAsTable, ABC):
         return np.eye(self.n_features)
 
     @property
+    def n_samples(self) -> int:
+        """N, the number of samples that it is made of; 0 where it is made of none."""
+        return 0
+
+    @property
     def is_wide(self) -> bool:
         """Whether methods over atoms keep metrics and gradients without K×K arrays."""
         return False
@@ -239,6 +244,10 @@ class SumObjective(Objective):
         only: Any = self.objectives[0]
         expression, constraints = only.log_to_cvxpy(metric)
         return expression + math.log(self.factors[0]), constraints
+
+    @property
+    def n_samples(self) -> int:
+        return max(objective.n_samples for objective in self.objectives)
 
     def subsample(self) -> SumObjective | None:
         """Return the sum with the subsamples of terms that have many samples; None if none has."""

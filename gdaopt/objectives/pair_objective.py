@@ -115,6 +115,10 @@ class PairObjective(Objective, Generic[LossT]):
         return found
 
     @property
+    def n_samples(self) -> int:
+        return int(self.pairs.features.shape[0])
+
+    @property
     def is_wide(self) -> bool:
         return self.pairs.is_wide and self._cluster is None
 

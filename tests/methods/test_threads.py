@@ -82,7 +82,9 @@ def test_overlapping_solves_leave_the_filters_of_warnings(
 
 
 def n_threads() -> set[int]:
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    """Return the numbers of threads of products; SCS brings a library of its own with just one."""
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {pool["num_threads"] for pool in pools if "scs" not in pool["filepath"]}
 
 
 @pytest.fixture
@@ -95,11 +97,11 @@ def two() -> Iterator[None]:
 
 @pytest.mark.usefixtures("two")
 @pytest.mark.parametrize(("few", "inside"), [(512, 1), (2, 2)])
-def test_few_features_have_one_thread_inside_of_runs(
+def test_small_products_have_one_thread_inside_of_runs(
     few: int, inside: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a run in a run; all threads are there afterwards, and between states of a loop."""
-    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_FEW_FEATURES", few)
+    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_SMALL", few**3)
     seen: list[set[int]] = []
 
     def note(state: State) -> None:
@@ -116,3 +118,15 @@ def test_few_features_have_one_thread_inside_of_runs(
         assert n_threads() == {2}
     gda.solve(small(), max_iterations=1)
     assert n_threads() == {2}
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize(("n_samples", "inside"), [(30, 1), (400, 2)])
+def test_many_features_of_few_samples_have_one_thread(n_samples: int, inside: int) -> None:
+    X = np.random.default_rng(0).standard_normal((n_samples, 1200))
+    problem = gda.MetricProblem(gda.GLR(X, np.sign(X[:, 0])), gda.GraphMetrics(12.0, 0.0))
+    assert problem.is_wide
+    assert (2.0 * problem.objective).n_samples == n_samples
+    seen: list[set[int]] = []
+    gda.solve(problem, max_iterations=0, callback=lambda _: seen.append(n_threads()))
+    assert seen == [{inside}]
