@@ -129,20 +129,20 @@ def given_program(
     return program
 
 
-def read_folder(folder: Path) -> list[RecordedProgram]:
-    """Return the programs of a folder of MPS files, in order, with their references."""
-    if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is no directory; name one that holds MPS files")
+def read_programs(source: Path) -> list[RecordedProgram]:
+    """Return the programs of an MPS file or a folder of them, in order, with their references."""
+    if not source.exists():
+        raise InvalidInputError(f"there is no {source}; name an MPS file, or a folder of them")
     programs = []
-    for path, stated in _listed(folder):
+    for path, stated in _listed(source) if source.is_dir() else [(source, None)]:
         if not path.is_file():
-            raise InvalidInputError(f"{folder} names {path.name}, which is not there")
+            raise InvalidInputError(f"{source} names {path.name}, which is not there")
         optimum = None if stated is None else number(f"the optimum of {path}", stated)
         arrays, sign, constant = read_mps(path)
         programs.append(given_program(arrays, str(path), optimum, sign=sign, constant=constant))
     if not programs:
         raise InvalidInputError(
-            f"{folder} has no files that end with .mps or .mps.gz, or lists none; write other "
+            f"{source} has no files that end with .mps or .mps.gz, or lists none; write other "
             "formats as MPS first, as by readModel and writeModel of highspy"
         )
     return programs
@@ -239,15 +239,16 @@ class Sequence:
         return cls(name, programs=tuple(found))
 
     @classmethod
-    def from_mps(cls, folder: str | os.PathLike[str]) -> Sequence:
-        """Return the programs of a folder of MPS files.
+    def from_mps(cls, source: str | os.PathLike[str]) -> Sequence:
+        """Return the programs of an MPS file, or of a folder of MPS files.
 
         Parameters
         ----------
-        folder : path-like
-            With files that end with ``.mps`` or ``.mps.gz``. A ``manifest.json`` may say which, in
-            which order, and the optima that are known, with constants and the largest values where
-            files maximise; each program has to have an optimum.
+        source : path-like
+            A file, or a folder with files that end with ``.mps`` or ``.mps.gz``. A
+            ``manifest.json`` there may say which, in which order, and the optima that are known,
+            with constants and the largest values where files maximise; each program has to have an
+            optimum.
 
         Raises
         ------
@@ -255,8 +256,9 @@ class Sequence:
             For a file that is damaged or no linear program, and for an optimum that is not stated
             rightly.
         """
-        path = as_path("folder", folder)
-        return cls(path.resolve().name, programs=tuple(read_folder(path)))
+        path = as_path("source", source)
+        name = _MPS.sub("", path.resolve().name)
+        return cls(name, programs=tuple(read_programs(path)))
 
     @classmethod
     def from_recorded(cls, path: str | os.PathLike[str]) -> Sequence:

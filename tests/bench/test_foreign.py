@@ -17,7 +17,7 @@ from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, re
 from gdaopt.bench.export import export, exported_arrays, mps_text
 from gdaopt.bench.mps import read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
-from gdaopt.bench.sequences import BenchOptions, read_folder
+from gdaopt.bench.sequences import BenchOptions, read_programs
 from gdaopt.bench.study import replay_task
 from gdaopt.programs import Program
 from tests.backends.cases import by_scipy
@@ -81,22 +81,22 @@ def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
     again, *counted = read_mps(packed)
     np.testing.assert_array_equal(again.cost, arrays.cost)
     assert counted == [-1.0, -7.0]
-    (one, two) = read_folder(tmp_path)
+    (one, two) = read_programs(tmp_path)
     assert one.value == -two.value == pytest.approx(by_scipy(arrays).fun + 7.0, rel=1e-9)
 
 
 def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
     """Of ``manifest.json``, of a list that ends with ``.test``, or of the names."""
     folder = series(tmp_path / "towns", 4)
-    by_name = [program.value for program in read_folder(folder)]
+    by_name = [program.value for program in read_programs(folder)]
     assert by_name == sorted(by_name)
     listed = "[TIMEOUT]\n60\n[INSTANCES]\n" + "".join(f"../x/town0{k}.mps\n" for k in (2, 0))
     (folder / "towns.test").write_text(listed)
-    assert [program.value for program in read_folder(folder)] == [by_name[2], by_name[0]]
+    assert [program.value for program in read_programs(folder)] == [by_name[2], by_name[0]]
     (folder / "town03.mps").write_text(transport(10.3, offset=7.0))  # a constant of the objective
     entries = [{"file": "town03.mps", "optimum": by_name[3] + 7.0}, {"file": "town01.mps"}]
     (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
-    assert [program.value for program in read_folder(folder)] == [by_name[3] + 7.0, by_name[1]]
+    assert [program.value for program in read_programs(folder)] == [by_name[3] + 7.0, by_name[1]]
 
 
 LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
@@ -145,9 +145,17 @@ def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     series(Path("small, new"), 1)
     data = ("bench", "--solvers", "highspy", "--runs", "none", "--cap", "0", "--data")
-    says = "new/town00.mps is no directory; name one that holds MPS files"
-    assert says in run(*data, '"small, new/town00.mps"', code=2)
-    assert "cap must be above 0" in run(*data, '"small, new"', code=2)  # the data were read
+    says = "there is no small, new/town01.mps; name an MPS file, or a folder of them"
+    assert says in run(*data, '"small, new/town01.mps"', code=2)
+    for read in ('"small, new"', '"small, new/town00.mps"'):
+        assert "cap must be above 0" in run(*data, read, code=2)  # the data were read
+
+
+def test_a_single_file(tmp_path: Path) -> None:
+    folder = series(tmp_path / "towns", 2)
+    for sequence in (Sequence.from_mps(folder / "town01.mps"), Sequence.from_mps(folder)):
+        assert sequence.programs[-1].value == read_programs(folder)[1].value
+    assert Sequence.from_mps(folder / "town01.mps").name == "town01"
 
 
 # --- By arrays -----------------------------------------------------------------------------------
