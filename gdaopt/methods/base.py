@@ -166,8 +166,8 @@ class Method(ABC):
         # Where Q is large and flat, any metric is within a share of Q. What is left must also be
         # small beside what can be gained, or nothing but round-off.
         left = min(gap, state.frank_wolfe_gap + state.gap_round_off)
-        allowed = self.allowed_gap(problem.size_of(state.objective))
-        return left <= max(allowed, 2 * state.gap_round_off)
+        is_round_off = left <= 2 * state.gap_round_off
+        return is_round_off or left <= self.allowed_gap(problem.size_of(state.objective))
 
     def allowed_gap(self, size: float) -> float:
         """Return the gap that counts as none, for an objective of some size."""
