@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,10 +24,12 @@ from gdaopt.backends.highspy import load_highspy
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import cut, plain, reason, shortened
 
+MPS_ENDING = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
+"""How the names of MPS files end."""
+
 _LONGEST = 300  # characters of HiGHS' words in a message
 _SMALLEST = 1e-12  # of coefficients: HiGHS takes no smaller value of its option
 _GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # editors of Windows write one
 # HiGHS 1.16 says without a mark before it that bounds contradict each other.
 _COMPLAINT = re.compile(r"^(?:WARNING:|ERROR:|(?=.*inconsistent bounds))(.+)$", re.MULTILINE)
 _FIXED_FORMAT = "fixed format"  # in warnings that names have blanks; these alone are no complaints
@@ -106,7 +109,7 @@ def _unpacked(path: Path) -> bytes:
         raise InvalidInputError(
             f"{path} cannot be read: {reason(error)}; copy or download it again"
         ) from error
-    return content.removeprefix(_BYTE_ORDER_MARK)
+    return content.removeprefix(BOM_UTF8)  # editors of Windows write one
 
 
 def _joined(complaints: list[str]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighsModel
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.bench.mps import read_mps
+from gdaopt.bench.mps import MPS_ENDING, read_mps
 from gdaopt.bench.recorded import (
     LinearPolytope,
     RecordedProgram,
@@ -58,7 +57,6 @@ from gdaopt.support.validation import (
     store_checked,
 )
 
-_MPS = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
 _PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
 _STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
 
@@ -165,8 +163,8 @@ def _listed(folder: Path) -> SequenceOf[tuple[Path, Any]]:
     # The series of the MIP workshop's competition of 2023 have one.
     for series in sorted(folder.glob("*.test")):
         names = [Path(line.strip()).name for line in _text(series).splitlines()]
-        return [(folder / name, None) for name in names if _MPS.search(name)]
-    return [(folder / name, None) for name in sorted(names) if _MPS.search(name)]
+        return [(folder / name, None) for name in names if MPS_ENDING.search(name)]
+    return [(folder / name, None) for name in sorted(names) if MPS_ENDING.search(name)]
 
 
 def _text(path: Path) -> str:
@@ -257,7 +255,7 @@ class Sequence:
             rightly.
         """
         path = as_path("source", source)
-        name = _MPS.sub("", path.resolve().name)
+        name = MPS_ENDING.sub("", path.resolve().name)
         return cls(name, programs=tuple(read_programs(path)))
 
     @classmethod

@@ -16,6 +16,7 @@ from rich.table import Column, Table
 
 from gdaopt.bench.export import EXPORTS, write_set
 from gdaopt.bench.export import export as write_program
+from gdaopt.bench.mps import MPS_ENDING
 from gdaopt.bench.recorded import load_programs
 from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
 from gdaopt.bench.study import Bench
@@ -38,8 +39,8 @@ def bench(
         typer.Option(
             help="data sets or CSV files, separated by commas, whose first class is learned; "
             "synthetic: runs on two clouds; random: programs of no run, both in each size; "
-            "recorded programs (.npz), and directories of MPS files (a name with a comma in double "
-            "quotes)"
+            "recorded programs (.npz), MPS files and directories of them (a name with a comma in "
+            "double quotes)"
         ),
     ] = "wine,breast_cancer,synthetic,random",
     solvers: Annotated[
@@ -173,7 +174,7 @@ def _sequences(
         if source.lower().endswith(".npz"):
             found.append(Sequence.from_recorded(source))
             continue
-        if as_path("data", source).is_dir() or source.lower().endswith((".mps", ".mps.gz")):
+        if as_path("data", source).is_dir() or MPS_ENDING.search(source):
             found.append(Sequence.from_mps(source))
             continue
         if source not in GENERATED:

@@ -170,19 +170,18 @@ def write_in_affine_atoms(expression: Any, leaves: Mapping[int, Any] | None = No
 
 def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
     """Write an affine expression anew: terms such as ``0 * log_det(M)`` are left out."""
+    if not expression.args:
+        return leaves.get(id(expression), expression)
+    if expression.is_zero():
+        return cp.Constant(np.zeros(expression.shape))
+    if _is_known(expression):
+        return cp.Constant(expression.value)
+
     from cvxpy.atoms.affine.imag import imag
     from cvxpy.atoms.affine.real import real
     from cvxpy.atoms.atom import Atom
     from cvxpy.reductions.complex2real.complex2real import Complex2Real
 
-    if id(expression) in leaves:
-        return leaves[id(expression)]
-    if not expression.args:
-        return expression
-    if expression.is_zero():
-        return cp.Constant(np.zeros(expression.shape))
-    if not expression.variables() + expression.parameters():
-        return cp.Constant(expression.value)
     if isinstance(expression, real | imag):
         part, _ = Complex2Real().canonicalize_tree(expression, {}, {})
         return _written(part, leaves)
@@ -194,21 +193,21 @@ def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
     return atom if has_its_shape else cp.reshape(atom, atom.shape, order="F")
 
 
+def _is_known(expression: Any) -> bool:
+    """Say whether an expression has neither variables nor parameters."""
+    return bool(expression.is_constant() and not expression.parameters())
+
+
 def _linearised(atom: Any) -> Any:
     """Write an atom, affine for its arguments, as its derivatives times these and an offset.
 
     Such are ``power(x, 1)``, and ``cumsum(x)``, which CVXPY solves by way of more variables.
     """
-    moves = [bool(part.variables() + part.parameters()) for part in atom.args]
-    here = [
-        np.ones(part.shape) if moving else part.value
-        for part, moving in zip(atom.args, moves, strict=True)
-    ]
+    here = [part.value if _is_known(part) else np.ones(part.shape) for part in atom.args]
     written = cp.Constant(atom.numeric(here))
     # Some atoms leave out the derivatives by constants at the end.
-    parts = zip(atom.args, moves, here, atom._grad(here), strict=False)
-    for part, moving, value, jacobian in parts:
-        if moving:
+    for part, value, jacobian in zip(atom.args, here, atom._grad(here), strict=False):
+        if not _is_known(part):
             change = jacobian.T @ cp.vec(part - value, order="F")
             written += cp.reshape(change, atom.shape, order="F")
     return written
