@@ -154,7 +154,7 @@ class Method(ABC):
         check_start(problem, point)
         return point
 
-    def is_converged(self, problem: MetricProblem, state: State) -> bool:
+    def is_converged(self, problem: MetricProblem, state: State | Certificate) -> bool:
         """Say whether the certified gap, or else the Frank–Wolfe gap, is within the tolerances."""
         if not problem.is_convex:
             return state.frank_wolfe_gap <= self.allowed_gap(state.objective)

@@ -109,8 +109,21 @@ def solve(
     """
     check_instance("problem", problem, MetricProblem)
     chosen = make_method(method, **options)
+    from gdaopt.wide import solve as wide
+    from gdaopt.wide.features import has_many_features
+    if isinstance(chosen, Certified) and chosen.initial is None and has_many_features(problem):
+        with _calculating(problem):
+            return wide.solve(problem, chosen)
+    return run_method(chosen, problem)
+
+
+def run_method(method, problem):
     with _calculating(problem):
-        return _run(chosen, problem)
+        return _run(method, problem)
+
+
+def iterate_method(method, problem):
+    return _states(method, problem)
 
 
 def iterate(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import Symmetric
@@ -53,6 +54,7 @@ class State(StepColumns):
     colors: FloatArray | None = None
     multipliers: FloatArray | None = None
     newton_steps: int = 0
+    features: Any = None
 
     @property
     def metric(self) -> FloatArray:

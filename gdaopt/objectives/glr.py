@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
 from gdaopt.objectives.pair_objective import PairObjective, stratified
-from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
 from gdaopt.objectives.pairs.passes import Block, PairValues
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
@@ -26,12 +26,12 @@ _NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-of
 
 def _drawn(
     pairs: SignalPairs, loss: Exponentials, n_samples: int
-) -> tuple[SignalPairs, Exponentials]:
+) -> tuple[SignalPairs, Exponentials, Indices]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the signal."""
     chosen, counts = stratified(pairs.strata, n_samples)
     weights = pairs.sample_weight[chosen] * counts
     found = SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights)
-    return found, type(loss)(found.n_pairs)
+    return found, type(loss)(found.n_pairs), chosen
 
 
 class Exponentials(DistanceLoss):

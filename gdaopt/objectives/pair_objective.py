@@ -49,8 +49,11 @@ _without_warnings = np.errstate(over="ignore", invalid="ignore")
 
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
-Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss]]
-"""Returns the pairs and the loss of about n samples, given the pairs and the loss of all, and n."""
+Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss, Indices]]
+"""Returns the pairs and the loss of about n samples, given the pairs and the loss of all, and n.
+
+With them come the indices of the samples, in the order of the new pairs.
+"""
 
 
 class PairObjective(Objective, Generic[LossT]):
@@ -66,8 +69,7 @@ class PairObjective(Objective, Generic[LossT]):
     loss : DistanceLoss
         f.
     draw : callable, optional
-        A function of the pairs, the loss and a number n, which returns the pairs and the loss of
-        about n samples that represent all. Without it, all pairs are always evaluated.
+        A `Draw` of about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
         The number of pairs of the full objective, where these pairs are a subsample of them.
 
@@ -123,12 +125,32 @@ class PairObjective(Objective, Generic[LossT]):
         return self.pairs.is_wide and self._cluster is None
 
     @property
+    def has_many_features(self) -> bool:
+        """Whether there are more features than is good for K×K arrays, or sparse samples."""
+        return self.pairs.is_wide and self._cluster is None
+
+    @property
     def is_sparse(self) -> bool:
         return is_sparse(self.pairs.features)
 
-    def of_features(self, features: Indices) -> PairObjective[DistanceLoss]:
-        """Return the same loss of the distances by some of the features."""
-        return PairObjective(self.pairs.of_features(features), self.loss, draw=self._draw)
+    def of_features(self, features: Indices, gram: FloatArray) -> PairObjective[DistanceLoss]:
+        """Return the same loss of distances by some of the features, and by a Gram matrix."""
+        return PairObjective(self.pairs.of_features(features, gram), self.loss, draw=self._draw)
+
+    def at_gram(self, gram: FloatArray) -> GramPoint:
+        """Return the objective at the Gram matrix ``X M X'`` of the samples under a metric."""
+        pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
+        keep = PairObjective(pairs, self.loss).pair_values
+        distances = keep(lambda: map(np.negative, pairs.log_weights() or ()))
+        total = LossSum(self.loss, pairs, distances, keep)
+        laplacian = pairs.laplacian(total.coefficients)
+        here = total.total
+        relative = self.loss.value_roundings + _SUM_ROUNDINGS + self.n_blocks + 2 * abs(here.shift)
+        relative += 2 * self.weight_roundings
+        round_off = UNIT * relative * here.scale * here.magnitude
+        round_off += float(np.spacing(here.scale)) * here.magnitude
+        roundings = self.loss.coefficient_roundings
+        return GramPoint(here, self.loss.sign * total.scale * laplacian, round_off, roundings)
 
     def at(self, metric: Any) -> PairPoint:
         if is_sparse(metric):
@@ -178,7 +200,9 @@ class PairObjective(Objective, Generic[LossT]):
     def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
         if self._draw is None:
             return None
-        pairs, loss = self._draw(self.pairs, self.loss, n_samples)
+        pairs, loss, chosen = self._draw(self.pairs, self.loss, n_samples)
+        if self.pairs.gram is not None:
+            pairs.gram = self.pairs.gram[np.ix_(chosen, chosen)]
         n_all = self.pairs.n_pairs
         return PairObjective(pairs, loss, draw=self._draw, n_represented=n_all)
 
@@ -491,6 +515,16 @@ class PairPoint(Point):
             diagonal = np.diagonal(self.scatter)
         steepest, size = float(diagonal.max()), float(self._sizes.sum())
         return _underflow(self._pairs.features, self.known_metric, self.total, steepest, size)
+
+
+@dataclass(frozen=True, eq=False)
+class GramPoint:
+    """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
+
+    total: Total
+    gradient: FloatArray
+    round_off: float
+    roundings: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,12 +55,14 @@ class SoftmaxLoss(DistanceLoss):
 LossT = TypeVar("LossT", bound=SoftmaxLoss)
 
 
-def _drawn(pairs: RectanglePairs, loss: LossT, n_samples: int) -> tuple[RectanglePairs, LossT]:
+def _drawn(
+    pairs: RectanglePairs, loss: LossT, n_samples: int
+) -> tuple[RectanglePairs, LossT, Indices]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the classes."""
     chosen, counts = stratified(loss.codes, n_samples)
     weights = loss.weights[chosen] * counts
     found = type(loss)(loss.codes[chosen], weights / weights.sum())
-    return RectanglePairs.ordered(pairs.features[chosen]), found
+    return RectanglePairs.ordered(pairs.features[chosen]), found, chosen
 
 
 class _SoftmaxRows(BlockLoss):

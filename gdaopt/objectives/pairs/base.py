@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.samples import Samples, by_columns, is_sparse, squared_columns
+from gdaopt.linalg.samples import Samples, by_columns, columns_of, is_sparse, squared_columns
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.objectives.pairs.passes import Block, TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
@@ -45,6 +45,7 @@ class Pairs(ABC):
     n_pairs: int  # how many numbers all blocks have together
     orders = 1  # in which pairs are met: 2 where rows are samples against all
     weight_roundings: float = 0.0  # the error of a weight in units of u, beside its logarithm's
+    gram: FloatArray | None = None  # of samples, what their distances have beside the features
 
     def __init__(self, features: Samples, order: Indices | None = None) -> None:
         if is_sparse(features):  # differences need no centre
@@ -57,12 +58,16 @@ class Pairs(ABC):
         kept = offsets if order is None else offsets[order]
         self.features = read_only(np.ascontiguousarray(kept))
 
-    def of_features(self, features: Indices) -> Self:
-        """Return the same pairs of samples of some of the features."""
+    def of_features(self, features: Indices, gram: FloatArray) -> Self:
+        """Return the same pairs by some of the features, and by a Gram matrix of their samples.
+
+        Distances of pairs (r, c) are larger by ``g_rr + g_cc - 2 g_rc`` than by the features alone.
+        """
         found = copy(self)
-        found.features, found._centre = self.features[:, features], self._centre[features]
         for name in ("_squares", "is_wide"):
             vars(found).pop(name, None)
+        found.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
+        found._centre, found.gram = self._centre[features], gram
         return found
 
     @cached_property
@@ -112,9 +117,24 @@ class Pairs(ABC):
     def log_weights(self) -> Iterator[FloatArray] | None:
         """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
 
-        A block whose weights are all the same may be an array without dimensions.
+        A block whose weights are all the same may be an array without dimensions. What distances
+        have beside the features is subtracted: for a loss it is the same.
         """
+        own = self._own_log_weights()
+        return own if self.gram is None else self._less_distances(self.gram, own)
+
+    def _own_log_weights(self) -> Iterator[FloatArray] | None:
         return None
+
+    def _less_distances(
+        self, gram: FloatArray, log_weights: Iterator[FloatArray] | None
+    ) -> Iterator[FloatArray]:
+        squares = np.diagonal(gram)
+        for block, log_weight in zip(
+            self.blocks(), log_weights or repeat(np.zeros(())), strict=False
+        ):
+            left, right = self.samples(block)
+            yield log_weight - (squares[left] + squares[right] - 2 * gram[left, right])
 
     @abstractmethod
     def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:

@@ -42,7 +42,7 @@ class ListedPairs(Pairs):
         self._group = group
 
     def blocks(self) -> Iterator[Block]:
-        width = min(self.features.shape)  # of wide samples no difference is written out
+        width = max(min(self.features.shape), 1)  # of wide samples no difference is written out
         step = self._in_groups(_BLOCK_ENTRIES // int(width))
         for start in range(0, self.n_pairs, step):
             check_time()
@@ -73,7 +73,7 @@ class ListedPairs(Pairs):
         for factors in zip(self._differences(left), self._differences(right), strict=True):
             yield np.einsum("pf,pf->p", *factors)
 
-    def log_weights(self) -> Iterator[FloatArray] | None:
+    def _own_log_weights(self) -> Iterator[FloatArray] | None:
         weights = self._weights
         return None if weights is None else (np.log(weights[b.rows]) for b in self.blocks())
 

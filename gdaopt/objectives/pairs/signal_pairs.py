@@ -56,7 +56,7 @@ class SignalPairs(RectanglePairs):
         # A sum of logarithms, each of which can be larger than the sum.
         self.weight_roundings = signal.shape[1] + 8 + 32 * float(np.abs(np.log(weight)).max())
 
-    def log_weights(self) -> Iterator[FloatArray]:
+    def _own_log_weights(self) -> Iterator[FloatArray]:
         log_sample_weight = np.log(self.sample_weight)
         for block, log_weight in zip(self.blocks(), self._block_log_weights, strict=True):
             rows, columns = log_sample_weight[block.rows], log_sample_weight[block.columns]

@@ -1,0 +1,152 @@
+"""A problem of many features, as its samples see it: by their Gram matrix ``X M X'``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
+from gdaopt.objectives.pair_objective import GramPoint, PairObjective
+from gdaopt.objectives.pair_loss import DistanceLoss
+from gdaopt.problem import MetricProblem
+from gdaopt.sets import EdgeMask, FeasibleSet
+from gdaopt.support.validation import FloatArray
+from gdaopt.wide.scatter import ScatterMatrix
+
+
+def has_many_features(problem: MetricProblem) -> bool:
+    """Say whether a problem is solved by some of its features at a time.
+
+    It has a loss of distances, more features than is good for K×K arrays or sparse samples, a set
+    of atoms of one or two features, and no linear constraints.
+    """
+    objective, feasible_set = problem.objective, problem.feasible_set
+    return (
+        isinstance(objective, PairObjective)
+        and objective.has_many_features
+        and not feasible_set.family.all_unit_vectors
+        and not feasible_set.has_fixed_part
+        and problem.rows is None
+    )
+
+
+class ManyFeatures:
+    """A problem with `has_many_features`; its metrics are ρI but for the block of some features."""
+
+    def __init__(self, problem: MetricProblem) -> None:
+        self.problem = problem
+        self.objective = cast("PairObjective[DistanceLoss]", problem.objective)
+        self.feasible_set = problem.feasible_set
+        self.size = problem.n_features
+        self.samples: Samples = self.objective.pairs.features
+        self.budget = self.feasible_set.budget(self.size)
+        self.floor = self.feasible_set.min_eigenvalue
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """``X X'``."""
+        if is_sparse(self.samples):
+            return np.asarray((self.samples @ self.samples.T).toarray())
+        total = np.zeros((len(self.samples), len(self.samples)))
+        for run in column_runs(self.samples):
+            part = self.samples[:, run]
+            total += part @ part.T
+        return (total + total.T) / 2
+
+    def few(self, features: IndexArray) -> MetricProblem:
+        """Return the problem of the metrics that are ρI but for the block of some features."""
+        part = columns_of(self.samples, features)
+        outside = self.floor * (self.gram - part @ part.T)
+        objective = self.objective.of_features(features, outside)
+        return MetricProblem(objective, set_of_features(self.feasible_set, features, self.size))
+
+    def gram_of(self, atomic_part: csr_array) -> FloatArray:
+        """Return ``X N X'`` for a sparse symmetric matrix N."""
+        used, block = used_features(atomic_part)
+        part = columns_of(self.samples, used)
+        gram: FloatArray = part @ (block @ part.T)
+        return (gram + gram.T) / 2
+
+    def at(self, gram_of_atomic_part: FloatArray) -> GramPoint:
+        """Return the objective at ``M = ρI + N``, given ``X N X'``."""
+        gram = gram_of_atomic_part
+        return self.objective.at_gram(gram + self.floor * self.gram if self.floor else gram)
+
+    @property
+    def roundings(self) -> int:
+        """The error-growth factor of an entry of a Gram matrix."""
+        n_samples = self.samples.shape[0]
+        run = 2**18 // n_samples + 1
+        return run + self.size // run + 16
+
+    def largest_form(self, atomic_part: csr_array) -> float:
+        """Return ``max_i |x_i|' |M| |x_i|``, which distances are rounded relative to."""
+        used, block = used_features(atomic_part)
+        part = np.abs(columns_of(self.samples, used))
+        forms = np.einsum("nk,kn->n", part, np.abs(block) @ part.T)
+        return float((forms + self.floor * np.diagonal(self.gram)).max())
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether no derivative by a distance is positive, so that no gradient has a price > 0."""
+        return self.objective.loss.sign < 0
+
+    def scatter(self, gradient: FloatArray) -> ScatterMatrix:
+        """Return the gradient by M, given that by the Gram matrix of the samples."""
+        return ScatterMatrix(self.samples, gradient, self.is_negative)
+
+    def squares(self, degrees: FloatArray) -> FloatArray:
+        """Return ``Σ_i d_i x_ik²`` for each feature k."""
+        if is_sparse(self.samples):
+            return np.asarray(degrees @ self.samples.power(2))
+        sums = np.empty(self.size)
+        for run in column_runs(self.samples):
+            sums[run] = degrees @ self.samples[:, run] ** 2
+        return sums
+
+
+def used_features(atomic_part: csr_array) -> tuple[IndexArray, csr_array]:
+    """Return the features with an entry of a sparse symmetric matrix, and the block of these."""
+    used = np.unique(atomic_part.indices).astype(np.intp)
+    block: csr_array = atomic_part[used][:, used]
+    return used, block
+
+
+def set_of_features(feasible_set: FeasibleSet, features: IndexArray, size: int) -> FeasibleSet:
+    """Return the set of the blocks of some features of members that are ρI outside of them."""
+    outside = (size - len(features)) * feasible_set.min_eigenvalue
+    changed: dict[str, Any] = {"trace_bound": feasible_set.trace_bound - outside}
+    own = vars(feasible_set)
+    if own.get("colors") is not None:
+        changed["colors"] = np.array(own["colors"])[features].tolist()
+    if own.get("edges") is not None:
+        changed["edges"] = _mask_of_features(own["edges"], features, size)
+    return cast(FeasibleSet, replace(cast(Any, feasible_set), **changed))
+
+
+def _mask_of_features(mask: EdgeMask, features: IndexArray, size: int) -> EdgeMask:
+    places = np.full(size, -1)
+    places[features] = np.arange(len(features))
+    rows, columns = (places[ends] for ends in mask.edges_of(size))
+    kept = (rows >= 0) & (columns >= 0)
+    pairs = np.sort(np.column_stack([rows[kept], columns[kept]]), axis=1)
+    return replace(EdgeMask.of(pairs), n_features=len(features))
+
+
+def edges_among(feasible_set: FeasibleSet, size: int) -> Edges | None:
+    """Return the pairs that may have an edge, where these are listed; None for all pairs."""
+    edges = vars(feasible_set).get("edges")
+    return None if edges is None else edges.edges_of(size)
+
+
+def atomic_part_of(atoms: Atoms, weights: FloatArray, size: int) -> csr_array:
+    """Return ``Σ_k w_k u_k u_k'`` as a sparse matrix."""
+    vectors = atoms.sparse(size)
+    total = (vectors.T * weights) @ vectors
+    return csr_array((total + total.T) / 2)

@@ -1,0 +1,75 @@
+"""The least prices of many features, for a gradient that has no K×K array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.linalg.samples import Samples
+from gdaopt.sets import FeasibleSet
+from gdaopt.support.validation import FloatArray
+from gdaopt.wide.scatter import ScatterMatrix
+from gdaopt.wide.screening import Screened, best_screened
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """The n least prices of atoms, ascending, and the features i and j of each: of one both."""
+
+    features: Edges
+    prices: FloatArray
+
+    @property
+    def least(self) -> float:
+        """The least price of all atoms, up to round-off."""
+        return float(self.prices[0])
+
+
+class Pricing:
+    """The search for the best atoms; each one makes the next shorter, at a gradient nearby.
+
+    Parameters
+    ----------
+    samples : array or sparse array of shape (N, n)
+        The samples by n features.
+    feasible_set : FeasibleSet
+        The set of the metrics of these features.
+    """
+
+    def __init__(self, samples: Samples, feasible_set: FeasibleSet) -> None:
+        self._samples = samples
+        self._set = feasible_set
+        self._known: Screened | None = None
+
+    def best(
+        self, gradient: FloatArray, count: int, guess: Edges, *, is_negative: bool
+    ) -> Prices:
+        """Return the least prices at the gradient by the Gram matrix of the samples.
+
+        The guess are pairs of features that are good at a gradient nearby. `is_negative` says that
+        minus the gradient is positive semidefinite.
+        """
+        scatter = ScatterMatrix(self._samples, gradient, is_negative)
+        single = np.argsort(scatter.diagonal, kind="stable")[:count]
+        edges = listed_edges(self._set, len(scatter))
+        if edges is None:
+            (rows, columns, prices), self._known = best_screened(
+                scatter, count, guess, self._set.family._of_graph, np.inf, self._known
+            )
+        else:
+            rows, columns = edges
+            entries = self._set.family._of_graph(scatter[edges], rows, columns)
+            first, second = scatter.diagonal[rows] / 2, scatter.diagonal[columns] / 2
+            prices = first + second - np.hypot(first - second, np.maximum(entries, 0.0))
+        features = np.concatenate([single, rows]), np.concatenate([single, columns])
+        prices = np.concatenate([scatter.diagonal[single], prices])
+        best = np.argsort(prices, kind="stable")[:count]
+        return Prices((features[0][best], features[1][best]), prices[best])
+
+
+def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
+    """Return the pairs that may have an edge where a mask lists them, None where all may."""
+    edges = feasible_set.edges_of(size) if feasible_set.family._leaves_out(size) else None
+    return edges

@@ -1,0 +1,159 @@
+"""The features of an optimum among many: the optimum over a few of them, and who is missing.
+
+Metrics with atoms of a few features F are ρI outside of F. Over them the problem is a dense one,
+in which each distance has an offset ("Algorithm: a few features at a time").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdaopt.certificate import Certificate
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.samples import columns_of
+from gdaopt.methods.certified import Certified
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Status
+from gdaopt.support.validation import FloatArray
+from gdaopt.wide.certificate import certified
+from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features
+from gdaopt.wide.pricing import Prices, Pricing, listed_edges
+
+_FEW = 500  # features that a search begins with, and that join at most
+_MOST = 4000  # features of an optimum
+_LEVELS = 2**13, 2**16  # the strongest features, among which the first are looked for
+_MUCH_MORE = 4  # times as many features are worth a level of their own
+_COUNT = 250  # prices
+_SHARE = 0.3  # of the tolerance: how accurate the optimum over a few features is
+_ROUGH = 10.0  # times the tolerance, while not all features are looked at
+_FINER = 0.1  # times the share, where no feature is missing and the gap is too large
+_FINEST = 1e-4
+
+
+class Search:
+    """The current features, the problem of these, and the certificate of the last optimum.
+
+    Attributes
+    ----------
+    features : ndarray of int, shape (n,)
+        The features F, ascending.
+    problem : MetricProblem
+        That of F.
+    certificate : Certificate or None
+        Over all features, of the last metric that was looked at; None while some are left out.
+    end : tuple of Status and str, or None
+        How the search ended, and a sentence that says why.
+    """
+
+    certificate: Certificate | None = None
+    end: tuple[Status, str] | None = None
+
+    def __init__(
+        self, problem: MetricProblem, method: Certified, used: IndexArray | None = None
+    ) -> None:
+        self.whole = ManyFeatures(problem)
+        self._method = method
+        self._share = _SHARE
+        feasible_set, size = self.whole.feasible_set, self.whole.size
+        above_floor = feasible_set.trace_bound / size - self.whole.floor
+        point = self.whole.at(above_floor * self.whole.gram)
+        strengths = self.whole.scatter(point.gradient).least_eigenvalues
+        if not (np.isfinite(strengths).all() and strengths.any()):
+            raise InvalidInputError(
+                "nothing to learn from at the start: the gradient of the objective is 0 or not "
+                "finite in the middle of the set; rescale the features"
+            )
+        order = np.argsort(-strengths, kind="stable")
+        levels = [level for level in _LEVELS if _MUCH_MORE * level < size]
+        if listed_edges(feasible_set, size) is not None:
+            levels = []
+        self._levels = [*(np.sort(order[:level]) for level in levels), np.arange(size)]
+        self._pricing = self._pricing_of_level()
+        self._take(order[:_FEW] if used is None else np.union1d(used, order[: _FEW - len(used)]))
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the current level has all features."""
+        return len(self._levels) == 1
+
+    @property
+    def share(self) -> float:
+        """How accurate the next optimum is to be, as a share of the tolerances."""
+        return self._share if self._is_complete else self._share * _ROUGH
+
+    def _take(self, features: IndexArray) -> None:
+        self.features = np.sort(features)
+        self.problem = self.whole.few(self.features)
+
+    def _pricing_of_level(self) -> Pricing:
+        level, whole = self._levels[0], self.whole
+        if self._is_complete:
+            return Pricing(whole.samples, whole.feasible_set)
+        feasible_set = set_of_features(whole.feasible_set, level, whole.size)
+        return Pricing(columns_of(whole.samples, level), feasible_set)
+
+    def look(self, atoms: Atoms, weights: FloatArray) -> None:
+        """Take the optimum over the current features, as atoms of all; find who is missing."""
+        whole, self.certificate = self.whole, None
+        atomic_part = atomic_part_of(atoms, weights, whole.size)
+        gram = whole.gram_of(atomic_part)
+        point = whole.at(gram)
+        held = float(np.vdot(point.gradient, gram))
+        while True:
+            prices = self._prices(point.gradient, atoms)
+            if self._is_complete:
+                self.certificate = certified(whole, atomic_part, gram, point, prices.least)
+                if self._method.is_converged(self.problem, self.certificate):
+                    self.end = self._converged(self.certificate)
+                    return
+            missing = self._missing(prices, held / whole.budget)
+            gap = held - whole.budget * min(prices.least, 0.0)
+            is_rough = gap > _ROUGH * self._method.allowed_gap(point.total.value)
+            if self._is_complete or (len(missing) and is_rough):
+                break
+            del self._levels[0]
+            self._pricing = self._pricing_of_level()
+        if not len(missing):
+            self._share *= _FINER
+        else:
+            self._take(np.union1d(np.unique(atomic_part.indices), missing))
+        if len(self.features) > _MOST:
+            self.end = (
+                "stalled",
+                f"stopped: the optimum needs over {_MOST} features at a time; with a smaller trace "
+                "bound or a larger tolerance it needs fewer",
+            )
+        elif self._share < _FINEST:
+            self.end = "stalled", "stopped: no feature is missing, and what is left is round-off"
+
+    def _prices(self, gradient: FloatArray, atoms: Atoms) -> Prices:
+        """Return the least prices at the current level, by features of the problem."""
+        level = self._levels[0]
+        pairs = atoms.support[(atoms.values != 0).all(axis=1)]
+        pairs = np.sort(pairs[np.isin(pairs, level).all(axis=1)], axis=1)
+        guess = np.searchsorted(level, pairs).T
+        prices = self._pricing.best(
+            gradient, _COUNT, (guess[0], guess[1]), is_negative=self.whole.is_negative
+        )
+        rows, columns = prices.features
+        return Prices((level[rows], level[columns]), prices.prices)
+
+    def _missing(self, prices: Prices, level: float) -> IndexArray:
+        """Return the features of atoms that would lower the objective, if some are new."""
+        is_lower = prices.prices < min(level, 0.0)
+        features = np.column_stack(prices.features)[is_lower].ravel()
+        features = features[np.sort(np.unique(features, return_index=True)[1])]
+        is_new = ~np.isin(features, self.features)
+        new = features[is_new][:_FEW]
+        return np.concatenate([new, features[~is_new]]) if len(new) else new
+
+    def _converged(self, certificate: Certificate) -> tuple[Status, str]:
+        if self.whole.problem.is_convex:
+            return "converged", "the certified gap is within the tolerances"
+        return (
+            "stationary",
+            f"a stationary point: its Frank–Wolfe gap is {certificate.frank_wolfe_gap:.3g}, within "
+            "the tolerances; the objective is not convex, and has no lower bound",
+        )
