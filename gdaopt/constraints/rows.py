@@ -175,7 +175,8 @@ class LinearConstraints:
 
     def forms_and_sizes(self, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
         """Return the quadratic forms, and the sums ``|u_j|'|A_k||u_j|`` of their terms' sizes."""
-        forms, sizes = _forms(self.matrices, atoms), _forms(abs(self.matrices), atoms.magnitude())
+        positive = Atoms(atoms.support, np.abs(atoms.values))
+        forms, sizes = _forms(self.matrices, atoms), _forms(abs(self.matrices), positive)
         forms[np.abs(forms) <= FORM_ROUND_OFF * sizes] = 0.0
         return forms, sizes
 

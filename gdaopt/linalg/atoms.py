@@ -108,10 +108,6 @@ class Atoms:
             np.concatenate([self.values, others.values]),
         )
 
-    def magnitude(self) -> Atoms:
-        """Return the vectors ``|u_k|``."""
-        return Atoms(self.support, np.abs(self.values))
-
     @property
     def _is_sparse(self) -> bool:
         return bool(self.values.shape[1] <= _SPARSE)

@@ -33,9 +33,6 @@ class Direction(Protocol):
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         """Return ``metric + gamma · D`` as a new, exactly symmetric matrix."""
 
-    def magnitude(self) -> Direction:
-        """Return a direction with all numbers made positive: at least ``|D|``, entry by entry."""
-
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return A, B, each N×F, for features X of N×K: ``d' D d = Σ_f (Δa)_f (Δb)_f``.
 
@@ -59,9 +56,6 @@ class DiagonalDirection(Direction):
         moved = metric.copy()
         moved.flat[:: len(moved) + 1] += gamma * self.change
         return moved
-
-    def magnitude(self) -> DiagonalDirection:
-        return DiagonalDirection(np.abs(self.change))
 
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X · change``, restricted to the features that change."""
@@ -89,9 +83,6 @@ class ColumnDirection(Direction):
         moved[self.column, :] = moved[:, self.column]
         return moved
 
-    def magnitude(self) -> ColumnDirection:
-        return ColumnDirection(self.column, np.abs(self.change))
-
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``2 x_c`` and ``X · change``, one column each."""
         return 2 * features[:, [self.column]], (features @ self.change)[:, None]
@@ -113,9 +104,6 @@ class AtomsDirection(Direction):
 
     def added_to(self, metric: Any, gamma: float) -> Any:
         return self.atoms.added_to(metric, gamma * self.change)
-
-    def magnitude(self) -> AtomsDirection:
-        return AtomsDirection(np.abs(self.change), self.atoms.magnitude())
 
     def factors(self, features: Samples) -> tuple[FloatArray, FloatArray]:
         """Return ``X U diag(c)`` and ``X U``; of very many atoms ``X D X'`` and the identity."""
@@ -146,9 +134,6 @@ class DenseDirection(Direction):
     def added_to(self, metric: FloatArray, gamma: float) -> FloatArray:
         return np.asarray(metric + gamma * self.matrix)
 
-    def magnitude(self) -> DenseDirection:
-        return DenseDirection(np.abs(self.matrix))
-
     def factors(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``X`` and ``X D``."""
         return features, features @ self.matrix
@@ -170,9 +155,6 @@ class SparseDirection(Direction):
     def added_to(self, metric: Any, gamma: float) -> Any:
         scaled = gamma * self.matrix
         return metric + (scaled if isinstance(metric, MaskedMatrix) else scaled.dense())
-
-    def magnitude(self) -> SparseDirection:
-        return SparseDirection(abs(self.matrix))
 
     def factors(self, features: Samples) -> tuple[FloatArray, FloatArray]:
         """Return ``X D X'`` and the identity."""

@@ -97,7 +97,7 @@ def check_gradient(
             f"is {slope:.10g}, and differences of values give {quotients[0]:.10g} to "
             f"{quotients[1]:.10g}; run gdaopt.check_objective on it, which says more"
         )
-    skew = direction.magnitude().inner(np.abs(gradient - gradient.T))
+    skew = float(np.vdot(np.abs(direction.matrix), np.abs(gradient - gradient.T)))
     if not skew <= allowed:
         raise InvalidInputError(
             f"the gradient of {shortened(objective)} is not symmetric: its two triangles differ by "

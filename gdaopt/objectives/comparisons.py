@@ -5,7 +5,6 @@ Arrays of distances have both of each comparison, one after the other.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,14 +37,12 @@ _DRAWN = 20  # quadruplets for each sample
 class TripletLoss(DistanceLoss):
     """``Σ (a x + b ψ(m + x - y))`` for a that pulls and b that pushes, where ψ does not fall."""
 
-    value_roundings = 32.0
-    coefficient_roundings = 16.0
-
     def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
         self.pull = pull
         self.push = push
         self.margin = margin
         self.function = function
+        self.constant = margin
         self.curvature_is_local = function.curvature_is_local
 
     def at(self, _block: Block, distances: FloatArray) -> Triplets:
@@ -70,26 +67,10 @@ class Triplets(BlockLoss):
     def value(self) -> float:
         return self.loss.pull * float(self.near.sum()) + self.loss.push * float(self.values.sum())
 
-    @property
-    @abstractmethod
-    def sizes(self) -> FloatArray:
-        """The sizes of the distances in each z."""
-
-    @property
-    def magnitude(self) -> float:
-        loss = self.loss
-        pushed = np.abs(self.values) + self.first * (loss.margin + self.sizes)
-        return loss.pull * float(np.abs(self.near).sum()) + loss.push * float(pushed.sum())
-
 
 class _Listed(Triplets):
     def __init__(self, loss: TripletLoss, near: FloatArray, far: FloatArray) -> None:
         super().__init__(loss, near, loss.margin + near - far)
-        self._far = far
-
-    @property
-    def sizes(self) -> FloatArray:
-        return np.abs(self.near) + np.abs(self._far)
 
     def coefficients(self) -> FloatArray:
         coefficients = np.empty(2 * len(self.z))
@@ -226,8 +207,6 @@ class LSMLLoss(DistanceLoss):
     """``w Σ (√x - √y)²`` over the pairs of distances with x > y."""
 
     curvature_is_local = True
-    value_roundings = 24.0
-    coefficient_roundings = 16.0
 
     weight: float
 
@@ -248,10 +227,6 @@ class _Violated(BlockLoss):
     @cached_property
     def value(self) -> float:
         return self._weight * float(((np.sqrt(self._x) - np.sqrt(self._y)) ** 2).sum())
-
-    @property
-    def magnitude(self) -> float:
-        return self._weight * float((2 * self._x).sum())
 
     def coefficients(self) -> FloatArray:
         coefficients = np.zeros(self._size)

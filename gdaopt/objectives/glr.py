@@ -31,20 +31,24 @@ def _drawn(
     chosen, counts = stratified(pairs.strata, n_samples)
     weights = pairs.sample_weight[chosen] * counts
     found = SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights)
-    return found, type(loss)(found.n_pairs), chosen
+    return found, type(loss)(found.n_pairs, loss.n_signals), chosen
 
 
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``; the shift is the largest exponent."""
+    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``; the shift is the largest exponent.
+
+    A weight w is a sum over signals.
+    """
 
     sign = -1.0
     is_exponential = True
-    coefficient_roundings = 0.0  # what the terms are off by is part of the round-off of the value
 
-    def __init__(self, n_pairs: int, shift: float = 0.0) -> None:
+    def __init__(self, n_pairs: int, n_signals: int, shift: float = 0.0) -> None:
         self.n_pairs = n_pairs
+        self.n_signals = n_signals
         self.shift = shift
-        self.value_roundings = 4 * math.log(n_pairs)
+        # The largest exponent is above their mean by the logarithm at most.
+        self.constant = n_signals + math.log(n_pairs)
 
     def at(self, _block: Block, distances: FloatArray) -> _Terms:
         out = distances if distances.flags.writeable else None
@@ -55,14 +59,16 @@ class Exponentials(DistanceLoss):
         return _Terms(numbers)
 
     def shifted(self, distances: Iterable[FloatArray], /) -> Self:
-        return type(self)(self.n_pairs, max(-float(block.min()) for block in distances))
+        return type(self)(
+            self.n_pairs, self.n_signals, max(-float(block.min()) for block in distances)
+        )
 
     def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
         return ExponentialLine(direction, start, rates)
 
 
 class _Terms(BlockLoss):
-    """The terms of a block, which are also the magnitudes of their derivatives."""
+    """The terms of a block, which are also its coefficients."""
 
     def __init__(self, terms: FloatArray) -> None:
         self._terms = terms
@@ -70,10 +76,6 @@ class _Terms(BlockLoss):
     @cached_property
     def value(self) -> float:
         return float(self._terms.sum())
-
-    @property
-    def magnitude(self) -> float:
-        return self.value
 
     def coefficients(self) -> FloatArray:
         return self._terms
@@ -168,7 +170,8 @@ class GLR(PairObjective[Exponentials]):
     def __init__(self, X: Any, z: Any, *, sample_weight: Any = None, pairs: Any = None) -> None:
         found = weighted_pairs(X, z, sample_weight, pairs)
         draw = _drawn if isinstance(found, SignalPairs) else None
-        super().__init__(found, Exponentials(found.n_pairs), draw=draw)
+        n_signals = np.atleast_2d(np.transpose(z)).shape[0]
+        super().__init__(found, Exponentials(found.n_pairs, n_signals), draw=draw)
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:

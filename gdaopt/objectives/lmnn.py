@@ -64,7 +64,6 @@ class LMNNLoss(TripletLoss):
         self.codes = codes
         self.targets = targets
         self.classes = classes_of(codes)
-        self.coefficient_roundings = float(len(codes) + 32)  # sums over impostors
 
     def at(self, block: Block, distances: FloatArray) -> _Impostors:
         return _Impostors(self, block, distances)
@@ -83,13 +82,8 @@ class _Impostors(Triplets):
         for rows, columns in own_classes(block, loss.classes):
             within[rows, columns] = False
         self._row, self._impostor = np.divmod(np.flatnonzero(within), within.shape[1])
-        self._far = distances[self._row, self._impostor]
-        super().__init__(loss, near, reach[self._row] - self._far[:, None])
-
-    @property
-    def sizes(self) -> FloatArray:
-        sizes: FloatArray = 2 * np.abs(self.near[self._row]) + np.abs(self._far)[:, None]
-        return sizes
+        far = distances[self._row, self._impostor]
+        super().__init__(loss, near, reach[self._row] - far[:, None])
 
     def coefficients(self) -> FloatArray:
         loss = self.loss

@@ -22,6 +22,7 @@ from gdaopt.objectives.pairs.passes import (
     Block,
     PairSums,
     PairValues,
+    Sizes,
     Total,
     TransformedSamples,
     exponential,
@@ -51,11 +52,6 @@ class BlockLoss(ABC):
     def value(self) -> float:
         """``f(δ)``."""
 
-    @property
-    @abstractmethod
-    def magnitude(self) -> float:
-        """What the round-off of `value` is relative to, at least its magnitude."""
-
     @abstractmethod
     def coefficients(self) -> FloatArray:
         """Return ``∂f/∂δ`` times the sign of the loss; this object is of no use afterwards."""
@@ -82,10 +78,13 @@ class DistanceLoss(ABC):
 
     Attributes
     ----------
-    value_roundings : float
-        v: for the distances as given, a value can be off by ``v u`` times its magnitude.
-    coefficient_roundings : float
-        r: a derivative c by a distance can be off by ``r u (|c| + t)``; t is `cancelled`.
+    constant : float
+        t, the largest number that is added to a distance, such as a threshold: no term of a value
+        is larger than a few ``|c| (t + |δ|)`` with the derivative c, but for terms that are all of
+        the sign of the value ("Lemma: round-off of sums over pairs").
+    cancelled : ndarray of shape (N,) or None
+        Of each sample, what terms of the derivatives by distances add up to before they cancel
+        each other, apart from what is left; None where none do.
     sign : float
         -1.0 where no derivative is positive; `BlockLoss.coefficients` are then their magnitudes.
     convex : bool
@@ -100,8 +99,8 @@ class DistanceLoss(ABC):
         The logarithm of the unit that the loss is in, in which nothing underflows.
     """
 
-    value_roundings: float
-    coefficient_roundings: float
+    constant: float = 0.0
+    cancelled: FloatArray | None = None
     sign: float = 1.0
     convex: bool = True
     curvature_is_local: bool = False
@@ -115,10 +114,6 @@ class DistanceLoss(ABC):
     def again(self, block: Block, numbers: FloatArray) -> BlockLoss:
         """Return the loss, given the distances, or the coefficients where `is_exponential`."""
         return self.at(block, numbers)
-
-    def cancelled(self, _block: Block, /) -> FloatArray | None:
-        """Return the sizes t ≥ 0 of terms of a block that cancel in the derivatives; None for 0."""
-        return None
 
     def shifted(self, _distances: Iterable[FloatArray], /) -> Self:
         """Return the loss in the unit in which sums at some distances are taken."""
@@ -162,6 +157,21 @@ class LossSum:
                 pass
         assert self._total is not None
         return self._total
+
+    @cached_property
+    def degrees(self) -> FloatArray:
+        """What the coefficients' magnitudes of the pairs of each sample add up to, shape (N,)."""
+        degrees = np.zeros(self.pairs.features.shape[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in _counted(degrees, self._loss, self.pairs, self.coefficients):
+                pass
+        return degrees
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the coefficients' magnitudes."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.pairs.sizes(self.degrees)
 
     def slopes(self, coordinates: FloatArray) -> FloatArray:
         """Return the derivatives by the weights of n atoms, for coordinates of shape (N, n)."""
@@ -259,30 +269,39 @@ def loss_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> 
         if not loss.is_exponential or sums.total.scaled <= _LARGEST_TOTAL:
             return sums
     size = pairs.features.shape[1]
-    return PairSums(Total(-math.inf, 0.0, 0.0), np.zeros((size, size)), np.zeros(size))
+    nothing = Sizes(0.0, np.zeros(size))
+    return PairSums(Total(-math.inf, 0.0), np.zeros((size, size)), nothing)
 
 
 def _shifted_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples) -> PairSums:
-    total = Total(loss.shift, 0.0, 0.0)
+    total, degrees = Total(loss.shift, 0.0), np.zeros(pairs.features.shape[0])
 
     def coefficients() -> Iterator[FloatArray]:
         nonlocal total
         total = yield from _coefficients(loss, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scatter, sizes = pairs.moments(coefficients, loss.sign < 0)
-    return PairSums(total, scatter, sizes)
+        scatter = pairs.scatter(_counted(degrees, loss, pairs, coefficients()))
+        return PairSums(total, scatter, pairs.sizes(degrees))
 
 
 def _coefficients(
     loss: DistanceLoss, pairs: Pairs, distances: Iterable[FloatArray]
 ) -> Generator[FloatArray, None, Total]:
     """Yield the coefficients of each block, and return the total of all blocks."""
-    value = magnitude = 0.0
+    value = 0.0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for block, of_block in zip(pairs.blocks(), distances, strict=True):
             at = loss.at(block, of_block)
             value += at.value
-            magnitude += at.magnitude
             yield at.coefficients()
-    return Total(loss.shift, value, magnitude)
+    return Total(loss.shift, value)
+
+
+def _counted(
+    degrees: FloatArray, loss: DistanceLoss, pairs: Pairs, coefficients: Iterable[FloatArray]
+) -> Iterator[FloatArray]:
+    """Yield the coefficients, and add their magnitudes to the degrees of samples, shape (N,)."""
+    for block, p in zip(pairs.blocks(), coefficients, strict=True):
+        pairs.add_degrees(degrees, block, p if loss.sign < 0 else np.abs(p))
+        yield p

@@ -142,12 +142,10 @@ class Term:
 
 
 class _SeparableLoss(DistanceLoss):
-    value_roundings = 24.0
-    coefficient_roundings = 16.0
-
     def __init__(self, pairs: LabelledPairs, terms: tuple[Term, ...]) -> None:
         self.pairs = pairs
         self.terms = terms
+        self.constant = max(abs(term.threshold) for term in terms)
         self.curvature_is_local = any(term.function.curvature_is_local for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> _Pairs:
@@ -167,14 +165,6 @@ class _Pairs(BlockLoss):
     @cached_property
     def value(self) -> float:
         return sum(term.weight * float(values.sum()) for term, _, _, (values, _) in self._parts)
-
-    @property
-    def magnitude(self) -> float:
-        total = 0.0
-        for term, _, z, (values, first) in self._parts:
-            sizes = np.abs(values).sum() + np.abs(np.vdot(np.abs(first), np.abs(z)))
-            total += term.weight * float(sizes)
-        return total
 
     def coefficients(self) -> FloatArray:
         coefficients = np.zeros(self._shape)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DeferredMatrix, Direction, direction_of
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, trace
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, magnitude_form, trace
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.objectives.base import Objective
@@ -25,16 +24,25 @@ from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
 from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.expressions import expression_bytes
-from gdaopt.objectives.pairs.passes import MANY_PAIRS, BufferPool, PairSums, PairValues, Total
+from gdaopt.objectives.pairs.passes import (
+    MANY_PAIRS,
+    BufferPool,
+    PairSums,
+    PairValues,
+    Sizes,
+    Total,
+)
 from gdaopt.objectives.protocol import Derivatives, Point
-from gdaopt.objectives.round_off import UNIT, DistanceRoundOff, RoundOff
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.resources import mapped
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
-_SUM_ROUNDINGS = 64  # NumPy adds up an array of 2^17 numbers in pairs of parts
+_ROUNDINGS = 200  # of values, for few features and one block of pairs
+_SLOPE_ROUNDINGS = 64  # of a derivative, but for sums over samples
+_SMALLEST_NUMBER = 2.0**-1074  # below 1e-308, numbers are rounded to multiples of it
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _CURVATURE_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
 _CURVATURE_SHARE = 1 / 8  # of all samples, in between
@@ -142,15 +150,33 @@ class PairObjective(Objective, Generic[LossT]):
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
         keep = PairObjective(pairs, self.loss).pair_values
         distances = keep(lambda: map(np.negative, pairs.log_weights() or ()))
-        total = LossSum(self.loss, pairs, distances, keep)
-        laplacian = pairs.laplacian(total.coefficients)
-        here = total.total
-        relative = self.loss.value_roundings + _SUM_ROUNDINGS + self.n_blocks + 2 * abs(here.shift)
-        relative += 2 * self.weight_roundings
-        round_off = UNIT * relative * here.scale * here.magnitude
-        round_off += float(np.spacing(here.scale)) * here.magnitude
-        roundings = self.loss.coefficient_roundings
-        return GramPoint(here, self.loss.sign * total.scale * laplacian, round_off, roundings)
+        sums = LossSum(self.loss, pairs, distances, keep)
+        laplacian = pairs.laplacian(sums.coefficients)
+        sizes = self.pairs.sizes(sums.degrees)
+        return GramPoint(sums.total, sizes, self.loss.sign * sums.scale * laplacian)
+
+    def round_off(
+        self,
+        total: Total,
+        sizes: Sizes,
+        form: Callable[[FloatArray], float],
+        drift: float = 0.0,
+    ) -> RoundOff:
+        """Return how exact value and gradient are ("Lemma: round-off of sums over pairs").
+
+        The form is ``ε'|M|ε`` as a function of ε, and the drift what distances are off by beside.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = sizes + self.cancelled
+            of_terms = abs(total.scaled) + self.constant * terms.weight
+            of_terms += form(np.sqrt(terms.squares))
+            factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
+            of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
+            unit = UNIT * total.scale + _SMALLEST_NUMBER
+            return RoundOff(
+                factor * unit * of_terms + total.scale * drift,
+                np.sqrt(unit * (of_slopes * sizes.squares + _ROUNDINGS * self.cancelled.squares)),
+            )
 
     def at(self, metric: Any) -> PairPoint:
         if is_sparse(metric):
@@ -235,34 +261,27 @@ class PairObjective(Objective, Generic[LossT]):
         return None if compute() is None else self.pair_values(compute)
 
     @cached_property
-    def weight_roundings(self) -> float:
-        """The error of the logarithms of the weights, and of results of them, in units of u."""
-        if self.log_weights is None:
-            return 0.0
-        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights)
-        return self.pairs.weight_roundings + 8 * max(float(s.max(initial=0.0)) for s in sizes) + 8
+    def constant(self) -> float:
+        """The largest number that is added to a distance."""
+        return self.loss.constant + self.pairs.log_weight_size()
+
+    @cached_property
+    def cancelled(self) -> Sizes:
+        """The sizes of what cancels in the derivatives by distances."""
+        degrees = self.loss.cancelled
+        return self.pairs.sizes(np.zeros(self.n_samples) if degrees is None else degrees)
 
     @cached_property
     def n_blocks(self) -> int:
         """How many blocks the pairs have."""
         return sum(1 for _ in self.pairs.blocks())
 
-    @cached_property
-    def cancelled_sizes(self) -> FloatArray:
-        """The sizes of the gradient's terms that cancel in the derivatives, shape (K,)."""
-        blocks = self.pairs.blocks()
-        first = self.loss.cancelled(next(blocks))
-        if first is None:
-            return np.zeros(self.n_features)
-        others = (t for block in blocks if (t := self.loss.cancelled(block)) is not None)
-        return self.pairs.squared_sizes(chain([first], others))
-
 
 class PairPoint(Point):
     """An objective of pairs at one metric.
 
-    After a step along a line the distances are known, with their round-off. Points that come from
-    each other by steps share what is known of the best pairs of features.
+    After a step along a line the distances are known. Points that come from each other by steps
+    share what is known of the best pairs of features.
     """
 
     def __init__(
@@ -270,7 +289,6 @@ class PairPoint(Point):
         objective: PairObjective[DistanceLoss],
         metric: DeferredMatrix,
         distances: PairValues | None = None,
-        round_off: DistanceRoundOff | None = None,
         moves: int = 0,
         screened: dict[object, Any] | None = None,
     ) -> None:
@@ -281,10 +299,8 @@ class PairPoint(Point):
         self.sum = LossSum(objective.loss, self._pairs, known, objective.pair_values)
         self._is_single_pass = distances is None and objective.is_single_pass
         self._is_single_pass &= not objective.is_wide
-        self._round_off = round_off
         self._moves = moves
         self._last_line: LossLine | None = None
-        self._last_width = 0
         self._last_slopes: tuple[Atoms, FloatArray] | None = None
         self._entries: MaskedMatrix | None = None
         self._screened = {} if screened is None else screened
@@ -424,7 +440,6 @@ class PairPoint(Point):
     def line(self, direction: Direction) -> LossLine:
         if self._last_line is None or self._last_line.direction is not direction:
             factors = direction.factors(self._pairs.features)
-            self._last_width = factors[0].shape[1]
             rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
             self._last_line = self.sum.loss.line(direction, self.sum, rates)
         return self._last_line
@@ -441,13 +456,12 @@ class PairPoint(Point):
         ):
             return PairPoint(objective, metric, screened=self._screened)
         if line is not None and is_followed:
-            width, distances = self._last_width, partial(line.distances, gamma)
+            distances = partial(line.distances, gamma)
         else:
             left, right = direction.factors(self._pairs.features)
-            width, distances = left.shape[1], partial(self._moved_distances, gamma * left, right)
-        round_off = self.distance_round_off.moved(direction, gamma, width)
+            distances = partial(self._moved_distances, gamma * left, right)
         kept = objective.pair_values(distances)
-        return PairPoint(objective, metric, kept, round_off, self._moves + 1, self._screened)
+        return PairPoint(objective, metric, kept, self._moves + 1, self._screened)
 
     def _moved_distances(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         changes = self._pairs.products(left, right)
@@ -455,42 +469,31 @@ class PairPoint(Point):
             yield np.add(distance, change, out=change)
 
     @property
-    def distance_round_off(self) -> DistanceRoundOff:
-        """How exact the distances are."""
-        size = self.objective.n_features
-        return self._round_off or DistanceRoundOff.of_metric(self._metric, size)
+    def _sizes(self) -> Sizes:
+        """The sizes of the derivatives by distances, in units of ``exp(shift)``."""
+        return (self._pass or self.sum).sizes
 
-    @cached_property
-    def _sizes(self) -> FloatArray:
-        """``Σ |c_rc| (x_rk² + x_ck²)`` in units of ``exp(shift)``, shape (K,)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self._pass is not None:
-                return self._pass.sizes
-            coefficients = self.sum.coefficients
-            are_magnitudes = self.objective.loss.sign < 0
-            return self._pairs.squared_sizes(
-                coefficients if are_magnitudes else map(np.abs, coefficients)
-            )
+    @_without_warnings
+    def _drift(self) -> float:
+        """Return ``Σ |c_p| |δ̃_p - δ_p|`` for the distances that are known after steps along lines.
+
+        The distances δ are those that are computed from the metric itself.
+        """
+        drift = 0.0
+        if not self._moves:
+            return drift
+        known = zip(self.sum.distances, self.sum.coefficients, strict=True)
+        for here, (there, p) in zip(self._compute_distances(), known, strict=True):
+            here -= there
+            here *= p
+            drift += float(np.abs(here[p != 0]).sum())  # other distances may be infinite
+        return drift
 
     def round_off(self) -> RoundOff:
-        """Return how exact value and gradient are ("Lemma: round-off of losses of distances")."""
-        objective, loss, total = self.objective, self.objective.loss, self.total
-        with np.errstate(over="ignore", invalid="ignore"):
-            sizes = total.scale * self._sizes
-            of_distances = 2 * self.distance_round_off.form(np.sqrt(sizes))
-            relative = loss.value_roundings + _SUM_ROUNDINGS + objective.n_blocks
-            relative += 2 * abs(total.shift)  # exponents are differences from it
-            relative += (2 + self._moves) * objective.weight_roundings
-            # A scale near to underflow has few digits. One that is 0 leaves a tangent of 0, which
-            # is below a sum of exponentials everywhere.
-            of_scale = float(np.spacing(total.scale)) * total.magnitude
-            of_scatter = self._pairs.scatter_roundings * sizes
-            cancelled = total.scale * objective.cancelled_sizes
-            of_loss = loss.coefficient_roundings * (sizes + cancelled)
-            return RoundOff(
-                UNIT * (relative * total.scale * total.magnitude + of_distances) + of_scale,
-                np.sqrt(2 * UNIT * (of_scatter + of_loss)),
-            )
+        metric = self.known_metric
+        return self.objective.round_off(
+            self.total, self._sizes, lambda sizes: magnitude_form(metric, sizes), self._drift()
+        )
 
     def degenerate_reason(self) -> str | None:
         return self._degenerate_reason
@@ -499,7 +502,7 @@ class PairPoint(Point):
     def _degenerate_reason(self) -> str | None:
         if not math.isfinite(self.value):
             return f"the objective is {self.value}: the metric is far outside of the cone"
-        if not np.isfinite(self._sizes).all():
+        if not np.isfinite(self._sizes.squares).all():
             return (
                 "the gradient of the objective is not finite: the distance of two samples is 0 "
                 "under this metric, though they differ; start from a positive definite metric"
@@ -513,7 +516,7 @@ class PairPoint(Point):
             diagonal = -self._scattered.diagonal()
         else:
             diagonal = np.diagonal(self.scatter)
-        steepest, size = float(diagonal.max()), float(self._sizes.sum())
+        steepest, size = float(diagonal.max()), float(self._sizes.squares.sum())
         return _underflow(self._pairs.features, self.known_metric, self.total, steepest, size)
 
 
@@ -522,9 +525,8 @@ class GramPoint:
     """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
 
     total: Total
+    sizes: Sizes
     gradient: FloatArray
-    round_off: float
-    roundings: float
 
 
 @dataclass(frozen=True, eq=False)

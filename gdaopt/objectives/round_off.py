@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.linalg.directions import DeferredMatrix, Direction
-from gdaopt.linalg.masked import magnitude_form
 from gdaopt.support.validation import FloatArray
 
 UNIT = 2.0**-53
 """u: a rounded operation of float64 has at most this relative error."""
 
 _ROUNDINGS = 1000  # an error-growth factor that also covers sums of some ten thousand terms
-_CENTRING = 16  # the error-growth factor of centring the samples, and of sums of a few terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,49 +61,3 @@ def assumed_round_off(point: Any) -> RoundOff:
         relative * (value + float(np.abs(gradient * metric).sum())),
         np.full(len(metric), np.sqrt(relative * slope)),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class DistanceRoundOff:
-    """How exact squared distances are: ``|δ̃_rc - δ_rc| ≤ u s'Rs`` with ``s = |x_r| + |x_c|``.
-
-    The `forms` are R up to `additions`: the magnitudes of the terms of the metric, times the
-    error-growth factor of their products with the samples. The additions are that of sums: of these
-    terms, and of exponents that contain the distances ("Lemma: round-off of the regulariser").
-    """
-
-    n_features: int
-    forms: DeferredMatrix
-    additions: int = 0
-
-    @classmethod
-    def of_metric(cls, metric: DeferredMatrix, n_features: int) -> DistanceRoundOff:
-        """Return the round-off of distances computed by products with a K×K metric."""
-
-        def forms() -> Any:
-            factor = _factor_roundings(n_features, n_features)
-            known: Any = metric.known()
-            return factor * abs(known)
-
-        return cls(n_features, DeferredMatrix(forms))
-
-    def moved(self, direction: Direction, gamma: float, n_factors: int) -> DistanceRoundOff:
-        """Return the round-off after a step along a direction of `n_factors` factors."""
-        length = _factor_roundings(self.n_features, n_factors) * abs(gamma)
-        # Of most points, trial steps, nobody asks.
-        forms = DeferredMatrix(lambda: self.forms.moved(direction.magnitude(), length).known())
-        return DistanceRoundOff(self.n_features, forms, self.additions + n_factors + 2)
-
-    def form(self, sizes: FloatArray) -> float:
-        """Return ``s'Rs`` for magnitudes s of samples, shape (K,)."""
-        # No partial sum was larger than the sum of all magnitudes.
-        share = 1 + self.additions / _factor_roundings(self.n_features, 0)
-        forms = self.forms.known()
-        if isinstance(forms, np.ndarray):
-            return share * float(sizes @ forms @ sizes)
-        return share * magnitude_form(forms, sizes)
-
-
-def _factor_roundings(n_features: int, n_factors: int) -> int:
-    """Return the error-growth factor of a quadratic form: of products with X, and of factors."""
-    return 2 * n_features + n_factors + _CENTRING

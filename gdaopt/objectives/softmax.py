@@ -27,9 +27,6 @@ _NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton
 class SoftmaxLoss(DistanceLoss):
     """A mean over samples i, sorted by class, of a function of ``p_ij ∝ exp(-δ_ij)``, j ≠ i."""
 
-    value_roundings = 80.0  # sums and exponentials, relative to the largest exponential
-    coefficient_roundings = 80.0  # how well a softmax adds up to 1
-
     def __init__(self, codes: Indices, weights: FloatArray) -> None:
         self.codes = codes
         self.weights = weights
@@ -37,6 +34,10 @@ class SoftmaxLoss(DistanceLoss):
         n_others = np.array([members.stop - members.start - 1 for members in self.classes])
         self.has_class = np.repeat(n_others > 0, n_others + 1)  # other samples of the own class
         self._pulls = weights / np.maximum(np.repeat(n_others, n_others + 1), 1)
+        # An error of the exponents is multiplied by one and an entropy at most.
+        self.constant = 1 + math.log(len(codes))
+        # The pulls on pairs: what is left of them is their difference from a softmax.
+        self.cancelled = weights + np.bincount(codes, self._pulls)[codes] - self._pulls
 
     def pulls(self, block: Block) -> FloatArray:
         """Return the derivatives of the mean distances within classes, by those of a block."""
@@ -91,11 +92,6 @@ class _SoftmaxRows(BlockLoss):
         total: FloatArray = self.terms.sum(axis=1)
         return total
 
-    @property
-    def most(self) -> float:
-        """What an error of the exponents is multiplied by at most: one and an entropy."""
-        return 1 + math.log(self.terms.shape[1])
-
 
 class SoftmaxObjective(PairObjective[LossT]):
     """An objective of a softmax by rows; a subclass names the class of its loss."""
@@ -135,10 +131,6 @@ class SoftmaxObjective(PairObjective[LossT]):
 class _MCMLLoss(SoftmaxLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
 
-    def cancelled(self, block: Block, /) -> FloatArray:
-        """Return the pull on each pair: near the optimum the softmax cancels it."""
-        return self.pulls(block)
-
     def at(self, block: Block, distances: FloatArray) -> _MCMLRows:
         return _MCMLRows(self, block, distances)
 
@@ -164,10 +156,6 @@ class _MCMLRows(_SoftmaxRows):
     @cached_property
     def value(self) -> float:
         return float(self.weights @ (self._pulled + np.log(self.total)))
-
-    @property
-    def magnitude(self) -> float:
-        return float(self.weights @ (np.abs(self._pulled) + self.most))
 
     def coefficients(self) -> FloatArray:
         coefficients = self.terms
@@ -280,10 +268,6 @@ class _NCARows(_SoftmaxRows):
     @cached_property
     def value(self) -> float:
         return -float(self.weights @ self._shares[0])
-
-    @property
-    def magnitude(self) -> float:
-        return float(self.weights.sum()) * self.most
 
     def coefficients(self) -> FloatArray:
         coefficients = self.terms

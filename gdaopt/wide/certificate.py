@@ -64,18 +64,21 @@ def _round_off(
     whole: ManyFeatures, atomic_part: csr_array, point: GramPoint, price: float
 ) -> tuple[float, float]:
     """Return how far value and gap are off ("Proposition: round-off of the certificate")."""
-    magnitudes = np.abs(point.gradient)
-    np.fill_diagonal(magnitudes, 0.0)
-    degrees = magnitudes.sum(axis=1)  # of the graph of pairs: of each sample all |c_p|
-    n_samples = len(degrees)
-    errors = 2 * UNIT * (2 * n_samples + point.roundings) * whole.squares(degrees)
-    largest = whole.largest_form(atomic_part)
-    of_value = UNIT * (4 * (whole.roundings + n_samples) * largest * float(degrees.sum()))
-    of_value += point.round_off
-    of_price = float(np.sort(errors)[-2:].sum())
-    of_price += _PRICE_ROUNDINGS * UNIT * float(errors.max()) / UNIT
-    least = min(price - of_price, 0.0)
     used, block = used_features(atomic_part)
-    g = np.sqrt(errors[used])
-    of_gap = whole.budget * (min(price, 0.0) - least) + float(g @ (np.abs(block) @ g))
-    return of_value, of_gap - 8 * UNIT * whole.feasible_set.trace_bound * least
+    magnitudes = np.abs(block)
+
+    def form(sizes: FloatArray) -> float:
+        """Return ``s'(ρI + |N|)s``."""
+        return whole.floor * float(sizes @ sizes) + float(sizes[used] @ (magnitudes @ sizes[used]))
+
+    stated = whole.objective.round_off(point.total, point.sizes, form)
+    errors = stated.gradient
+    # The largest entries are on the diagonal, and each is a sum of terms that `squares` counts.
+    largest = point.total.scale * float(point.sizes.squares.max())
+    of_price = float(np.sort(errors**2)[-2:].sum()) + _PRICE_ROUNDINGS * UNIT * largest
+    least = min(price - of_price, 0.0)
+    of_gap = whole.budget * (min(price, 0.0) - least) + float(
+        errors[used] @ (magnitudes @ errors[used])
+    )
+    # The inner product adds up numbers of pairs, as the value does.
+    return stated.value, stated.value + of_gap - 8 * UNIT * whole.feasible_set.trace_bound * least

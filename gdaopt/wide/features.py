@@ -79,20 +79,6 @@ class ManyFeatures:
         return self.objective.at_gram(gram + self.floor * self.gram if self.floor else gram)
 
     @property
-    def roundings(self) -> int:
-        """The error-growth factor of an entry of a Gram matrix."""
-        n_samples = self.samples.shape[0]
-        run = 2**18 // n_samples + 1
-        return run + self.size // run + 16
-
-    def largest_form(self, atomic_part: csr_array) -> float:
-        """Return ``max_i |x_i|' |M| |x_i|``, which distances are rounded relative to."""
-        used, block = used_features(atomic_part)
-        part = np.abs(columns_of(self.samples, used))
-        forms = np.einsum("nk,kn->n", part, np.abs(block) @ part.T)
-        return float((forms + self.floor * np.diagonal(self.gram)).max())
-
-    @property
     def is_negative(self) -> bool:
         """Whether no derivative by a distance is positive, so that no gradient has a price > 0."""
         return self.objective.loss.sign < 0
@@ -100,15 +86,6 @@ class ManyFeatures:
     def scatter(self, gradient: FloatArray) -> ScatterMatrix:
         """Return the gradient by M, given that by the Gram matrix of the samples."""
         return ScatterMatrix(self.samples, gradient, self.is_negative)
-
-    def squares(self, degrees: FloatArray) -> FloatArray:
-        """Return ``Σ_i d_i x_ik²`` for each feature k."""
-        if is_sparse(self.samples):
-            return np.asarray(degrees @ self.samples.power(2))
-        sums = np.empty(self.size)
-        for run in column_runs(self.samples):
-            sums[run] = degrees @ self.samples[:, run] ** 2
-        return sums
 
 
 def used_features(atomic_part: csr_array) -> tuple[IndexArray, csr_array]:

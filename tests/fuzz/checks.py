@@ -25,7 +25,7 @@ FLAT = 1e-14  # an objective that the whole metric changes by a smaller share is
 LAST_GAP = 1e-6  # the relative gap at which the certified method may say that round-off is left
 GAP_ROUND_OFF = 1e-12
 """The share that is round-off of what a gap is made of: the gradient times the trace bound, and
-squares of samples instead of differences ("Lemma: round-off of the regulariser")."""
+squares of samples instead of differences ("Lemma: round-off of sums over pairs")."""
 
 MARGIN, EVALUATION = 1.1, 1.0
 """A run may take its limit times the first, plus so many seconds of the processor for one step.

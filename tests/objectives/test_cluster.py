@@ -120,7 +120,7 @@ class Slow(Exponentials):
 def test_a_time_limit_ends_the_wait(client: Any) -> None:
     glr = gda.GLR(X, Z).distributed(client)
     assert glr._cluster is not None
-    glr._cluster._loss = Slow(glr.pairs.n_pairs)
+    glr._cluster._loss = Slow(glr.pairs.n_pairs, 1)
     start = time.monotonic()
     with until(Deadline.after(0.5)), pytest.raises(gda.errors.TimeLimitError):
         glr.value(M)

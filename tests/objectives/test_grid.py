@@ -228,7 +228,8 @@ class TestPairs:
                 slope, curvature = line.derivatives(gamma)
                 assert line.value(gamma) == pytest.approx(there.value, rel=1e-11)
                 inner = direction.inner(there.gradient())
-                scale = direction.magnitude().inner(np.abs(there.gradient()))
+                change = direction.added_to(np.zeros((K, K)), 1.0)
+                scale = float(np.vdot(np.abs(change), np.abs(there.gradient())))
                 assert slope == pytest.approx(inner, rel=1e-9, abs=1e-10 * scale)
                 slopes = [line.derivatives(gamma + step)[0] for step in (1e-6, -1e-6)]
                 difference = (slopes[0] - slopes[1]) / 2e-6

@@ -18,7 +18,7 @@ from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import loss_sums, thinned
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pairs.passes import BufferPool, PairSums, Total
+from gdaopt.objectives.pairs.passes import BufferPool, PairSums, Sizes, Total
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from tests.helpers import random_metric
 from tests.objectives.cases import make_blocks_small
@@ -28,17 +28,20 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
     make_blocks_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
-    sums = loss_sums(Exponentials(3), pairs, pairs.transformed(np.eye(1)))
+    sums = loss_sums(Exponentials(3, 1), pairs, pairs.transformed(np.eye(1)))
     assert sums.total.log_value == pytest.approx(math.log(8))
 
 
 def test_sums_of_chunks_are_added_in_common_units() -> None:
-    parts = [PairSums(Total(shift, 1.0, 1.0), np.eye(2), np.ones(2)) for shift in (-1000.0, -999.0)]
+    parts = [
+        PairSums(Total(shift, 1.0), np.eye(2), Sizes(1.0, np.ones(2)))
+        for shift in (-1000.0, -999.0)
+    ]
     added = PairSums.added(parts)
     assert added.total.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
     np.testing.assert_allclose(added.scatter, (1 + math.exp(-1)) * np.eye(2))
     assert added.total.value == 0.0
-    assert Total(1000.0, 1.0, 1.0).value == math.inf
+    assert Total(1000.0, 1.0).value == math.inf
 
 
 @pytest.fixture

@@ -17,17 +17,13 @@ from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import Samples, by_columns, columns_of, is_sparse, squared_columns
 from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.objectives.pairs.passes import Block, TransformedSamples
+from gdaopt.objectives.pairs.passes import Block, Sizes, TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
 
 MOST_DENSE = 1000
 """With more features, and more than samples, no K×K matrix is made unless it is asked for."""
-
-Coefficients = Callable[[], Iterator[FloatArray]]
-"""Returns an iterator over a number of each pair, block by block; arrays may be overwritten."""
-
 
 Changes = Callable[..., FloatArray]
 """Returns how the distances of pairs of a block at given indices, or of all, change along n
@@ -44,7 +40,6 @@ class Pairs(ABC):
     features: Any  # X, read-only and centred against cancellation; sparse ones only by columns
     n_pairs: int  # how many numbers all blocks have together
     orders = 1  # in which pairs are met: 2 where rows are samples against all
-    weight_roundings: float = 0.0  # the error of a weight in units of u, beside its logarithm's
     gram: FloatArray | None = None  # of samples, what their distances have beside the features
 
     def __init__(self, features: Samples, order: Indices | None = None) -> None:
@@ -181,35 +176,27 @@ class Pairs(ABC):
 
     @property
     @abstractmethod
-    def scatter_roundings(self) -> int:
-        """The error-growth factor of an entry of `scatter`, with the roundings of centring."""
+    def longest_sum(self) -> int:
+        """How many numbers an entry of `scatter` adds up one after the other, at most."""
 
     @abstractmethod
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         """Add the number p of each pair of a block to the degrees of both of its samples."""
 
-    def squared_sizes(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``Σ_p c_p (y_rk² + y_ck²)`` for each k, c ≥ 0 and y the sizes of features."""
-        degrees = np.zeros(self.features.shape[0])
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(degrees, block, p)
-        if self.is_wide:
-            return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
-        sizes: FloatArray = degrees @ self._squares
-        return sizes
+    def sizes(self, degrees: FloatArray) -> Sizes:
+        """Return what round-off is relative to, for degrees of numbers that are not negative."""
+        squares = (
+            squared_columns(self.features, degrees, np.abs(self._centre) / 4)
+            if self.is_wide
+            else degrees @ self._squares
+        )
+        return Sizes(float(degrees.sum()) / 2, squares)
 
-    def moments(
-        self, coefficients: Coefficients, are_magnitudes: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return `scatter` of coefficients and `squared_sizes` of their magnitudes, in one pass."""
-        degrees = np.zeros(self.features.shape[0])
-
-        def counted() -> Iterator[FloatArray]:
-            for block, p in zip(self.blocks(), coefficients(), strict=True):
-                self.add_degrees(degrees, block, p if are_magnitudes else np.abs(p))
-                yield p
-
-        return self.scatter(counted()), degrees @ self._squares
+    def log_weight_size(self) -> float:
+        """Return the largest ``|log w_p|``, or term of it."""
+        blocks = self.log_weights() or ()
+        sizes = (np.abs(block[np.isfinite(block)]) for block in blocks)
+        return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
 
     def changes(
         self, block: Block, values: FloatArray, means: FloatArray | None = None

@@ -30,7 +30,6 @@ class ListedPairs(Pairs):
         left: Indices,
         right: Indices,
         weights: FloatArray | None = None,
-        weight_roundings: int = 0,
         group: int = 1,
     ) -> None:
         super().__init__(features)
@@ -38,7 +37,6 @@ class ListedPairs(Pairs):
         self._left, self._right = left[counts], right[counts]
         self._weights = None if weights is None else weights[counts]
         self.n_pairs = len(self._left)
-        self.weight_roundings = weight_roundings
         self._group = group
 
     def blocks(self) -> Iterator[Block]:
@@ -109,10 +107,10 @@ class ListedPairs(Pairs):
         return MaskedMatrix(diagonal, entries, edges)
 
     @property
-    def scatter_roundings(self) -> int:
+    def longest_sum(self) -> int:
         # Sums over blocks, and of blocks.
         sizes = [int(block.rows.stop - block.rows.start) for block in self.blocks()]
-        return max(sizes) + len(sizes) + 16
+        return max(sizes) + len(sizes)
 
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         for samples in self.samples(block):

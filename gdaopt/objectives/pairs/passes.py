@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -197,11 +198,10 @@ class TransformedSamples:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """A sum over pairs, and what its round-off is relative to, in units of ``exp(shift)``."""
+    """A sum over pairs, in units of ``exp(shift)``."""
 
     shift: float
     scaled: float
-    magnitude: float
 
     @cached_property
     def scale(self) -> float:
@@ -220,16 +220,34 @@ class Total:
 
 
 @dataclass(frozen=True, eq=False)
+class Sizes:
+    """What the round-off of sums over pairs p = (r, c) is relative to, for numbers m ≥ 0 of pairs.
+
+    The `weight` is ``Σ_p m_p``, and `squares` are ``Σ_p m_p (y_rk² + y_ck²)`` for each feature k, y
+    the sizes of the samples ("Lemma: round-off of sums over pairs").
+    """
+
+    weight: float
+    squares: FloatArray
+
+    def __add__(self, other: Sizes) -> Sizes:
+        return Sizes(self.weight + other.weight, self.squares + other.squares)
+
+    def __rmul__(self, factor: float) -> Sizes:
+        return Sizes(factor * self.weight, factor * self.squares)
+
+
+@dataclass(frozen=True, eq=False)
 class PairSums:
     """What one pass finds at a metric, of all pairs or of a chunk of them, in one unit.
 
     These are the `scatter` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have one
-    sign, and the `Pairs.squared_sizes` of their magnitudes.
+    sign, and the sizes of their magnitudes.
     """
 
     total: Total
     scatter: FloatArray
-    sizes: FloatArray
+    sizes: Sizes
 
     @classmethod
     def added(cls, chunks: Sequence[PairSums]) -> PairSums:
@@ -241,13 +259,9 @@ class PairSums:
         ]
 
         def added(number: Callable[[PairSums], Any]) -> Any:
-            return sum(
-                factor * number(chunk) for factor, chunk in zip(factors, chunks, strict=True)
-            )
+            return reduce(add, map(mul, factors, map(number, chunks)))
 
-        total = Total(
-            shift, added(lambda sums: sums.total.scaled), added(lambda sums: sums.total.magnitude)
-        )
+        total = Total(shift, added(lambda sums: sums.total.scaled))
         return cls(total, added(lambda sums: sums.scatter), added(lambda sums: sums.sizes))
 
 

@@ -18,13 +18,12 @@ import numpy.typing as npt
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
-from gdaopt.objectives.pairs.base import Coefficients, Indices, Pairs, less
+from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.passes import (
     Block,
     TransformedSamples,
     classes_of,
     runs,
-    slices,
     tiles,
     triangle,
 )
@@ -152,40 +151,6 @@ class RectanglePairs(Pairs):
         half += near / 2  # of products that BLAS does not round alike on both sides
         return half + half.T
 
-    def moments(
-        self, coefficients: Coefficients, are_magnitudes: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        size = self.features.shape[1]
-        degrees, magnitudes = np.zeros((2, self.features.shape[0]))
-        products = np.zeros((size, size))
-        for block, p in zip(self.blocks(), coefficients(), strict=True):
-            products += self.features[block.rows].T @ (p @ self.features[block.columns])
-            of_rows, of_columns = _margins(p)
-            degrees[block.rows] += of_rows
-            degrees[block.columns] += of_columns
-            if not are_magnitudes and p.min() < 0:
-                np.abs(p, out=p)
-                of_rows, of_columns = _margins(p)
-            magnitudes[block.rows] += of_rows
-            magnitudes[block.columns] += of_columns
-        sizes = magnitudes @ self._squares
-        squares = self._weighted_squares(degrees)
-        if _cancel(np.diagonal(squares), 2 * np.diagonal(products)).any():  # a second pass
-            return self.scatter(coefficients()), sizes
-        half = squares / 2 - products
-        return half + half.T, sizes
-
-    def _weighted_squares(self, weights: FloatArray) -> FloatArray:
-        """Return ``Σ_n w_n x_n x_n'``."""
-        size = self.features.shape[1]
-        total = np.zeros((size, size))
-        for samples in slices(len(weights)):
-            of_samples = weights[samples]
-            if of_samples.any():
-                part = self.features[samples]
-                total += part.T @ (part * of_samples[:, None])
-        return total
-
     def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
         diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
 
@@ -233,8 +198,9 @@ class RectanglePairs(Pairs):
         degrees[block.columns] += of_columns
 
     @property
-    def scatter_roundings(self) -> int:
-        return 2 * int(self.features.shape[0]) + 16  # two sums over the samples
+    def longest_sum(self) -> int:
+        # Two sums over the samples, and in coefficients of ordered pairs there may be a third.
+        return (1 + self.orders) * int(self.features.shape[0])
 
     def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])

@@ -53,8 +53,6 @@ class SignalPairs(RectanglePairs):
         self.signal = read_only(np.ascontiguousarray(signal[order]))
         weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
         self.sample_weight = read_only(weight)
-        # A sum of logarithms, each of which can be larger than the sum.
-        self.weight_roundings = signal.shape[1] + 8 + 32 * float(np.abs(np.log(weight)).max())
 
     def _own_log_weights(self) -> Iterator[FloatArray]:
         log_sample_weight = np.log(self.sample_weight)
@@ -69,6 +67,11 @@ class SignalPairs(RectanglePairs):
                 yield self._log_signal_weights(block) + np.add.outer(rows, columns)
             else:
                 yield (log_weight + np.add.outer(rows, columns)).reshape(shape)
+
+    def log_weight_size(self) -> float:
+        # A sum of logarithms, each of which can be larger than the sum.
+        of_samples = 2 * float(np.abs(np.log(self.sample_weight)).max())
+        return super().log_weight_size() + of_samples
 
     def _log_signal_weights(self, block: Block) -> FloatArray:
         """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""
@@ -131,7 +134,7 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     # Signal by signal: the differences of all at once would take n·m numbers.
     squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
     pair_weights = 2 * weights[left] * weights[right] * squares
-    listed = ListedPairs(features, left, right, pair_weights, signal.shape[1] + 8)
+    listed = ListedPairs(features, left, right, pair_weights)
     if not listed.n_pairs:
         raise InvalidInputError("pairs holds no two samples with different signals")
     return listed
