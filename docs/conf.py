@@ -50,7 +50,7 @@ shutil.copytree(
 # write one, and stand apart on its page; pages of what is written for these list them all.
 _OF_USERS = {
     *("value", "gradient", "log_value", "to_cvxpy", "log_to_cvxpy", "distributed"),
-    *("of", "contains", "violations", "projected", "minimize_linear", "made_feasible"),
+    *("of", "violations", "projected", "minimize_linear", "made_feasible"),
     *("from_cvxpy", "violation", "n_components", "largest_edge_weight", "auto_trace_bound"),
     *("n_features", "central_metric", "is_convex"),
 }

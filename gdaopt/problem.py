@@ -19,7 +19,7 @@ from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, is_finite
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
-from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.sets.feasible_set import FeasibleSet, matrix_of_eigenvalues
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
@@ -86,7 +86,7 @@ class MetricProblem(ShownAsTable):
             )
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        self.feasible_set.check_size(self.n_features)
+        self.feasible_set.budget(self.n_features)  # refuses a size that does not fit
         self.presolved  # noqa: B018 (refuses constraints that cannot be kept)
 
     @classmethod
@@ -190,7 +190,9 @@ class MetricProblem(ShownAsTable):
     def centre(self) -> tuple[Atoms, FloatArray]:
         """Atoms and weights of a metric inside the set's cone, which keeps all constraints."""
         if self.presolved is None:
-            return self.feasible_set.centre(self.n_features)
+            feasible_set, size = self.feasible_set, self.n_features
+            weights = np.full(size, feasible_set.budget(size) / size)
+            return feasible_set.family.basis(size), weights
         return self.presolved.atoms, self.presolved.weights
 
     def central_metric(self) -> FloatArray:
@@ -216,10 +218,10 @@ class MetricProblem(ShownAsTable):
             return math.inf
         atoms, weights = self.centre
         point = self.objective.at(self.base()).moved(AtomsDirection(weights, atoms), 1.0)
-        gradient = self.feasible_set.gradient_at(point)
+        gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
             return math.inf
-        price = min(float(self.feasible_set.best_atoms(gradient).prices[0]), 0.0)
+        price = min(float(self.feasible_set.family.best_atoms(gradient).prices[0]), 0.0)
         held = float(weights @ atoms.quadratic_forms(gradient))
         return max(held - self.feasible_set.budget(self.n_features) * price, 0.0)
 
@@ -237,7 +239,7 @@ class MetricProblem(ShownAsTable):
     def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
         """Return as much of the Lagrangian's gradient as the prices of the set's atoms need."""
         if self.rows is None or multipliers is None:
-            return self.feasible_set.gradient_at(point)
+            return self.feasible_set.family.gradient_at(point)
         return self.lagrangian_gradient(point.gradient(), multipliers)
 
     def violation(self, metric: FloatArray) -> float:
@@ -266,7 +268,7 @@ class MetricProblem(ShownAsTable):
             metric = base + family.with_feasible_entries(mended - base)
             if (metric == mended).all():
                 break
-        smallest = smallest_eigenvalue(family.comparison(metric - base))
+        smallest = smallest_eigenvalue(matrix_of_eigenvalues(family, metric - base))
         if smallest >= 0:
             return metric
         inner = self.central_metric()

@@ -194,7 +194,7 @@ def certify_point(
     if gradient is None:
         gradient = problem.lagrangian_gradient(point.known_gradient(), multipliers)
     if best is None:
-        best = problem.feasible_set.best_atoms(gradient)
+        best = problem.feasible_set.family.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)
     if not problem.is_convex:
         return Certificate(

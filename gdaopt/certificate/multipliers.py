@@ -112,7 +112,9 @@ class _Smallest:
 
     def _bound(self, multipliers: FloatArray) -> tuple[Atoms, float]:
         """Return the best atoms by some multipliers, and the bound."""
-        best = self._set.best_atoms(self._gradient + self._rows.combined(multipliers), _PRICED)
+        best = self._set.family.best_atoms(
+            self._gradient + self._rows.combined(multipliers), _PRICED
+        )
         price = min(0.0, float(best.prices[0]))
         return best.atoms, self._budget * price - float(multipliers @ self._right)
 

@@ -200,7 +200,7 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     are from each other. What counts are the entries that the set does not fix.
     """
     size = rows.n_features
-    first, second = feasible_set.edges_of(size)
+    first, second = feasible_set.family.edges_of(size)
     diagonal = rows.matrices[:, np.arange(size) * (size + 1)].toarray()
     edges = rows.matrices[:, first * size + second].toarray()
     free = np.hstack([diagonal, np.sqrt(2.0) * edges])

@@ -281,6 +281,6 @@ def _names_of(demand: Demand) -> str:
 
 def check_start(problem: MetricProblem, point: Point) -> None:
     """Refuse a start at which the objective carries no information."""
-    reason = nothing_to_certify(point, problem.feasible_set.gradient_at(point))
+    reason = nothing_to_certify(point, problem.feasible_set.family.gradient_at(point))
     if reason is not None:
         raise InvalidInputError(f"nothing to learn from at the start: {reason}")

@@ -155,8 +155,8 @@ class Certified(Method):
         is_warm = known is not None
         start = newton_answer(self, problem, clock) if self.initial is None else None
         if start is not None:
-            found = ActiveSet(*problem.feasible_set.decomposed(start))
             base = problem.feasible_set.base(problem.n_features)
+            found = ActiveSet(*problem.feasible_set.family.decomposed(start - base))
             # A metric that is nearly singular may not survive the round-off of its atoms' sum.
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
@@ -447,7 +447,7 @@ def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> 
     feasible_set, size = problem.feasible_set, problem.n_features
     metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
     point: Any = problem.objective.at(metric)
-    gradient = feasible_set.gradient_at(point)
+    gradient = feasible_set.family.gradient_at(point)
     if size < _FEW_TIMES * _FEW_FEATURES or not isinstance(gradient, ScatterMatrix):
         return None
     if nothing_to_certify(point, gradient) is not None:

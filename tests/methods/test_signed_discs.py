@@ -108,7 +108,7 @@ def test_a_column_takes_either_sign(column: int) -> None:
     expected, unit = expected_gap(run, metric, lambda M: [cp.multiply(is_fixed, M - metric) == 0])
     method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
-    index, signs = run.family.with_signs((np.full(SIZE - 1, column), others))
+    index, signs = run.family.edge_variables((np.full(SIZE - 1, column), others))
     block = method._column(run, Program("analytic"), column, others[index], signs)
     x = rng.random(len(index))
     added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]
