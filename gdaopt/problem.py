@@ -133,16 +133,6 @@ class MetricProblem(ShownAsTable):
         return {**self.__dict__, "constraints": self.rows}
 
     @property
-    def is_convex(self) -> bool:
-        """Whether the objective is convex."""
-        return self.objective.convex
-
-    @property
-    def has_barrier(self) -> bool:
-        """Whether the objective keeps metrics positive definite, see `Objective.barrier`."""
-        return self.objective.barrier
-
-    @property
     def is_wide(self) -> bool:
         """Whether methods over atoms make no K×K array ("Proposition: screened prices")."""
         return (
@@ -214,7 +204,7 @@ class MetricProblem(ShownAsTable):
 
         Infinite where it is not known, and for an objective that is not convex.
         """
-        if not self.is_convex:
+        if not self.objective.convex:
             return math.inf
         atoms, weights = self.centre
         point = self.objective.at(self.base()).moved(AtomsDirection(weights, atoms), 1.0)
@@ -241,10 +231,6 @@ class MetricProblem(ShownAsTable):
         if self.rows is None or multipliers is None:
             return self.feasible_set.family.gradient_at(point)
         return self.lagrangian_gradient(point.gradient(), multipliers)
-
-    def violation(self, metric: FloatArray) -> float:
-        """Return the largest distance of a metric to a linear constraint that it breaks."""
-        return 0.0 if self.rows is None else self.rows.violation(metric)
 
     def violations(self, metric: Symmetric) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""

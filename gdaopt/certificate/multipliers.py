@@ -70,7 +70,7 @@ class TightMultipliers:
         tight = self.at(point)
         if tight is not None:
             yield tight
-            if self._problem.is_convex:  # else there is no bound that they could raise
+            if self._problem.objective.convex:  # else there is no bound that they could raise
                 yield smallest_multipliers(self._problem, point, tight)
 
 

@@ -254,7 +254,7 @@ class CertifiedRun(HullRun):
         # Where the objective is not convex, the gap may grow on the way.
         patience = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
         stall = None  # a rule would keep the first points
-        if not self.problem.is_convex:
+        if not self.problem.objective.convex:
             stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
         sample = self._sample
         gained = True  # by the last round with the sample
@@ -329,7 +329,7 @@ class CertifiedRun(HullRun):
         if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
             # Where the objective is not convex, a jump to the full budget may end on a plateau.
-            total = self.budget if self.problem.is_convex else active_set.total
+            total = self.budget if self.problem.objective.convex else active_set.total
             self._optimise(ActiveSet(new, np.full(len(new), total / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
@@ -354,7 +354,7 @@ class CertifiedRun(HullRun):
             active_set.weights,
             self._log,
             point=point,
-            convex=self.problem.is_convex,
+            convex=self.problem.objective.convex,
         )
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = self.lower_bound.value == -math.inf
@@ -364,7 +364,7 @@ class CertifiedRun(HullRun):
             self._optimise_with_rows(active_set, start, self.problem.presolved, reduction, enough)
             return
         budget = self.budget
-        if not self.problem.is_convex and active_set.total > 0:
+        if not self.problem.objective.convex and active_set.total > 0:
             budget = min(budget, _GROWTH * active_set.total)
         enough *= budget / self.budget  # gaps are in proportion to it
         solution = solve_master_problem(start, budget, reduction, self._method.memory_limit, enough)

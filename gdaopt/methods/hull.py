@@ -79,7 +79,7 @@ class HullRun(ABC):
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
         first = self.certified_state()
-        if self._start is None and self.problem.is_convex:
+        if self._start is None and self.problem.objective.convex:
             self.problem.take_central_gap(first.frank_wolfe_gap)
         for state in chain([first], self.rounds()):
             yield state

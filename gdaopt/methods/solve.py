@@ -278,7 +278,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=() if problem.rows is None else problem.rows.names,
-        constraint_violation=None if problem.rows is None else problem.violation(best.metric),
+        constraint_violation=None if problem.rows is None else problem.rows.violation(best.metric),
     )
 
 
@@ -326,7 +326,7 @@ def _next(states: Iterator[State]) -> State:
 def _check_limits(method: Method, problem: MetricProblem, state: State, clock: Clock) -> None:
     """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
     if method.is_converged(problem, state):
-        if not problem.is_convex:
+        if not problem.objective.convex:
             raise RunEnded(
                 "stationary",
                 f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "

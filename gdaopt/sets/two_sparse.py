@@ -116,9 +116,9 @@ class TwoSparseAtoms(AtomFamily):
 
     def as_of_graph(self, gradient: Symmetric) -> Symmetric:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
-        self.check_size(len(gradient))
         if self._colors is None and self._sign == -1:
             return gradient
+        self.check_size(len(gradient))
         if isinstance(gradient, MaskedMatrix):
             return replace(gradient, on_edges=self._of_graph(gradient.on_edges, *gradient.edges))
         changed = np.array(_toward(self._all_signs, dense(gradient)))
@@ -154,11 +154,10 @@ class TwoSparseAtoms(AtomFamily):
         else:
             edges = self.edges_of(len(gradient))
             found = best_pairs(self.as_of_graph(gradient), count, edges)
-        rows, columns, pair_prices = found
-        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
-        prices = np.concatenate([diagonal[single], pair_prices])
+        rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
+        prices = np.concatenate([diagonal[single], found[2]])
         best = np.argsort(prices, kind="stable")[:count]
-        return PricedAtoms(atoms[best], prices[best])
+        return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
 
     def _best_screened(
         self, gradient: ScatterMatrix, count: int, guess: Atoms | None

@@ -434,7 +434,7 @@ def test_bounds_of_a_run(method: str, objective: str, set_name: str, every: int)
     assert result.gap == result.objective - result.lower_bound
     assert f"relative gap        {result.relative_gap:.3g}" in str(result)
     assert result.trace.iterates is not None
-    starts_at_optimum = problem.has_barrier and method == "certified"
+    starts_at_optimum = problem.objective.barrier and method == "certified"
     assert len(result.trace.iterates) == len(result.trace) > (not starts_at_optimum)
     found = [gda.certify(problem, metric).lower_bound for metric in result.trace.iterates]
     bounds = result.trace.column("lower_bound")

@@ -56,7 +56,8 @@ def test_linear_constraints_are_kept(method: str, name: str) -> None:
     rows: Any = lambda M: [M[1, 3] >= 0.2, M[0, 0] <= 1.0]  # noqa: E731
     bound = problem(name, constraints=rows)
     found = gda.solve(bound, method, solver="HIGHS", max_iterations=40)
-    assert bound.violation(found.metric) <= 1e-8 * C
+    assert bound.rows is not None
+    assert bound.rows.violation(found.metric) <= 1e-8 * C
     assert found.objective >= gda.solve(bound, tolerance=1e-8).objective * (1 - 1e-8)
     assert found.objective < found.trace[0].objective
 
