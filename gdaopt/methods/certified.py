@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.constraints.presolve import PresolvedRows
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix
@@ -338,7 +338,7 @@ class CertifiedRun(HullRun):
                 return
             self.active_set, self.point = active_set, point
         # With rows the metric is added up anew: next to no room may be left, within round-off.
-        known = self.point if self.problem.presolved is None else None
+        known = self.point if self.problem.restricted is None else None
         self._optimise(active_set.with_new(new), known)
 
     def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
@@ -360,8 +360,8 @@ class CertifiedRun(HullRun):
         is_start = self.lower_bound.value == -math.inf
         of_f = 1 / self.point.value if self._log and self.point.value else 1.0
         enough = _FINAL_ACCURACY * allowed * of_f if is_start else 0.0
-        if self.problem.presolved is not None:
-            self._optimise_with_rows(active_set, start, self.problem.presolved, reduction, enough)
+        if self.problem.restricted is not None:
+            self._optimise_with_rows(active_set, start, self.problem.restricted, reduction, enough)
             return
         budget = self.budget
         if not self.problem.objective.convex and active_set.total > 0:
@@ -383,12 +383,12 @@ class CertifiedRun(HullRun):
         self,
         active_set: ActiveSet,
         start: MasterPoint,
-        presolved: PresolvedRows,
+        restricted: Restricted,
         reduction: float,
         enough: float,
     ) -> None:
         """Move to the optimal weights that keep the linear constraints, and take multipliers."""
-        constraints = presolved.rows
+        constraints = restricted.rows
         rows = Rows(
             *constraints.forms_and_sizes(active_set.atoms),
             -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
@@ -396,7 +396,7 @@ class CertifiedRun(HullRun):
         )
         assert self.multipliers is not None
         # The master problem minimises F, which is Q or log Q.
-        guess = presolved.from_written(self.multipliers) / _derivative(
+        guess = restricted.from_written(self.multipliers) / _derivative(
             self.point, active_set.atoms, start
         )
         solution = solve_constrained_master_problem(
@@ -407,7 +407,7 @@ class CertifiedRun(HullRun):
         before = self.active_set, self.point
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
         derivative = _derivative(self.point, active_set.atoms, solution.point)
-        self.multipliers = presolved.as_written(derivative * solution.multipliers)
+        self.multipliers = restricted.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
         self._go_back_if_worse(*before)
 
@@ -479,11 +479,11 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     was_binding = total >= (1 - _SLACK) * other.budget(size)
     share = budget / total if was_binding else min(budget / total, 1.0) if total else 1.0
     active_set = ActiveSet(Atoms.of_few_entries(result.atoms), share * result.weights)
-    if problem.presolved is None:
+    if problem.restricted is None:
         return active_set
     base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
     here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
-    return active_set.on_the_way(centre, problem.presolved.rows.way_back(here, there))
+    return active_set.on_the_way(centre, problem.restricted.rows.way_back(here, there))
 
 
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:
