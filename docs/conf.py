@@ -50,9 +50,9 @@ shutil.copytree(
 # write one, and stand apart on its page; pages of what is written for these list them all.
 _OF_USERS = {
     *("value", "gradient", "log_value", "to_cvxpy", "log_to_cvxpy", "distributed"),
-    *("of", "contains", "violations", "projected", "minimize_linear", "made_feasible"),
+    *("of", "violations", "projected", "minimize_linear", "made_feasible"),
     *("from_cvxpy", "violation", "n_components", "largest_edge_weight", "auto_trace_bound"),
-    *("n_features", "central_metric", "is_convex"),
+    *("n_features", "central_metric"),
 }
 _APART = [  # what methods are made of, and what a method of one's own inherits
     *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),

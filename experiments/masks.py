@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import scale_features
+from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.support.processes import peak_memory
 
 SIDE = 8  # pixels of a digit
@@ -63,8 +64,9 @@ def digits(name: str) -> Figures:
             result = learner.result_
             gaps.append(result.relative_gap or 0.0)
             objectives.append(result.objective)
-            edges.append(result.feasible_set.n_edges(result.metric))
-            learned = -result.metric > result.feasible_set.edge_threshold(SIDE**2)
+            threshold = edge_threshold(result.feasible_set.trace_bound, SIDE**2)
+            edges.append(n_edges(result.metric, threshold))
+            learned = -result.metric > threshold
             neighbors.append(int(learned[tuple(beside)].sum()))
     return {
         "seconds": median(seconds),
@@ -106,7 +108,9 @@ def wide(name: str) -> Figures:
         "gap": result.relative_gap or 0.0,
         "objective": result.objective,
         "rounds": result.iterations,
-        "edges": feasible_set.n_edges(result.metric),
+        "edges": n_edges(
+            result.metric, edge_threshold(feasible_set.trace_bound, problem.n_features)
+        ),
         "memory": peak_memory() - before,
     }
 

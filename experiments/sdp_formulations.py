@@ -148,7 +148,7 @@ def build(case: Case, name: str) -> Model:
         return FORMULATIONS[name](Sides(case.data()))
     problem = problem_of(case.data())
     feasible_set, size = problem.feasible_set, problem.n_features
-    metric = feasible_set.trace_bound / size * feasible_set.variable(size)
+    metric = feasible_set.trace_bound / size * cp.Variable((size, size), symmetric=True)
     return problem.to_cvxpy(metric, log=True), metric
 
 

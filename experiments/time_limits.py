@@ -125,7 +125,7 @@ def timed(make: Callable[[], Point], clock: Callable[[], float] = time.perf_coun
 def case_of(name: str, problem: gda.MetricProblem) -> Case:
     """Return a problem with the times of its objective, in the middle of the set."""
     size, feasible_set = problem.n_features, problem.feasible_set
-    base, centre = feasible_set.base(size), feasible_set.centre(size)
+    base, centre = feasible_set.base(size), problem.centre
     metric = centre[0].added_to(base, centre[1])
     return Case(
         name,
@@ -146,7 +146,7 @@ def run(case: Case, method: str, limit: float) -> Run | None:
     except gda.errors.InvalidInputError:  # the program would not fit in memory
         return None
     seconds = time.perf_counter() - start
-    assert result.feasible_set.contains(result.metric)
+    assert result.metric in result.feasible_set
     return Run(limit, case.evaluation(method), seconds, result.status)
 
 

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
+from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.steps import find_step
@@ -65,6 +66,12 @@ CASES = (
     Case("text", "screened", N_WORDS),
     *(Case("text", way, 2000) for way in ("screened", "dense")),
 )
+
+
+def n_edges_of(result: gda.Result) -> int:
+    """Return the number of edges of a metric that count."""
+    metric = result.known_metric
+    return n_edges(metric, edge_threshold(result.feasible_set.trace_bound, len(metric)))
 
 
 def normal(n_features: int, scaled: bool) -> tuple[FloatArray, FloatArray]:
@@ -131,7 +138,7 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
     step = find_step("exact").prepared(problem)
     current = centre
     for iteration in range(n_steps):
-        gradient: Any = problem.feasible_set.gradient_at(point)
+        gradient: Any = problem.feasible_set.family.gradient_at(point)
         diagonal, best, pair = gradient.diagonal(), np.inf, (0, 0)
         for start in range(0, size, 256):
             rows = slice(start, start + 256)
@@ -188,7 +195,7 @@ def measure(case: Case) -> dict[str, Any]:
             "status": result.status,
             "rounds": result.iterations,
             "atoms": len(result.weights if result.weights is not None else ()),
-            "edges": problem.feasible_set.n_edges(result.known_metric),
+            "edges": n_edges_of(result),
         }
     seconds = time.perf_counter() - start, time.process_time() - cpu
     return found | {
@@ -260,7 +267,7 @@ def measure_real(name: str) -> dict[str, Any]:
         errors["certified"].append(
             error(transformed(result, a), y[train], transformed(result, b), y[test])
         )
-    problem, result = learned(StandardScaler().fit_transform(X), y)
+    _, result = learned(StandardScaler().fit_transform(X), y)
     weight = np.zeros(X.shape[1])
     np.add.at(
         weight,
@@ -276,7 +283,7 @@ def measure_real(name: str) -> dict[str, Any]:
         },
         "seconds": float(np.median(seconds)),
         "gap": result.relative_gap,
-        "edges": problem.feasible_set.n_edges(result.known_metric),
+        "edges": n_edges_of(result),
         "used": used,
         "strongest": strongest[:SHOWN].tolist(),
         "block": result.sparse_metric[strongest[:SHOWN]][:, strongest[:SHOWN]].toarray().tolist(),

@@ -10,21 +10,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from gdaopt.constraints.presolve import PresolvedRows, presolve
+from gdaopt.constraints.presolve import presolve
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, is_finite
-from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
-from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
+from gdaopt.support.validation import FloatArray, check_instance
 
-_CORRECTIONS = 20  # rounds of mending constraints and entries in turns
 _FLAT = 10.0  # an objective is flat where it is more than so often what can be gained
 
 
@@ -86,8 +85,8 @@ class MetricProblem(ShownAsTable):
             )
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        self.feasible_set.check_size(self.n_features)
-        self.presolved  # noqa: B018 (refuses constraints that cannot be kept)
+        self.feasible_set.budget(self.n_features)  # refuses a size that does not fit
+        self.restricted  # noqa: B018 (refuses constraints that cannot be kept)
 
     @classmethod
     def from_cvxpy(cls, problem: cp.Problem) -> MetricProblem:
@@ -133,16 +132,6 @@ class MetricProblem(ShownAsTable):
         return {**self.__dict__, "constraints": self.rows}
 
     @property
-    def is_convex(self) -> bool:
-        """Whether the objective is convex."""
-        return self.objective.convex
-
-    @property
-    def has_barrier(self) -> bool:
-        """Whether the objective keeps metrics positive definite, see `Objective.barrier`."""
-        return self.objective.barrier
-
-    @property
     def is_wide(self) -> bool:
         """Whether methods over atoms make no K×K array ("Proposition: screened prices")."""
         return (
@@ -180,18 +169,18 @@ class MetricProblem(ShownAsTable):
         return rows if len(rows) else None
 
     @cached_property
-    def presolved(self) -> PresolvedRows | None:
-        """The rows that methods keep in their place, and a metric that keeps them."""
-        if self.rows is None:
-            return None
-        return presolve(self.feasible_set, self.rows)
+    def restricted(self) -> Restricted | None:
+        """The members of the set that keep the constraints; None where there are none."""
+        return None if self.rows is None else presolve(self.feasible_set, self.rows)
 
     @cached_property
     def centre(self) -> tuple[Atoms, FloatArray]:
         """Atoms and weights of a metric inside the set's cone, which keeps all constraints."""
-        if self.presolved is None:
-            return self.feasible_set.centre(self.n_features)
-        return self.presolved.atoms, self.presolved.weights
+        if self.restricted is None:
+            feasible_set, size = self.feasible_set, self.n_features
+            weights = np.full(size, feasible_set.budget(size) / size)
+            return feasible_set.family.basis(size), weights
+        return self.restricted.atoms, self.restricted.weights
 
     def central_metric(self) -> FloatArray:
         """Return a metric inside of the set that keeps all constraints: to start from."""
@@ -212,14 +201,14 @@ class MetricProblem(ShownAsTable):
 
         Infinite where it is not known, and for an objective that is not convex.
         """
-        if not self.is_convex:
+        if not self.objective.convex:
             return math.inf
         atoms, weights = self.centre
         point = self.objective.at(self.base()).moved(AtomsDirection(weights, atoms), 1.0)
-        gradient = self.feasible_set.gradient_at(point)
+        gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
             return math.inf
-        price = min(float(self.feasible_set.best_atoms(gradient).prices[0]), 0.0)
+        price = min(float(self.feasible_set.family.best_atoms(gradient).prices[0]), 0.0)
         held = float(weights @ atoms.quadratic_forms(gradient))
         return max(held - self.feasible_set.budget(self.n_features) * price, 0.0)
 
@@ -237,42 +226,16 @@ class MetricProblem(ShownAsTable):
     def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
         """Return as much of the Lagrangian's gradient as the prices of the set's atoms need."""
         if self.rows is None or multipliers is None:
-            return self.feasible_set.gradient_at(point)
+            return self.feasible_set.family.gradient_at(point)
         return self.lagrangian_gradient(point.gradient(), multipliers)
-
-    def violation(self, metric: FloatArray) -> float:
-        """Return the largest distance of a metric to a linear constraint that it breaks."""
-        return 0.0 if self.rows is None else self.rows.violation(metric)
 
     def violations(self, metric: Symmetric) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""
-        found = self.feasible_set.violations(metric)
-        if self.rows is None:
-            return found
-        metric = symmetric_matrix("metric", metric, self.n_features)
-        return (*found, *self.rows.violations(metric, self.feasible_set.trace_bound))
+        return (self.restricted or self.feasible_set).violations(metric)
 
     def made_feasible(self, metric: MatrixT) -> MatrixT:
         """Return a metric near `metric` that keeps set and constraints, but for round-off."""
-        if self.presolved is None:
-            return self.feasible_set.made_feasible(metric)
-        return cast(MatrixT, self._with_rows(dense(metric), self.presolved.rows))
-
-    def _with_rows(self, metric: FloatArray, rows: LinearConstraints) -> FloatArray:
-        """Mend rows and trace, and conditions on entries in turns; then go towards the centre."""
-        family, base = self.feasible_set.family, self.feasible_set.base(self.n_features)
-        for _ in range(_CORRECTIONS):
-            mended = rows.corrected(metric, self.feasible_set.trace_bound)
-            metric = base + family.with_feasible_entries(mended - base)
-            if (metric == mended).all():
-                break
-        smallest = smallest_eigenvalue(family.comparison(metric - base))
-        if smallest >= 0:
-            return metric
-        inner = self.central_metric()
-        share = -smallest / (smallest_eigenvalue(inner - base) - smallest)
-        feasible: FloatArray = (1 - share) * metric + share * inner
-        return feasible
+        return cast(MatrixT, (self.restricted or self.feasible_set).made_feasible(metric))
 
     def to_cvxpy(
         self, metric: cp.Expression, *, cone: str = "semidefinite", log: bool = False

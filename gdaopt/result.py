@@ -17,7 +17,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import as_edges
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
-from gdaopt.sets import FeasibleSet, set_of_record
+from gdaopt.sets import FeasibleSet, record_of, set_of_record
 from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
 from gdaopt.support.text import ShownAsTable, number_text, plain, reason
 from gdaopt.support.validation import FloatArray, as_path, read_only
@@ -282,7 +282,7 @@ class Result(ShownAsTable):
             ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
         path = npz_path(path)
-        record = {"format": _FORMAT, **self._record(), "feasible_set": self.feasible_set.record()}
+        record = {"format": _FORMAT, **self._record(), "feasible_set": record_of(self.feasible_set)}
         columns = self.trace.to_arrays()
         arrays: dict[str, Any] = {
             **self._arrays(),
@@ -332,7 +332,7 @@ class Result(ShownAsTable):
             _check_record(record)
             record["constraints"] = tuple(record["constraints"])
             _check_arrays(arrays, trace, len(record["constraints"]))
-            feasible_set.check_size(len(arrays["metric"]))
+            feasible_set.budget(len(arrays["metric"]))  # refuses a size that does not fit
             kept: dict[str, Any] = {
                 name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
             }

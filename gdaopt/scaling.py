@@ -171,7 +171,7 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     start = objective.at(zero)
     gradient = start.known_gradient()
     of_features = -float(gradient.diagonal().min()) / start.value
-    largest = -float(feasible_set.best_atoms(gradient).prices[0]) / start.value
+    largest = -float(feasible_set.family.best_atoms(gradient).prices[0]) / start.value
     if not (of_features > 1 / _LARGEST and largest < _LARGEST):
         raise InvalidInputError(
             f"samples of different classes differ by {largest:.3g} in the square, of which "

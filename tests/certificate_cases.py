@@ -11,7 +11,7 @@ import numpy as np
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import Rng, random_symmetric, scaled
+from tests.helpers import Rng, random_symmetric, scaled, start_of, sum_of_atoms
 from tests.methods import certified_cases
 from tests.methods.certified_cases import set_of
 
@@ -72,8 +72,10 @@ class Solved:
     def member(self) -> FloatArray:
         """Return a random convex combination of the base and some of its atoms' vertices."""
         feasible_set, rng = self.problem.feasible_set, self.rng
-        atoms, _ = feasible_set.decomposed(feasible_set.start(self.size))
-        atoms = atoms.joined(feasible_set.best_atoms(random_symmetric(rng, self.size), 3).atoms)
+        atoms, _ = sum_of_atoms(feasible_set, start_of(feasible_set, self.size))
+        atoms = atoms.joined(
+            feasible_set.family.best_atoms(random_symmetric(rng, self.size), 3).atoms
+        )
         shares = rng.dirichlet(np.full(len(atoms), 0.3)) * rng.choice([1.0, rng.random()])
         base = feasible_set.base(self.size)
         return atoms.added_to(base, feasible_set.budget(self.size) * shares)

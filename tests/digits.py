@@ -123,10 +123,10 @@ def inverse(matrix: Exact) -> Exact:
 
 def base_and_budget(feasible_set: FeasibleSet, size: int) -> tuple[Exact, Any]:
     """Return B and τ."""
-    base = exact(np.eye(size)) * mpmath.mpf(feasible_set.min_eigenvalue)
-    fixed = feasible_set.fixed_part(size)
-    if fixed is not None:
-        base = base + exact(fixed)  # small multiples of one number: no round-off
+    base = exact(feasible_set.base(size))
+    for i in range(size):  # the only entries that are rounded
+        edges = (abs(base[i, j]) for j in range(size) if j != i)
+        base[i, i] = sum(edges, mpmath.mpf(feasible_set.min_eigenvalue))
     return base, mpmath.mpf(feasible_set.trace_bound) - np.trace(base)
 
 

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 
 from gdaopt.datasets.builtin import load
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.laplacian import generalized_laplacian, path_edges, unit_laplacian
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.gershgorin import comparison_matrix
+from gdaopt.linalg.laplacian import (
+    edge_threshold,
+    generalized_laplacian,
+    n_components,
+    path_edges,
+    unit_laplacian,
+)
 from gdaopt.scaling import scale_features
+from gdaopt.sets import EntrywiseMetrics, FeasibleSet
 from gdaopt.support.validation import FloatArray
 
 Rng = np.random.Generator
@@ -51,6 +60,24 @@ def random_metric(rng: Rng, size: int, *, density: float = 1.0, decades: float =
     metric = generalized_laplacian(weights + weights.T, rng.uniform(0.01, 1, size))
     scaled_metric: FloatArray = metric * (size / np.trace(metric))
     return scaled_metric
+
+
+def start_of(feasible_set: FeasibleSet, size: int) -> FloatArray:
+    """Return where the aligned methods start, and for a set that they do not take its middle."""
+    if isinstance(feasible_set, EntrywiseMetrics):
+        return feasible_set.start(size)
+    return feasible_set.base(size) + feasible_set.budget(size) / size * np.eye(size)
+
+
+def n_parts(feasible_set: FeasibleSet, metric: FloatArray) -> int:
+    """Return the number of components of the graph of a metric's edges that count."""
+    threshold = edge_threshold(feasible_set.trace_bound, len(metric))
+    return n_components(comparison_matrix(metric), threshold)
+
+
+def sum_of_atoms(feasible_set: FeasibleSet, metric: FloatArray) -> tuple[Atoms, FloatArray]:
+    """Return the atoms and the weights of a member."""
+    return feasible_set.family.decomposed(metric - feasible_set.base(len(metric)))
 
 
 def random_symmetric(rng: Rng, size: int) -> FloatArray:

@@ -144,5 +144,6 @@ def test_corrections_alternate_between_rows_and_entries() -> None:
     metric[0, 2] = metric[2, 0] = 1e-4
     feasible = problem.made_feasible(metric)
     assert not problem.violations(feasible)
-    assert problem.violation(feasible) <= 1e-9
+    assert problem.rows is not None
+    assert problem.rows.violation(feasible) <= 1e-9
     assert np.abs(feasible - metric).max() <= 2e-4

@@ -17,8 +17,9 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.sets import record_of
 from gdaopt.studies.saved_runs import read_runs
-from tests.helpers import refusals, traced_peak
+from tests.helpers import n_parts, refusals, traced_peak
 from tests.result_cases import COLUMNS, optimum, problem, solve, solved
 
 
@@ -220,7 +221,7 @@ class TestResult:
         assert result.lower_bound == last.lower_bound
         assert result.relative_gap == last.relative_gap
         assert (result.atoms, result.weights) == (None, None)  # the alternation has no atoms
-        assert result.components == problem().feasible_set.n_components(result.metric)
+        assert result.components == n_parts(problem().feasible_set, result.metric)
 
     def test_bounds_are_below_the_optimum(self, result: gda.Result) -> None:
         assert result.lower_bound is not None
@@ -331,7 +332,7 @@ CASES: dict[str, tuple[Change, str]] = {
     "unknown set": (record("feasible_set", {"kind": "round"}), "unknown kind of feasible set"),
     "text as set": (record("feasible_set", "graph"), "is not a saved gdaopt result"),
     "set of other colors": (
-        record("feasible_set", gda.SignedGraphMetrics([1, -1], 2.0).record()),
+        record("feasible_set", record_of(gda.SignedGraphMetrics([1, -1], 2.0))),
         "colors has 2 entries for 6 features",
     ),
     "no rows": (cut, "the trace has 0 rows"),

@@ -62,7 +62,7 @@ K = problem.n_features
 # %%
 start = problem.feasible_set.start(K)  # C/K on the diagonal, and a path of edges
 G = problem.objective.gradient(start)
-edges = problem.feasible_set.edges_of(K)
+edges = problem.feasible_set.family.edges_of(K)
 
 cost = np.concatenate([np.diag(G), -2 * G[edges]])
 print("gradient:\n", G)
@@ -347,7 +347,7 @@ ax.grid(alpha=0.3)
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
 for M in metrics:
-    assert problem.feasible_set.contains(M)
+    assert M in problem.feasible_set
     assert np.linalg.eigvalsh(M)[0] >= rho - 1e-9
 
 
@@ -366,7 +366,7 @@ def by_the_gradient(problem, steps):
         assert np.isclose(np.vdot(G, towards), problem.feasible_set.minimize_linear(G).value)
         sizes = np.linspace(0, 1, 101)
         M = M + sizes[np.argmin([glr.value(M + s * (towards - M)) for s in sizes])] * (towards - M)
-        assert problem.feasible_set.contains(M)
+        assert M in problem.feasible_set
     return M
 
 

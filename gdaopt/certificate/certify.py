@@ -154,7 +154,7 @@ def certify(
     Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
     """
     check_instance("problem", problem, MetricProblem)
-    if not problem.is_convex:
+    if not problem.objective.convex:
         raise InvalidInputError(
             f"{shortened(problem.objective)} says that it is not convex, so that no metric can be "
             "certified; gdaopt.solve looks for stationary points of it"
@@ -194,9 +194,9 @@ def certify_point(
     if gradient is None:
         gradient = problem.lagrangian_gradient(point.known_gradient(), multipliers)
     if best is None:
-        best = problem.feasible_set.best_atoms(gradient)
+        best = problem.feasible_set.family.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)
-    if not problem.is_convex:
+    if not problem.objective.convex:
         return Certificate(
             value,
             -math.inf,
@@ -208,7 +208,7 @@ def certify_point(
             gap_round_off=tangent.gap_round_off,
         )
     found, kind = _best_bound(tangent)
-    if problem.has_barrier and rows is None:
+    if problem.objective.barrier and rows is None:
         dual = dual_bound(problem, point)
         found, kind = (dual, "dual") if dual.value > found.value else (found, kind)
     if not found.value > -math.inf:

@@ -44,22 +44,22 @@ class TightMultipliers:
 
     def at(self, point: Point) -> FloatArray | None:
         """Return the multipliers, or None for a problem without linear constraints."""
-        problem, presolved = self._problem, self._problem.presolved
-        if presolved is None:
+        problem, restricted = self._problem, self._problem.restricted
+        if restricted is None:
             return None
         gradient = point.gradient()
         base = problem.feasible_set.base(problem.n_features)
         here = float(np.vdot(gradient, point.metric - base))
         negligible = _NEGLIGIBLE * abs(point.value)
         try:
-            program = LinearProgram(problem.feasible_set, presolved.rows, gradient=gradient)
+            program = LinearProgram(problem.feasible_set, restricted.rows, gradient=gradient)
             solution = program.solve(
-                presolved.atoms if self.atoms is None else self.atoms,
+                restricted.atoms if self.atoms is None else self.atoms,
                 lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
             )
         except SolverFailedError:  # HiGHS, on a program at the limit of its accuracy
             return self._last  # any multipliers give a bound
-        self.atoms, self._last = solution.atoms, presolved.as_written(solution.multipliers)
+        self.atoms, self._last = solution.atoms, restricted.as_written(solution.multipliers)
         return self._last
 
     def candidates(self, point: Point) -> Iterator[FloatArray]:
@@ -70,7 +70,7 @@ class TightMultipliers:
         tight = self.at(point)
         if tight is not None:
             yield tight
-            if self._problem.is_convex:  # else there is no bound that they could raise
+            if self._problem.objective.convex:  # else there is no bound that they could raise
                 yield smallest_multipliers(self._problem, point, tight)
 
 
@@ -112,7 +112,9 @@ class _Smallest:
 
     def _bound(self, multipliers: FloatArray) -> tuple[Atoms, float]:
         """Return the best atoms by some multipliers, and the bound."""
-        best = self._set.best_atoms(self._gradient + self._rows.combined(multipliers), _PRICED)
+        best = self._set.family.best_atoms(
+            self._gradient + self._rows.combined(multipliers), _PRICED
+        )
         price = min(0.0, float(best.prices[0]))
         return best.atoms, self._budget * price - float(multipliers @ self._right)
 

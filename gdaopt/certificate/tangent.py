@@ -98,7 +98,9 @@ class Tangent:
             if isinstance(self.gradient, ImplicitMatrix)
             else problem.lagrangian_gradient(point.gradient(), self.multipliers)
         )
-        best = problem.feasible_set.best_atoms(gradient, len(self.best.prices), self.best.atoms)
+        best = problem.feasible_set.family.best_atoms(
+            gradient, len(self.best.prices), self.best.atoms
+        )
         return replace(self, point=point, gradient=gradient, best=best)
 
     @cached_property

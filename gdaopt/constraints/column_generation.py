@@ -124,7 +124,7 @@ class LinearProgram:
         for _ in range(_MOST_ROUNDS):
             master = self._master(atoms, forms)
             priced = self._gradient + self._rows.combined(master.multipliers)
-            new = self._set.best_atoms(priced, _PRICED, atoms)
+            new = self._set.family.best_atoms(priced, _PRICED, atoms)
             found = self._bound(master.multipliers, float(new.prices[0]))
             waited = 0 if found > bound or master.value < least else waited + 1
             least = min(least, master.value)

@@ -15,12 +15,13 @@ constraints"):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.constraints.column_generation import Extra, LinearProgram, LinearSolution
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError, SolverFailedError
 from gdaopt.linalg.atoms import Atoms
@@ -43,45 +44,8 @@ _WIDE = 1e6  # times the scale of the rows: the trace up to which an interior po
 _MOST_UNITS = 40  # rounds in which features get smaller units
 
 
-@dataclass(frozen=True, eq=False)
-class PresolvedRows:
-    """The rows that methods keep in place of the rows that the user wrote.
-
-    `rows` are some of these, with the indices `kept`, moved by less than the tolerance. No equality
-    follows from the other equalities, and one metric keeps all inequalities strictly; the atoms and
-    weights are those of a metric inside the set's cone that keeps all rows.
-    """
-
-    rows: LinearConstraints
-    kept: npt.NDArray[np.intp]
-    atoms: Atoms
-    weights: FloatArray
-    _written: LinearConstraints
-    _implied: tuple[FloatArray, ...]  # multipliers that prove that inequalities are equalities
-
-    def from_written(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of `rows`, from multipliers of the rows that the user wrote."""
-        found: FloatArray = self._written.in_own_units(multipliers)[self.kept]
-        return found
-
-    def as_written(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of the rows that the user wrote, from multipliers of `rows`.
-
-        Multipliers of inequalities are not negative: where an inequality has become an equality,
-        the multipliers that prove it do not change the bound, and a multiple of them is added.
-        """
-        found = np.zeros(len(self._written))
-        found[self.kept] = multipliers
-        for proof in reversed(self._implied):
-            lifted = ~self._written.is_equality & (proof > _COUNTS * np.abs(proof).max())
-            share = float((-found[lifted] / proof[lifted]).max(initial=0.0))
-            found = found + max(share, 0.0) * proof
-        signed = np.where(self._written.is_equality, found, np.maximum(found, 0.0))
-        return signed / self._written.norms
-
-
-def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRows:
-    """Return the rows that methods keep in place of the rows that the user wrote."""
+def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> Restricted:
+    """Return the members of a set that keep rows, as methods keep them."""
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
@@ -90,7 +54,7 @@ def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> PresolvedRow
     )
     presolved, kept, implied = _reduced(feasible_set, moved, atoms)
     atoms, weights = _interior(feasible_set, presolved, atoms, rows)
-    return PresolvedRows(presolved, kept, atoms, weights, rows, tuple(implied))
+    return Restricted(feasible_set, rows, presolved, kept, atoms, weights, tuple(implied))
 
 
 def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
@@ -200,7 +164,7 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     are from each other. What counts are the entries that the set does not fix.
     """
     size = rows.n_features
-    first, second = feasible_set.edges_of(size)
+    first, second = feasible_set.family.edges_of(size)
     diagonal = rows.matrices[:, np.arange(size) * (size + 1)].toarray()
     edges = rows.matrices[:, first * size + second].toarray()
     free = np.hstack([diagonal, np.sqrt(2.0) * edges])

@@ -38,7 +38,12 @@ from gdaopt.estimators.inputs import (
     read_samples,
     read_tuples,
 )
-from gdaopt.linalg.laplacian import EDGE_THRESHOLD, connected_features, edge_weights, self_loops
+from gdaopt.linalg.laplacian import (
+    connected_features,
+    edge_threshold,
+    edge_weights,
+    self_loops,
+)
 from gdaopt.linalg.masked import MaskedMatrix, connected_part, trace
 from gdaopt.scaling import feature_scales
 from gdaopt.support.text import plain, shortened
@@ -443,7 +448,7 @@ class MetricGraph:
 
         Smaller entries are edges that a method removes: it shrinks them geometrically.
         """
-        threshold = EDGE_THRESHOLD * trace(metric) / len(metric)
+        threshold = edge_threshold(trace(metric), len(metric))
         if isinstance(metric, MaskedMatrix):
             counts = np.abs(metric.on_edges) > threshold
             edges, found = np.column_stack(metric.edges)[counts], -metric.on_edges[counts]

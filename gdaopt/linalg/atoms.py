@@ -222,13 +222,25 @@ def best_pairs(
     entries, in O(K + n).
     """
     size = len(gradient)
-    if edges is not None and len(edges[0]) < size * (size - 1) // 2:
-        return _best_listed(gradient, count, edges)
-    if isinstance(gradient, MaskedMatrix):
-        return _best_listed(gradient, count, gradient.edges)
-    if size <= _FEW_FEATURES:
-        return _best_listed(gradient, count, all_edges(size))
-    gradient = dense(gradient)
+    if edges is None and isinstance(gradient, MaskedMatrix):
+        edges = gradient.edges
+    n_pairs = size * (size - 1) // 2
+    if size > _FEW_FEATURES and (edges is None or len(edges[0]) == n_pairs):
+        return _best_of_all(dense(gradient), count)
+    rows, columns = edges = all_edges(size) if edges is None else edges
+    diagonal, entries = gradient.diagonal(), gradient[edges]
+    unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
+    useful = entries > 0
+    rows, columns, entries = rows[useful], columns[useful], entries[useful] / unit
+    first, second = diagonal[rows] / (2 * unit), diagonal[columns] / (2 * unit)
+    prices = first + second - np.sqrt((first - second) ** 2 + entries**2)
+    kept = _best(rows, columns, prices, count)
+    return rows[kept], columns[kept], prices[kept] * unit
+
+
+def _best_of_all(gradient: FloatArray, count: int) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return the best of all pairs, block by block of the upper triangle."""
+    size = len(gradient)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient)
     diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)
@@ -282,33 +294,21 @@ def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
     return least
 
 
-def _best_listed(
-    gradient: Symmetric, count: int, edges: Edges
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return the best of the listed pairs, reading only their entries of the gradient."""
-    rows, columns = edges
-    diagonal, entries = gradient.diagonal(), gradient[edges]
-    unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
-    useful = entries > 0
-    rows, columns, entries = rows[useful], columns[useful], entries[useful] / unit
-    first, second = diagonal[rows] / (2 * unit), diagonal[columns] / (2 * unit)
-    prices = first + second - np.sqrt((first - second) ** 2 + entries**2)
-    kept = _best(rows, columns, prices, count)
-    return rows[kept], columns[kept], prices[kept] * unit
-
-
 def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> Atoms:
-    """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``."""
-    diagonal = gradient.diagonal()
+    """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
+
+    Where i and j are the same feature, it is ``e_i``.
+    """
+    diagonal, is_single = gradient.diagonal(), rows == columns
     half = diagonal[rows] / 2 - diagonal[columns] / 2
     entries = gradient[rows, columns]
-    off = np.abs(entries)
+    off = np.where(is_single, 1.0, np.abs(entries))
     unit = np.maximum(np.abs(half), off)  # neither squares nor norms can then under- or overflow
     half, off = half / unit, off / unit
     radius = np.hypot(half, off)
     # Of the two rows of (G - λI)u = 0 the one without cancellation.
     first = np.where(half >= 0, off, radius - half)
-    second = np.where(half >= 0, half + radius, off)
+    second = np.where(is_single, 0.0, np.where(half >= 0, half + radius, off))
     norm = np.hypot(first, second)
     values = np.array([first / norm, -np.copysign(second, entries) / norm])
     return Atoms(np.array([rows, columns]).T, values.T)

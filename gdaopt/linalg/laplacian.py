@@ -14,11 +14,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense
 from gdaopt.support.validation import FloatArray, as_symmetric, number
 
-EDGE_THRESHOLD = 1e-9
-"""Of C/K: heavier edges connect. Frank–Wolfe steps shrink edges geometrically, never to zero."""
+_EDGE_THRESHOLD = 1e-9  # of C/K: Frank–Wolfe steps shrink edges geometrically, never to zero
 
 
 def edge_weights(metric: FloatArray) -> FloatArray:
@@ -89,6 +88,20 @@ def spanning_forest(size: int, edges: Edges) -> Edges:
             found += ((min(i, before[i]), max(i, before[i])) for i in nodes[1:].tolist())
     rows, columns = np.array(sorted(found), dtype=np.intp).reshape(-1, 2).T
     return rows, columns
+
+
+def edge_threshold(trace_bound: float, n_features: int) -> float:
+    """Return the weight above which an edge of a metric counts: 1e-9 of C/K."""
+    return _EDGE_THRESHOLD * trace_bound / n_features
+
+
+def n_edges(metric: Symmetric, threshold: float) -> int:
+    """Return the number of edges, of either sign, with a weight above `threshold`."""
+    if isinstance(metric, MaskedMatrix):
+        weights = metric.on_edges
+    else:
+        weights = dense(metric)[np.triu_indices(len(metric), 1)]
+    return int(np.count_nonzero(np.abs(weights) > threshold))
 
 
 def n_components(metric: Symmetric, threshold: float) -> int:

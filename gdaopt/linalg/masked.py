@@ -229,6 +229,15 @@ def is_finite(matrix: Symmetric) -> bool:
     return validation.is_finite(matrix)
 
 
+def check_finite(gradient: Symmetric) -> None:
+    """Refuse a gradient that is not finite, by which atoms cannot be priced."""
+    if is_finite(gradient):
+        return
+    if isinstance(gradient, np.ndarray):
+        validation.finite_array("gradient", gradient, ndim=2)  # raises, and says where
+    raise InvalidInputError("gradient holds values that are not finite")
+
+
 def inner(first: Symmetric, second: Symmetric) -> float:
     """Return ``⟨G, H⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):

@@ -23,13 +23,13 @@ from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import (
+    EntrywiseMetrics,
     FeasibleSet,
     GraphMetrics,
     SDDMetrics,
     SignedGraphMetrics,
     TwoSparseAtoms,
 )
-from gdaopt.sets.kinds import GraphsWithPath
 from gdaopt.support.validation import FloatArray, number, store_checked
 
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
@@ -84,7 +84,8 @@ class AlignedMethod(ProgramMethod):
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         feasible_set = problem.feasible_set
-        if isinstance(feasible_set, GraphsWithPath) and feasible_set.path_weight > 0:
+        assert isinstance(feasible_set, EntrywiseMetrics)
+        if feasible_set.path_weight > 0:
             raise InvalidInputError(
                 f"method {self.name!r} moves all edges, and every member of {feasible_set!r} "
                 "contains a path; leave path_weight out, and pass "
@@ -140,6 +141,7 @@ class AlignedMethod(ProgramMethod):
     def start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor; with constraints the centre."""
         feasible_set, size, floor = problem.feasible_set, problem.n_features, self.edge_floor
+        assert isinstance(feasible_set, EntrywiseMetrics)
         if problem.rows is not None:
             return problem.central_metric()
         if floor == 0 or size == 1 or not isinstance(feasible_set, GraphMetrics):
@@ -165,8 +167,8 @@ class AlignedRun:
         self.feasible_set = problem.feasible_set
         assert isinstance(self.feasible_set.family, TwoSparseAtoms)
         self.family = self.feasible_set.family
-        self._edge_threshold = method.floor_threshold or self.feasible_set.edge_threshold(
-            problem.n_features
+        self._edge_threshold = method.floor_threshold or laplacian.edge_threshold(
+            self.feasible_set.trace_bound, problem.n_features
         )
         self._clock = clock
         self._step = find_step(method.step).prepared(problem)
@@ -208,7 +210,7 @@ class AlignedRun:
     def align_by_gradient(self, edges: Edges) -> None:
         """Take the scaling from the gradient."""
         start = time.perf_counter()
-        gradient = self.feasible_set.gradient_at(self.state.point)
+        gradient = self.family.gradient_at(self.state.point)
         v = dual_alignment(self.family.as_of_graph(gradient), edges)
         ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())

@@ -89,7 +89,7 @@ class Alternating(AlignedMethod):
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> result = gda.solve(problem, gda.methods.Alternating(solver="HIGHS"))
-    >>> result.status, problem.feasible_set.contains(result.metric)
+    >>> result.status, result.metric in problem.feasible_set
     ('stalled', True)
     """
 
@@ -126,13 +126,13 @@ class Alternating(AlignedMethod):
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
         size, rows, options = run.problem.n_features, run.problem.rows, self.program_options
-        neighbors_of = neighbors(size, run.feasible_set.edges_of(size))
+        neighbors_of = neighbors(size, run.family.edges_of(size))
         if self.greedy_colors:
             yield from self._colored(run, neighbors_of)
         columns = [
             (others[index], signs)
             for column, others in enumerate(neighbors_of)
-            for index, signs in [run.family.with_signs((np.full(len(others), column), others))]
+            for index, signs in [run.family.edge_variables((np.full(len(others), column), others))]
         ]
         diagonal = Program(options)
         # A program for each number of neighbours; n edges make about 2√n different numbers.
@@ -177,7 +177,7 @@ class Alternating(AlignedMethod):
                 )
                 yield run.state
         run.state = replace(run.state, colors=colors)
-        run.family = TwoSparseAtoms(feasible_set.edges, colors)
+        run.family = TwoSparseAtoms(feasible_set.signs, feasible_set.edges, colors)
 
     def _steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
         """Take the steps of one block, with the scaling fixed."""

@@ -145,7 +145,7 @@ class _Run:
                 f"initial is not balanced: no colours of the features go with its entry "
                 f"[{pairs[0][0]},{pairs[1][0]}]; set it to 0, or leave initial out"
             )
-        return ActiveSet(*self._hull.decomposed(metric))
+        return ActiveSet(*self._hull.family.decomposed(metric - self._hull.base(len(metric))))
 
     def _states_of(self, node: _Node, number: int) -> Iterator[State]:
         """Bound a node, round its optimum, and branch; yield the states on the way."""
@@ -230,8 +230,9 @@ class _Run:
         """Return those atoms of a metric that some colours allow, with their weights."""
         assert state.atoms is not None
         assert state.weights is not None
-        family = replace(self._hull, colors=colors.tolist()).family
-        kept = family.allows(state.atoms)
+        first, second = state.atoms.support.T
+        # An edge between two colours is positive in M; the product is 0 for an atom of one feature.
+        kept = colors[first] * colors[second] * state.atoms.values.prod(axis=1) <= 0
         return ActiveSet(state.atoms[kept], state.weights[kept])
 
     def _take(self, state: State, colors: FloatArray) -> None:

@@ -156,7 +156,7 @@ class Method(ABC):
 
     def is_converged(self, problem: MetricProblem, state: State | Certificate) -> bool:
         """Say whether the certified gap, or else the Frank–Wolfe gap, is within the tolerances."""
-        if not problem.is_convex:
+        if not problem.objective.convex:
             return state.frank_wolfe_gap <= self.allowed_gap(state.objective)
         if state.lower_bound is None:
             return False
@@ -226,7 +226,7 @@ class ProgramMethod(Method):
 
 
 def _not_convex(problem: MetricProblem) -> str:
-    if problem.is_convex:
+    if problem.objective.convex:
         return ""
     return (
         f"needs a convex objective, and {shortened(problem.objective)} says that it is not convex; "
@@ -281,6 +281,6 @@ def _names_of(demand: Demand) -> str:
 
 def check_start(problem: MetricProblem, point: Point) -> None:
     """Refuse a start at which the objective carries no information."""
-    reason = nothing_to_certify(point, problem.feasible_set.gradient_at(point))
+    reason = nothing_to_certify(point, problem.feasible_set.family.gradient_at(point))
     if reason is not None:
         raise InvalidInputError(f"nothing to learn from at the start: {reason}")

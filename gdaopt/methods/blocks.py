@@ -184,7 +184,7 @@ class PricingProgram:
         self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions, most_atoms: int
     ) -> None:
         self._feasible_set = feasible_set
-        self._edges = feasible_set.edges_of(n_features)
+        self._edges = feasible_set.family.edges_of(n_features)
         self._program = Program(options)
         self._budget = feasible_set.budget(n_features)
         self._floor = np.zeros(len(self._edges[0]))
@@ -192,7 +192,7 @@ class PricingProgram:
 
     def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms of the program's vertex, an exact one has one, and columns."""
-        v = dual_alignment(self._feasible_set.gradient_at(point), self._edges)
+        v = dual_alignment(self._feasible_set.family.gradient_at(point), self._edges)
         # The program finds M - B: without a smallest eigenvalue, and of trace τ.
         polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
         block = MetricBlock(self._program, polytope, len(v), self._edges)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.constraints.presolve import PresolvedRows
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.masked import MaskedMatrix
@@ -155,8 +155,8 @@ class Certified(Method):
         is_warm = known is not None
         start = newton_answer(self, problem, clock) if self.initial is None else None
         if start is not None:
-            found = ActiveSet(*problem.feasible_set.decomposed(start))
             base = problem.feasible_set.base(problem.n_features)
+            found = ActiveSet(*problem.feasible_set.family.decomposed(start - base))
             # A metric that is nearly singular may not survive the round-off of its atoms' sum.
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
@@ -254,7 +254,7 @@ class CertifiedRun(HullRun):
         # Where the objective is not convex, the gap may grow on the way.
         patience = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
         stall = None  # a rule would keep the first points
-        if not self.problem.is_convex:
+        if not self.problem.objective.convex:
             stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
         sample = self._sample
         gained = True  # by the last round with the sample
@@ -329,7 +329,7 @@ class CertifiedRun(HullRun):
         if is_first and len(active_set) > _FEW_ATOMS and len(new) and self.problem.rows is None:
             # Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
             # Where the objective is not convex, a jump to the full budget may end on a plateau.
-            total = self.budget if self.problem.is_convex else active_set.total
+            total = self.budget if self.problem.objective.convex else active_set.total
             self._optimise(ActiveSet(new, np.full(len(new), total / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
@@ -338,7 +338,7 @@ class CertifiedRun(HullRun):
                 return
             self.active_set, self.point = active_set, point
         # With rows the metric is added up anew: next to no room may be left, within round-off.
-        known = self.point if self.problem.presolved is None else None
+        known = self.point if self.problem.restricted is None else None
         self._optimise(active_set.with_new(new), known)
 
     def _optimise(self, active_set: ActiveSet, point: Point | None = None) -> None:
@@ -354,17 +354,17 @@ class CertifiedRun(HullRun):
             active_set.weights,
             self._log,
             point=point,
-            convex=self.problem.is_convex,
+            convex=self.problem.objective.convex,
         )
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = self.lower_bound.value == -math.inf
         of_f = 1 / self.point.value if self._log and self.point.value else 1.0
         enough = _FINAL_ACCURACY * allowed * of_f if is_start else 0.0
-        if self.problem.presolved is not None:
-            self._optimise_with_rows(active_set, start, self.problem.presolved, reduction, enough)
+        if self.problem.restricted is not None:
+            self._optimise_with_rows(active_set, start, self.problem.restricted, reduction, enough)
             return
         budget = self.budget
-        if not self.problem.is_convex and active_set.total > 0:
+        if not self.problem.objective.convex and active_set.total > 0:
             budget = min(budget, _GROWTH * active_set.total)
         enough *= budget / self.budget  # gaps are in proportion to it
         solution = solve_master_problem(start, budget, reduction, self._method.memory_limit, enough)
@@ -383,12 +383,12 @@ class CertifiedRun(HullRun):
         self,
         active_set: ActiveSet,
         start: MasterPoint,
-        presolved: PresolvedRows,
+        restricted: Restricted,
         reduction: float,
         enough: float,
     ) -> None:
         """Move to the optimal weights that keep the linear constraints, and take multipliers."""
-        constraints = presolved.rows
+        constraints = restricted.rows
         rows = Rows(
             *constraints.forms_and_sizes(active_set.atoms),
             -constraints.residuals(self.feasible_set.base(self.problem.n_features)),
@@ -396,7 +396,7 @@ class CertifiedRun(HullRun):
         )
         assert self.multipliers is not None
         # The master problem minimises F, which is Q or log Q.
-        guess = presolved.from_written(self.multipliers) / _derivative(
+        guess = restricted.from_written(self.multipliers) / _derivative(
             self.point, active_set.atoms, start
         )
         solution = solve_constrained_master_problem(
@@ -407,7 +407,7 @@ class CertifiedRun(HullRun):
         before = self.active_set, self.point
         self.move_to(ActiveSet(active_set.atoms, solution.point.weights), solution.point.point)
         derivative = _derivative(self.point, active_set.atoms, solution.point)
-        self.multipliers = presolved.as_written(derivative * solution.multipliers)
+        self.multipliers = restricted.as_written(derivative * solution.multipliers)
         self.active_set = self.active_set.without_zeros()
         self._go_back_if_worse(*before)
 
@@ -447,7 +447,7 @@ def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> 
     feasible_set, size = problem.feasible_set, problem.n_features
     metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
     point: Any = problem.objective.at(metric)
-    gradient = feasible_set.gradient_at(point)
+    gradient = feasible_set.family.gradient_at(point)
     if size < _FEW_TIMES * _FEW_FEATURES or not isinstance(gradient, ScatterMatrix):
         return None
     if nothing_to_certify(point, gradient) is not None:
@@ -479,11 +479,11 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     was_binding = total >= (1 - _SLACK) * other.budget(size)
     share = budget / total if was_binding else min(budget / total, 1.0) if total else 1.0
     active_set = ActiveSet(Atoms.of_few_entries(result.atoms), share * result.weights)
-    if problem.presolved is None:
+    if problem.restricted is None:
         return active_set
     base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
     here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
-    return active_set.on_the_way(centre, problem.presolved.rows.way_back(here, there))
+    return active_set.on_the_way(centre, problem.restricted.rows.way_back(here, there))
 
 
 def _derivative(point: Point, atoms: Atoms, master_point: MasterPoint) -> float:

@@ -25,7 +25,7 @@ from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Program
 from gdaopt.programs.constrained import keeping_rows
-from gdaopt.programs.joint import WholeSet
+from gdaopt.programs.joint import WholeSet, placed
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import check_fits
@@ -89,7 +89,7 @@ class ConicMethod(Method):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
-        n_edges = len(feasible_set.edges_of(size)[0])
+        n_edges = len(feasible_set.family.edges_of(size)[0])
         needed = cone_bytes(size, n_edges, self.cone) + problem.objective.conic_bytes()
         if not self.force:
             check_fits(needed, f"the {self.cone} program", _REMEDY)
@@ -151,7 +151,12 @@ class ConicMethod(Method):
     def _program(self, problem: MetricProblem, unit: float) -> tuple[cp.Problem, cp.Expression]:
         """Return the CVXPY problem, in units that solvers like, and the metric in it."""
         feasible_set, size = problem.feasible_set, problem.n_features
-        metric = feasible_set.trace_bound / size * feasible_set.variable(size)
+        edges = feasible_set.family.edges_of(size)
+        if 2 * len(edges[0]) == size * (size - 1):
+            entries: cp.Expression = cp.Variable((size, size), symmetric=True)
+        else:  # no entry that must be 0
+            entries = placed(cp.Variable(size + len(edges[0])), size, edges)
+        metric = feasible_set.trace_bound / size * entries
         log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (unit or 1.0)), metric
@@ -237,7 +242,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         feasible_set, size = problem.feasible_set, problem.n_features
-        edges = feasible_set.edges_of(size)
+        edges = feasible_set.family.edges_of(size)
         pairs = pairs_of(size, edges)
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")

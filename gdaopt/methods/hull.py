@@ -48,7 +48,8 @@ class HullRun(ABC):
     ) -> None:
         self._start = start
         if start is None and (initial := method.initial_metric(problem)) is not None:
-            self._start = ActiveSet(*problem.feasible_set.decomposed(initial))
+            base = problem.feasible_set.base(problem.n_features)
+            self._start = ActiveSet(*problem.feasible_set.family.decomposed(initial - base))
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
@@ -78,7 +79,7 @@ class HullRun(ABC):
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
         first = self.certified_state()
-        if self._start is None and self.problem.is_convex:
+        if self._start is None and self.problem.objective.convex:
             self.problem.take_central_gap(first.frank_wolfe_gap)
         for state in chain([first], self.rounds()):
             yield state
@@ -109,7 +110,7 @@ class HullRun(ABC):
         """
         target, share = self.active_set, 1.0
         while True:
-            gradient = self.feasible_set.gradient_at(self.point)  # which the point keeps
+            gradient = self.feasible_set.family.gradient_at(self.point)  # which the point keeps
             reason = nothing_to_certify(self.point, gradient)
             if reason is None or self._certified is None:
                 break
@@ -125,7 +126,9 @@ class HullRun(ABC):
         gradient = self.problem.gradient_at(self.point, self.multipliers)
         if not is_finite(gradient):
             raise RunEnded("stalled", "stopped: the constraints' multipliers leave floating point")
-        self.best = self.feasible_set.best_atoms(gradient, self.n_priced, self.active_set.atoms)
+        self.best = self.feasible_set.family.best_atoms(
+            gradient, self.n_priced, self.active_set.atoms
+        )
         self.prices = self.active_set.atoms.quadratic_forms(gradient)
         self._oracle_calls += 1
         return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)

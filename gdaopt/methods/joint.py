@@ -50,7 +50,7 @@ class Joint(AlignedMethod):
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> result = gda.solve(problem, "joint", solver="HIGHS")
-    >>> result.status, problem.feasible_set.contains(result.metric)
+    >>> result.status, result.metric in problem.feasible_set
     ('stalled', True)
     """
 
@@ -80,8 +80,8 @@ class Joint(AlignedMethod):
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
         size = run.problem.n_features
-        pairs = run.feasible_set.edges_of(size)
-        index, signs = run.family.with_signs(pairs)
+        pairs = run.family.edges_of(size)
+        index, signs = run.family.edge_variables(pairs)
         edges = pairs[0][index], pairs[1][index]
         program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)

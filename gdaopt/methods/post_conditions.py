@@ -127,10 +127,10 @@ class PostConditions:
         problem, point = self._problem, state.point
         if state.known_metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
-        if problem.rows is not None or not problem.is_convex or state.colors is not None:
+        if problem.rows is not None or not problem.objective.convex or state.colors is not None:
             return  # in the last case the bound is one for the balanced metrics only
         feasible_set, size = problem.feasible_set, len(point.metric)
-        best = feasible_set.best_atoms(feasible_set.gradient_at(point)).atoms[:1]
+        best = feasible_set.family.best_atoms(feasible_set.family.gradient_at(point)).atoms[:1]
         vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
         there = problem.objective.at(_between(vertex, point.metric))
         if math.isfinite(there.value):
@@ -138,7 +138,7 @@ class PostConditions:
 
     def _check_gradient(self, point: Point) -> None:
         if math.isfinite(point.value) and point.degenerate_reason() is None:
-            edges = self._problem.feasible_set.edges_of(len(point.metric))
+            edges = self._problem.feasible_set.family.edges_of(len(point.metric))
             check_gradient(self._problem.objective, point, edges, self._rng)
 
     def _inside(self, point: Point) -> Point:

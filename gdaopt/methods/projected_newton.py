@@ -74,7 +74,7 @@ class ProjectedNewton(Method):
 
     def check(self, problem: MetricProblem) -> None:
         super().check(problem)
-        if not problem.has_barrier:
+        if not problem.objective.barrier:
             raise InvalidInputError(
                 f"method {self.name!r} needs an objective that is infinite where the metric is not "
                 f"positive definite, such as gdaopt.LogDet; {shortened(problem.objective)} is not: "
@@ -93,7 +93,7 @@ class ProjectedNewton(Method):
 def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
     """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
     if (
-        not problem.has_barrier
+        not problem.objective.barrier
         or not problem.feasible_set.family.is_entrywise
         or problem.rows is not None
     ):

@@ -20,6 +20,8 @@ from gdaopt.errors import (
     TimeLimitError,
 )
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.gershgorin import comparison_matrix
+from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.balanced import Balanced
@@ -260,19 +262,20 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         is_stationary = stationary <= method.allowed_gap(best.objective)
         status = "stationary" if is_stationary else "stalled"
     lower_bound = min(tracer.lower_bound, best.objective)
-    metric = best.known_metric
+    metric, feasible_set = best.known_metric, problem.feasible_set
+    threshold = edge_threshold(feasible_set.trace_bound, problem.n_features)
     atoms = None if best.atoms is None else _array_of(best.atoms, metric)
     weights = None if best.weights is None else read_only(best.weights.copy())
     return Result(
         known_metric=metric,
-        feasible_set=problem.feasible_set,
+        feasible_set=feasible_set,
         objective=best.objective,
         status=status,
         message=message,
         # None rather than -inf, which JSON does not know.
         lower_bound=lower_bound if lower_bound > -math.inf else None,
         frank_wolfe_gap=stationary,
-        components=problem.feasible_set.n_components(metric),
+        components=n_components(comparison_matrix(metric), threshold),
         iterations=state.iteration,
         oracle_calls=state.oracle_calls,
         eigen_decompositions=state.eigen_decompositions,
@@ -288,7 +291,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=() if problem.rows is None else problem.rows.names,
-        constraint_violation=None if problem.rows is None else problem.violation(best.metric),
+        constraint_violation=None if problem.rows is None else problem.rows.violation(best.metric),
     )
 
 
@@ -336,7 +339,7 @@ def _next(states: Iterator[State]) -> State:
 def _check_limits(method: Method, problem: MetricProblem, state: State, clock: Clock) -> None:
     """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
     if method.is_converged(problem, state):
-        if not problem.is_convex:
+        if not problem.objective.convex:
             raise RunEnded(
                 "stationary",
                 f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "

@@ -189,7 +189,7 @@ class Exact(Step):
         store_checked(self, number, "accuracy", above=0)
 
     def prepared(self, problem: MetricProblem) -> Step:
-        return self if problem.is_convex else Adaptive().prepared(problem)
+        return self if problem.objective.convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:
         balance = line.balance

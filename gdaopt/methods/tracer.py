@@ -104,7 +104,9 @@ class Tracer:
             self.frank_wolfe_gap = None
             return
         self.multipliers = certificate.multipliers
-        self.frank_wolfe_gap = None if self._problem.is_convex else certificate.frank_wolfe_gap
+        self.frank_wolfe_gap = (
+            None if self._problem.objective.convex else certificate.frank_wolfe_gap
+        )
         if certificate.reason and not math.isinf(certificate.round_off):
             # Next to an objective that underflows, an earlier bound would look like a proof.
             self.lower_bound = -math.inf
@@ -136,7 +138,7 @@ class Tracer:
             left_end_max=None if spectrum is None else float(ends.max()),
             matrix_trace=trace(state.known_metric),
             constraint_violation=(
-                None if self._problem.rows is None else self._problem.violation(state.metric)
+                None if self._problem.rows is None else self._problem.rows.violation(state.metric)
             ),
             seconds=seconds,
         )

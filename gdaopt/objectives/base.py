@@ -425,7 +425,7 @@ def _instead_of(given: object) -> str:
             "not a CVXPY expression: pass gdaopt.CvxpyObjective(lambda M: ..., n_features=K) with "
             "the expression as a function of the metric; "
         )
-    if hasattr(given, "contains") and hasattr(given, "trace_bound"):
+    if hasattr(given, "minimize_linear") and hasattr(given, "trace_bound"):
         return "not a set of metrics, which is the second argument; "
     if callable(given):
         return (

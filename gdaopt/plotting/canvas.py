@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.laplacian import EDGE_THRESHOLD
+from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.result import Result
 from gdaopt.support.files import write_atomically
@@ -285,10 +285,10 @@ def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[Symmetric, flo
     """
     if isinstance(metric, Result):
         known = metric.known_metric
-        threshold = metric.feasible_set.edge_threshold(len(known))
+        threshold = edge_threshold(metric.feasible_set.trace_bound, len(known))
         return known if len(known) > _MOST_FEATURES else metric.metric, threshold
     matrix = symmetric_matrix("metric", metric)
-    return matrix, EDGE_THRESHOLD * abs(float(np.trace(matrix))) / len(matrix)
+    return matrix, edge_threshold(abs(float(np.trace(matrix))), len(matrix))
 
 
 def shown_features(metric: Symmetric) -> npt.NDArray[np.intp]:

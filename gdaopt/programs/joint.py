@@ -252,7 +252,7 @@ class WholeSet(Polytope):
     @property
     def edges(self) -> Edges:
         """The pairs of features that may have an edge in the set."""
-        return self.feasible_set.edges_of(self.n_features)
+        return self.feasible_set.family.edges_of(self.n_features)
 
     @property
     def unit(self) -> float:
@@ -276,14 +276,18 @@ class WholeSet(Polytope):
 
     def cones(self, x: cp.Variable) -> list[cp.Constraint]:
         """Return the constraints of the set."""
-        size = self.n_features
-        metric = cp.reshape(placement(size, self.edges) @ x, (size, size), order="C")
-        return self.feasible_set.of(self.unit * metric)
+        return self.feasible_set.of(self.unit * placed(x, self.n_features, self.edges))
 
     def made_feasible(self, point: FloatArray) -> FloatArray:
         """Return the entries of a member near a point."""
         metric = matrix_of(point, self.n_features, self.edges)
         return entries_of(self.feasible_set.made_feasible(metric), self.edges)
+
+
+def placed(entries: cp.Expression, n_features: int, edges: Edges) -> cp.Expression:
+    """Return the K×K matrix of a vector of entries in CVXPY's language."""
+    matrix = placement(n_features, edges) @ entries
+    return cp.reshape(matrix, (n_features, n_features), order="C")
 
 
 @lru_cache(maxsize=16)

@@ -64,7 +64,7 @@ def at(
     check_instance("problem", problem, MetricProblem)
     feasible_set, size = problem.feasible_set, problem.n_features
     family = feasible_set.family
-    if not isinstance(family, TwoSparseAtoms) or feasible_set.fixed_part(size) is not None:
+    if not isinstance(family, TwoSparseAtoms) or feasible_set.has_fixed_part:
         raise InvalidInputError(
             "programs.at needs a set of GraphMetrics without path_weight, SignedGraphMetrics, "
             f"SDDMetrics or DiagonalMetrics, got {feasible_set!r}"
@@ -82,7 +82,7 @@ def at(
     is_edge = np.zeros((size, size), dtype=bool)
     is_edge[edges] = True
     signs = np.triu(np.ones((size, size)), 1)
-    signs[edges] = family.signs_of(edges)
+    signs[edges] = -family.signs_of(*edges)
 
     M = cp.Variable((size, size), symmetric=True, name="M")
     G = cp.Parameter((size, size), name="G", value=problem.objective.at(metric).gradient())

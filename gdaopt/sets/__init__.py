@@ -1,12 +1,14 @@
 """Feasible sets of metric matrices: bounds, and the family of atoms that they are made of."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.kinds import (
     DiagonalMetrics,
+    EntrywiseMetrics,
     GraphMetrics,
     PositiveDefiniteMetrics,
     SDDMetrics,
@@ -21,6 +23,7 @@ __all__ = [
     "AtomFamily",
     "DiagonalMetrics",
     "EdgeMask",
+    "EntrywiseMetrics",
     "FeasibleSet",
     "GraphMetrics",
     "PositiveDefiniteMetrics",
@@ -43,8 +46,18 @@ SETS: dict[str, type[FeasibleSet]] = {
 """The kinds of sets by their names, as files and the command line know them."""
 
 
+def record_of(feasible_set: FeasibleSet) -> dict[str, Any]:
+    """Return the kind of a set and its fields that are not None, as plain values for a file."""
+    record: dict[str, Any] = {"kind": feasible_set.name}
+    for field in fields(feasible_set):  # type: ignore[arg-type]  # of subclasses
+        value = getattr(feasible_set, field.name)
+        if value is not None:
+            record[field.name] = value.record() if isinstance(value, EdgeMask) else value
+    return record
+
+
 def set_of_record(record: Mapping[str, Any]) -> FeasibleSet:
-    """Return the feasible set that `FeasibleSet.record` describes, of a kind in `SETS`."""
+    """Return the feasible set that `record_of` describes, of a kind in `SETS`."""
     values = dict(record)
     kind = values.pop("kind")
     check_name("kind of feasible set", kind, SETS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotrf
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.masked import Symmetric, dense, norm
+from gdaopt.linalg.masked import Symmetric, check_finite, dense, norm
 from gdaopt.linalg.projection import (
     Projection,
     project_on_bounded_sum,
@@ -56,23 +56,21 @@ class AtomFamily(ABC):
     A metric of the set is ``M = B + N``: N is what it has beyond the base, `atomic_part` below.
 
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
-    are in the cone, it also writes the conditions on the entries of N, as sentences
-    (`entry_violations`), as the nearest matrix that keeps them (`with_feasible_entries`) and for
-    CVXPY (`entry_constraints`).
+    are in the cone, it also writes the conditions on the off-diagonals of N twice: as the nearest
+    matrix that keeps them (`with_feasible_entries`) and for CVXPY (`to_cvxpy`).
 
     Attributes
     ----------
     all_unit_vectors : bool
         Whether every unit vector is an atom, so that the atoms of an active set can be refined
         ("Algorithm: Burer–Monteiro refinement").
+    is_entrywise : bool
+        Whether N need only be positive semidefinite and keep the conditions on off-diagonals. Else
+        it is its comparison matrix that has to be positive semidefinite.
     """
 
     all_unit_vectors: ClassVar[bool] = False
-
-    @property
-    def is_entrywise(self) -> bool:
-        """Whether N need only be positive semidefinite and keep the conditions on entries."""
-        return True
+    is_entrywise: bool = True
 
     def check_size(self, n_features: int) -> None:  # noqa: B027 (most families fit any size)
         """Raise InvalidInputError when the family has no atoms of K entries."""
@@ -89,8 +87,8 @@ class AtomFamily(ABC):
     ) -> PricedAtoms:
         """Return `count` atoms of the least prices ``u'Gu`` at most, best first.
 
-        G is finite, as `gradient_at` returns it. The guess are good atoms for a gradient nearby,
-        where an iterative search starts.
+        G is as `gradient_at` returns it; one that is not finite is refused. The guess are good
+        atoms for a gradient nearby, where an iterative search starts.
         """
 
     def least_price(self, price: float, gradient: Symmetric, errors: FloatArray, /) -> float:
@@ -118,20 +116,9 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def entry_violations(self, atomic_part: Symmetric, slack: float) -> list[str]:  # noqa: ARG002 (for subclasses)
-        """Return a sentence for each condition on single entries that N breaks by over `slack`."""
-        return []
-
     def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
-        """Return the nearest matrix that keeps the conditions on single entries."""
+        """Return the nearest matrix that keeps the conditions on single off-diagonals."""
         return atomic_part
-
-    def on_polyhedron(self, atomic_part: FloatArray, budget: float) -> FloatArray:
-        """Return the nearest of all matrices of trace ≤ τ that keep the conditions on entries."""
-        excess = (float(np.trace(atomic_part)) - budget) / len(atomic_part)
-        nearest: FloatArray = self.with_feasible_entries(atomic_part)
-        nearest = nearest - max(excess, 0.0) * np.eye(len(atomic_part))
-        return nearest
 
     def projected(
         self,
@@ -146,34 +133,31 @@ class AtomFamily(ABC):
         It may be outside of the semidefinite cone by the accuracy. The correction of the projection
         of a matrix nearby is a good start.
         """
-        return project_on_intersection(
-            atomic_part, lambda matrix: self.on_polyhedron(matrix, budget), accuracy, correction
-        )
 
-    def comparison(self, atomic_part: Any) -> Any:
-        """Return the matrix that is positive semidefinite if N is in the cone, entries apart."""
-        return atomic_part
+        def on_polyhedron(matrix: FloatArray) -> FloatArray:
+            excess = (float(np.trace(matrix)) - budget) / len(matrix)
+            nearest: FloatArray = self.with_feasible_entries(matrix)
+            return nearest - max(excess, 0.0) * np.eye(len(matrix))
 
-    # --- for CVXPY ---------------------------------------------------------------------------
+        return project_on_intersection(atomic_part, on_polyhedron, accuracy, correction)
 
-    def variable(self, n_features: int) -> cp.Expression:
-        """Return a K×K variable for the matrices of the cone, with no entry that must be 0."""
-        return cp.Variable((n_features, n_features), symmetric=True)
+    def to_cvxpy(self, atomic_part: cp.Expression, cone: str) -> list[cp.Constraint]:
+        """Return the constraints that N is in the cone, by one of two kinds of conic constraints.
 
-    def semidefinite(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0``."""
+        These are ``"semidefinite"`` and ``"second-order"``. A family that has no form in one of
+        them refuses it.
+        """
+        refuse_second_order(cone)
         return [atomic_part >> 0]
 
-    def second_order(self, atomic_part: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
-        """Return ``N ⪰ 0`` in second-order cones."""
+
+def refuse_second_order(cone: str) -> None:
+    """Refuse second-order cones, in which most families have no form."""
+    if cone == "second-order":
         raise InvalidInputError(
             "these metrics have no form in second-order cones; take cone='semidefinite' "
             "(method 'sdp')"
         )
-
-    def entry_constraints(self, atomic_part: cp.Expression) -> list[cp.Constraint]:  # noqa: ARG002 (for subclasses)
-        """Return the conditions on single entries."""
-        return []
 
 
 class AllUnitVectors(AtomFamily):
@@ -185,6 +169,7 @@ class AllUnitVectors(AtomFamily):
         self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
+        check_finite(gradient)
         assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
         start = guess[:count].dense(len(gradient)) if guess is not None and len(guess) else None
         prices, vectors = smallest_eigenpairs(gradient, count, start)

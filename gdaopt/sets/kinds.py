@@ -11,38 +11,61 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, matrix_of, no_edges
+from gdaopt.linalg.entries import Edges, matrix_of
 from gdaopt.linalg.laplacian import path_edges, unit_laplacian
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets.family import AllUnitVectors
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.sets.mask import EdgeMask, store_mask
+from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, finite_array, number, store_checked
 
 
-class GraphsWithPath(FeasibleSet):
-    """Graph metrics, of features that have colours or not; all of them may contain a path."""
+class EntrywiseMetrics(FeasibleSet):
+    """Metrics whose off-diagonals have some signs only, and only some pairs of features have one.
 
-    path_weight: float
-    edges: Any
+    The kinds differ in `signs`, the signs that an off-diagonal may have, and in the fields that
+    they have of those below. All members may contain a path.
+    """
+
+    signs: ClassVar[tuple[int, ...]]
+
+    edges: Any = None
     colors: Sequence[float] | None = None
+    path_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if self.colors is not None:
-            _store_colors(self, (1, -1))
+            object.__setattr__(self, "colors", _checked_colors(self.colors, self.signs))
         super().__post_init__()
         store_checked(self, number, "path_weight", at_least=0)
-        store_mask(self)
+        if self.edges is not None:
+            object.__setattr__(self, "edges", EdgeMask.of(self.edges))
 
     @cached_property
     def family(self) -> TwoSparseAtoms:
-        return TwoSparseAtoms(self.edges, 1.0 if self.colors is None else self.colors)
+        return TwoSparseAtoms(self.signs, self.edges, self.colors)
 
-    def check_size(self, n_features: int) -> None:
-        super().check_size(n_features)
-        self.check_path(n_features, self.path_weight, "path_weight")
+    # --- a path that all members contain --------------------------------------------------------
+
+    @property
+    def has_fixed_part(self) -> bool:
+        """Whether the set contains a path."""
+        return self.path_weight > 0
+
+    def base(self, n_features: int) -> FloatArray:
+        base = super().base(n_features)
+        if self.path_weight == 0:
+            return base
+        return base + self._signed(self.path_weight * self._path(n_features))
+
+    def budget(self, n_features: int) -> float:
+        budget = super().budget(n_features)
+        if self.path_weight > 0:
+            self.check_path(n_features, self.path_weight, "path_weight")
+            budget -= 2 * self.path_weight * len(self._forest(n_features)[0])
+        return budget
 
     def check_path(self, n_features: int, weight: float, name: str) -> None:
         """Refuse a weight of a path's edges, called `name`, that leaves no budget or no path."""
@@ -69,15 +92,18 @@ class GraphsWithPath(FeasibleSet):
         """Return the path of all features, or the spanning forest of the mask."""
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
 
-    @property
-    def has_fixed_part(self) -> bool:
-        """Whether the set contains a path."""
-        return self.path_weight > 0
+    def _path(self, n_features: int) -> FloatArray:
+        """Return the Laplacian of the path, of edges of weight 1."""
+        return unit_laplacian(n_features, self._forest(n_features))
 
-    def fixed_part(self, n_features: int) -> FloatArray | None:
-        if self.path_weight == 0:
-            return None
-        return self._signed(self.path_weight * unit_laplacian(n_features, self._forest(n_features)))
+    def _signed(self, matrix: FloatArray) -> FloatArray:
+        """Return a matrix with features of colour -1 taken with the other sign."""
+        if self.colors is None:
+            return matrix
+        signed: FloatArray = matrix * np.multiply.outer(self.colors, self.colors)
+        return signed
+
+    # --- where aligned methods start --------------------------------------------------------------
 
     def largest_edge_weight(self, n_features: int) -> float:
         """Return the bound of the start's edges: ``(C/K - ρ) / λ``.
@@ -100,11 +126,12 @@ class GraphsWithPath(FeasibleSet):
 
         The weight is half of `largest_edge_weight` when left out; one above that is refused. Under
         a mask of edges without this path it is a spanning forest of the mask. Where the set
-        contains a fixed path, the start is the middle of the set instead.
+        contains a fixed path, or the sign of an edge is not given, the start is the middle of the
+        set instead.
         """
-        if self.path_weight > 0:
-            return super().start(n_features)
-        self.check_size(n_features)
+        budget = self.budget(n_features)
+        if self.path_weight > 0 or not (self.signs and self.family.is_entrywise):
+            return self.base(n_features) + budget / n_features * np.eye(n_features)
         bound = self.largest_edge_weight(n_features)
         if edge_weight is None:
             edge_weight = bound / 2 if bound < math.inf else 0.0
@@ -115,20 +142,13 @@ class GraphsWithPath(FeasibleSet):
                 "2 cos(π/(K+1)) for a path, so that the start would not be a metric; lower it, or "
                 "leave it out"
             )
-        metric: FloatArray = weight * unit_laplacian(n_features, self._forest(n_features))
+        metric: FloatArray = weight * self._path(n_features)
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return self._signed(metric)
 
-    def _signed(self, matrix: FloatArray) -> FloatArray:
-        """Return a matrix with features of colour -1 taken with the other sign."""
-        if self.colors is None:
-            return matrix
-        signed: FloatArray = matrix * np.multiply.outer(self.colors, self.colors)
-        return signed
-
 
 @dataclass(frozen=True)
-class GraphMetrics(GraphsWithPath):
+class GraphMetrics(EntrywiseMetrics):
     """The set ``{M symmetric, M_ij ≤ 0 (i ≠ j), M ⪰ ρI, tr M ≤ C}`` of "Definition: graph metric".
 
     Parameters
@@ -152,7 +172,7 @@ class GraphMetrics(GraphsWithPath):
     Examples
     --------
     >>> feasible_set = GraphMetrics(trace_bound=3.0, min_eigenvalue=0.1)
-    >>> feasible_set.contains(np.eye(3))
+    >>> np.eye(3) in feasible_set
     True
     >>> feasible_set.violations(np.diag([3.0, 1.0, 0.0]))
     ('trace 4 exceeds the bound 3', 'smallest eigenvalue 0 is below 0.1')
@@ -172,6 +192,7 @@ class GraphMetrics(GraphsWithPath):
     """
 
     name: ClassVar[str] = "graph"
+    signs: ClassVar[tuple[int, ...]] = (-1,)
 
     trace_bound: float
     min_eigenvalue: float = 1e-6
@@ -180,7 +201,7 @@ class GraphMetrics(GraphsWithPath):
 
 
 @dataclass(frozen=True)
-class SignedGraphMetrics(GraphsWithPath):
+class SignedGraphMetrics(EntrywiseMetrics):
     """The set of all M for which ``diag(colors) M diag(colors)`` is a graph metric.
 
     Between features of the same colour edges are positive (``M_ij ≤ 0``), between features of
@@ -202,13 +223,14 @@ class SignedGraphMetrics(GraphsWithPath):
     Examples
     --------
     >>> feasible_set = SignedGraphMetrics([1, -1], trace_bound=4.0)
-    >>> feasible_set.contains(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> np.array([[2.0, 1.0], [1.0, 2.0]]) in feasible_set
     True
-    >>> feasible_set.contains(np.array([[2.0, -1.0], [-1.0, 2.0]]))
+    >>> np.array([[2.0, -1.0], [-1.0, 2.0]]) in feasible_set
     False
     """
 
     name: ClassVar[str] = "signed"
+    signs: ClassVar[tuple[int, ...]] = (-1,)
 
     colors: Sequence[float] = field()  # without the default of the base
     trace_bound: float
@@ -227,7 +249,7 @@ class SignedGraphMetrics(GraphsWithPath):
 
 
 @dataclass(frozen=True)
-class SDDMetrics(FeasibleSet):
+class SDDMetrics(EntrywiseMetrics):
     """The set of all M with ``tr M ≤ C`` for which ``M - ρI`` is scaled diagonally dominant.
 
     That means that its comparison matrix, which has ``-|M_ij|`` off the diagonal, is positive
@@ -256,7 +278,7 @@ class SDDMetrics(FeasibleSet):
     Examples
     --------
     >>> feasible_set = SDDMetrics(trace_bound=4.0)
-    >>> feasible_set.contains(np.array([[1.0, 0.9], [0.9, 1.0]]))
+    >>> np.array([[1.0, 0.9], [0.9, 1.0]]) in feasible_set
     True
     >>> feasible_set.violations(np.full((3, 3), 0.9) + 0.1 * np.eye(3))
     ('smallest eigenvalue of the comparison matrix -0.8 is below 1e-06',)
@@ -268,25 +290,16 @@ class SDDMetrics(FeasibleSet):
     """
 
     name: ClassVar[str] = "sdd"
+    signs: ClassVar[tuple[int, ...]] = (-1, 1)
 
     trace_bound: float
     min_eigenvalue: float = 1e-6
     edges: Any = None
     colors: Sequence[float] | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        store_mask(self)
-        if self.colors is not None:
-            _store_colors(self, (1, -1, 0))
-
-    @cached_property
-    def family(self) -> TwoSparseAtoms:
-        return TwoSparseAtoms(self.edges, 0.0 if self.colors is None else self.colors)
-
 
 @dataclass(frozen=True)
-class DiagonalMetrics(FeasibleSet):
+class DiagonalMetrics(EntrywiseMetrics):
     """The set ``{M diagonal, M_ii ≥ ρ, tr M ≤ C}``; its atoms are the unit vectors ``e_i``.
 
     Examples
@@ -298,14 +311,10 @@ class DiagonalMetrics(FeasibleSet):
     """
 
     name: ClassVar[str] = "diagonal"
+    signs: ClassVar[tuple[int, ...]] = ()
 
     trace_bound: float
     min_eigenvalue: float = 1e-6
-
-    @cached_property
-    def family(self) -> TwoSparseAtoms:
-        """The vectors ``e_i``: those of graph metrics under a mask without edges."""
-        return TwoSparseAtoms(EdgeMask(*no_edges()))
 
 
 @dataclass(frozen=True)
@@ -329,14 +338,13 @@ class PositiveDefiniteMetrics(FeasibleSet):
         return AllUnitVectors()
 
 
-def _store_colors(owner: Any, allowed: Sequence[int]) -> None:
-    """Replace the field `colors` of a frozen dataclass by a tuple of whole numbers."""
-    colors = finite_array("colors", owner.colors, ndim=1)
-    wrong = np.flatnonzero(~np.isin(colors, allowed))
+def _checked_colors(colors: Any, signs: tuple[int, ...]) -> tuple[int, ...]:
+    """Return colours as whole numbers: ±1, and 0 for "not known" where edges may have any sign."""
+    allowed, names = ([1, -1], "+1 or -1") if signs == (-1,) else ([1, -1, 0], "+1, -1 or 0")
+    found = finite_array("colors", colors, ndim=1)
+    wrong = np.flatnonzero(~np.isin(found, allowed))
     if len(wrong):
-        names = ["+1", "-1", "0"][: len(allowed)]
         raise InvalidInputError(
-            f"colors must be {', '.join(names[:-1])} or {names[-1]}, got {colors[wrong[0]]:g} at "
-            f"index {wrong[0]}"
+            f"colors must be {names}, got {found[wrong[0]]:g} at index {wrong[0]}"
         )
-    object.__setattr__(owner, "colors", tuple(int(color) for color in colors))
+    return tuple(int(color) for color in found)

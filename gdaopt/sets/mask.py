@@ -213,12 +213,6 @@ class EdgeMask:
         return _forest(self, n_features)
 
 
-def store_mask(owner: Any) -> None:
-    """Replace the field `edges` of a frozen dataclass by the mask, unless it is None."""
-    if owner.edges is not None:
-        object.__setattr__(owner, "edges", EdgeMask.of(owner.edges))
-
-
 @lru_cache(maxsize=8)  # a set asks for it whenever it needs its base
 def _forest(mask: EdgeMask, n_features: int) -> Edges:
     return spanning_forest(n_features, mask.edges_of(n_features))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +19,9 @@ from gdaopt.linalg.atoms import (
     least_pair_price,
     pair_atoms,
 )
-from gdaopt.linalg.entries import (
-    Edges,
-    IndexArray,
-    all_edges,
-    entries_of,
-    matrix_of,
-    no_edges,
-    placement,
-)
-from gdaopt.linalg.gershgorin import align, comparison_matrix
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
+from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges
+from gdaopt.linalg.gershgorin import align
+from gdaopt.linalg.masked import MaskedMatrix, Symmetric, check_finite, dense, largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.linalg.screening import best_screened
@@ -44,32 +36,43 @@ _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its l
 
 
 class TwoSparseAtoms(AtomFamily):
-    """The vectors ``e_i`` and ``a e_i - s b e_j`` with a, b ≥ 0 and a² + b² = 1.
+    """The vectors ``e_i``, and ``a e_i + σ b e_j`` with a, b ≥ 0 and a² + b² = 1.
 
-    The sign s = ±1 of a pair of features is the product ``c_i c_j`` of their colours; where one of
-    the colours is 0, not known, the atoms of both signs are in the family. The cone of the atoms
-    holds the matrices N whose comparison matrix is positive semidefinite, and whose entries have
-    ``s N_ij ≤ 0`` where s is given ("Theorem: factor width two", "Theorem: hull of all
-    colourings"). Where all signs are given, N is positive semidefinite itself, and where they are
-    all 1 it is a graph metric. Under a mask of edges the cone holds the matrices of this kind that
-    are 0 outside of the mask, and only pairs of it have atoms ("Proposition: masks of edges").
+    The sets of entries differ in the signs σ that an off-diagonal may have, and in the pairs of
+    features that have one at all. With the sign -1 alone the cone of the atoms holds the graph
+    metrics, with both signs the matrices N whose comparison matrix is positive semidefinite, and
+    without any the diagonal ones ("Theorem: factor width two", "Theorem: hull of all colourings").
+    Colours of the features decide for each pair: σ is ``-c_i c_j`` where both are ±1, and either
+    sign where one is 0, not known. Where all pairs have one sign, N is positive semidefinite
+    itself. Under a mask of edges only its pairs have atoms, and N is 0 outside of it
+    ("Proposition: masks of edges").
 
     Parameters
     ----------
+    signs : tuple of int
+        The signs of an off-diagonal: ``(-1,)``, ``(-1, 1)`` or ``()``.
     mask : EdgeMask, optional
-        The pairs that may have an edge; all by default.
-    colors : number or array-like of shape (K,), optional
-        +1, -1 or 0 for each feature, or one number for all.
+        The pairs that may have an off-diagonal; all by default.
+    colors : array-like of shape (K,), optional
+        +1, -1 or 0 for each feature: they decide in place of `signs`.
     """
 
-    def __init__(self, mask: EdgeMask | None = None, colors: npt.ArrayLike = 1.0) -> None:
-        self._mask = mask
-        self._colors = np.asarray(colors, dtype=np.float64)
+    def __init__(
+        self,
+        signs: tuple[int, ...],
+        mask: EdgeMask | None = None,
+        colors: npt.ArrayLike | None = None,
+    ) -> None:
+        self._mask = mask if signs else EdgeMask(*no_edges())
+        self._sign = float(sum(signs))  # that entries must have: 0 where both are possible
+        self._colors = None if colors is None else np.asarray(colors, dtype=np.float64)
+        is_free = self._sign == 0 if self._colors is None else not self._colors.all()
+        self.is_entrywise = not (signs and is_free)
 
     def check_size(self, n_features: int) -> None:
-        if self._colors.shape not in ((), (n_features,)):
+        if self._colors is not None and len(self._colors) != n_features:
             raise InvalidInputError(
-                f"colors has {self._colors.size} entries for {n_features} features; give one each"
+                f"colors has {len(self._colors)} entries for {n_features} features; give one each"
             )
         if self._mask is not None:
             self._mask.check_size(n_features)
@@ -85,70 +88,41 @@ class TwoSparseAtoms(AtomFamily):
 
     # --- signs ---------------------------------------------------------------------------------
 
+    def signs_of(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return the sign that entries must have, 0 where both are possible.
+
+        It is an array of the shape of the indices, or one number for all.
+        """
+        if self._colors is None:
+            return np.asarray(self._sign)
+        return np.asarray(-self._colors[rows] * self._colors[columns])
+
     @cached_property
-    def _signs(self) -> FloatArray:
-        """Signs s of all pairs, 0 where both are possible: K×K, or one number for all."""
-        return np.asarray(np.multiply.outer(self._colors, self._colors))
+    def _all_signs(self) -> FloatArray:
+        """The signs of all pairs: K×K, or one number."""
+        every = np.arange(0 if self._colors is None else len(self._colors))
+        return self.signs_of(every[:, None], every)
 
-    @property
-    def _all_positive(self) -> bool:
-        return self._signs.ndim == 0 and bool(self._signs == 1)
-
-    @cached_property
-    def _some_are_free(self) -> bool:
-        return not self._colors.all()
-
-    @property
-    def is_entrywise(self) -> bool:
-        return not self._some_are_free
-
-    def signs_of(self, edges: Edges) -> FloatArray:
-        """Return s for pairs of features, 0 where both signs are possible."""
-        if self._signs.ndim == 0:
-            return np.full(len(edges[0]), float(self._signs))
-        return self._colors[edges[0]] * self._colors[edges[1]]
-
-    def _of_graph(self, entries: FloatArray, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Return ``s G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
-        if not self._colors.ndim:
-            return entries if self._colors else np.abs(entries)
-        signs = self._colors[rows] * self._colors[columns]
-        return np.where(signs, signs * entries, np.abs(entries))
-
-    def with_signs(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
-        """Return the variables of pairs, two for a free sign: indices of pairs, and signs in M."""
-        signs = self.signs_of(pairs)
+    def edge_variables(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
+        """Return the edges of pairs, two where both signs are possible: indices, and signs."""
+        signs = np.broadcast_to(self.signs_of(*pairs), pairs[0].shape)
         free = np.flatnonzero(signs == 0)
         index = np.concatenate([np.arange(len(signs)), free])
-        return index, np.concatenate([np.where(signs, -signs, -1.0), np.ones(len(free))])
+        return index, np.concatenate([np.where(signs, signs, -1.0), np.ones(len(free))])
 
-    def allows(self, atoms: Atoms) -> npt.NDArray[np.bool_]:
-        """Say which two-sparse atoms have the sign that the colours give their pair."""
-        signs = self.signs_of((atoms.support[:, 0], atoms.support[:, 1]))
-        return np.asarray(signs * atoms.values.prod(axis=1) <= 0)
-
-    def _flips(self, atomic_part: FloatArray) -> FloatArray:
-        """Return ±1 for each entry of N: what changes its signs to those of a graph metric."""
-        self.check_size(len(atomic_part))
-        if self._all_positive:
-            return np.ones(())
-        flips = np.where(self._signs, self._signs, np.copysign(1.0, -atomic_part))
-        np.fill_diagonal(flips, 1.0)
-        return flips
+    def _of_graph(self, entries: FloatArray, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
+        return _toward(self.signs_of(rows, columns), entries)
 
     def as_of_graph(self, gradient: Symmetric) -> Symmetric:
-        """Return ``s G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
-        self.check_size(len(gradient))
-        if self._all_positive:
+        """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
+        if self._colors is None and self._sign == -1:
             return gradient
+        self.check_size(len(gradient))
         if isinstance(gradient, MaskedMatrix):
-            on_edges, signs = gradient.on_edges, self.signs_of(gradient.edges)
-            return replace(gradient, on_edges=np.where(signs, signs * on_edges, np.abs(on_edges)))
-        gradient = dense(gradient)
-        changed: FloatArray = np.abs(gradient)
-        if self._signs.ndim:
-            np.multiply(self._signs, gradient, out=changed, where=self._signs != 0)
-        np.fill_diagonal(changed, np.diagonal(gradient))
+            return replace(gradient, on_edges=self._of_graph(gradient.on_edges, *gradient.edges))
+        changed = np.array(_toward(self._all_signs, dense(gradient)))
+        np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
     # --- atoms ---------------------------------------------------------------------------------
@@ -170,6 +144,7 @@ class TwoSparseAtoms(AtomFamily):
         That takes O(K²), or O(K + n) for a mask of n pairs. Of the gradient of many features only
         atoms that are better than the worst of the guess are looked for, by screened prices.
         """
+        check_finite(gradient)
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
         if isinstance(gradient, ScatterMatrix) and self._leaves_out(len(gradient)):
@@ -179,11 +154,10 @@ class TwoSparseAtoms(AtomFamily):
         else:
             edges = self.edges_of(len(gradient))
             found = best_pairs(self.as_of_graph(gradient), count, edges)
-        rows, columns, pair_prices = found
-        atoms = Atoms.of_features(single).joined(pair_atoms(gradient, rows, columns))
-        prices = np.concatenate([diagonal[single], pair_prices])
+        rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
+        prices = np.concatenate([diagonal[single], found[2]])
         best = np.argsort(prices, kind="stable")[:count]
-        return PricedAtoms(atoms[best], prices[best])
+        return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
 
     def _best_screened(
         self, gradient: ScatterMatrix, count: int, guess: Atoms | None
@@ -227,66 +201,29 @@ class TwoSparseAtoms(AtomFamily):
 
     # --- the matrices of the cone ----------------------------------------------------------------
 
-    def comparison(self, atomic_part: Any) -> Any:
-        return comparison_matrix(atomic_part) if self._some_are_free else atomic_part
-
-    def entry_violations(self, atomic_part: Symmetric, slack: float) -> list[str]:
-        """Return a sentence on the largest wrong sign, and on the largest outside of the mask."""
-        if isinstance(atomic_part, MaskedMatrix):
-            return self._masked_violations(atomic_part, slack)
-        assert isinstance(atomic_part, np.ndarray)
-        wrong = self._flips(atomic_part) * atomic_part
-        np.fill_diagonal(wrong, 0.0)
-        breaches = {"": wrong}
-        if self._leaves_out(len(wrong)):
-            outside = np.abs(wrong)
-            for pairs in (self.edges_of(len(wrong)), self.edges_of(len(wrong))[::-1]):
-                outside[pairs] = 0.0
-            wrong[outside > 0] = 0.0
-            breaches["not among the edges"] = outside
-        found = []
-        for what, excesses in breaches.items():
-            if excesses.max() > slack:
-                i, j = (int(n) for n in np.unravel_index(excesses.argmax(), wrong.shape))
-                entry = float(atomic_part[i, j])
-                what = what or ("positive" if entry > 0 else "negative")
-                found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
-        return found
-
-    def _masked_violations(self, atomic_part: MaskedMatrix, slack: float) -> list[str]:
-        (rows, columns), entries = atomic_part.edges, atomic_part.on_edges
-        is_outside = np.zeros(len(entries), dtype=bool)
-        if self._leaves_out(len(atomic_part)):
-            allowed = np.column_stack(self.edges_of(len(atomic_part))) @ [len(atomic_part), 1]
-            is_outside = ~np.isin(rows * len(atomic_part) + columns, allowed)
-        found = []
-        for what, sizes in (
-            ("", self.signs_of(atomic_part.edges) * entries),
-            ("not among the edges", np.where(is_outside, np.abs(entries), 0.0)),
-        ):
-            if sizes.max(initial=0.0) > slack:
-                worst = int(sizes.argmax())
-                i, j, entry = rows[worst], columns[worst], entries[worst]
-                what = what or ("positive" if entry > 0 else "negative")
-                found.append(f"off-diagonal [{i},{j}] is {what}: {entry:.6g}")
-        return found
-
     def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
+        size = len(atomic_part)
+        self.check_size(size)
+        leaves_out = self._leaves_out(size)
         if isinstance(atomic_part, MaskedMatrix):
-            signs = self.signs_of(atomic_part.edges)
-            wrong = signs * atomic_part.on_edges > 0
-            kept = np.where(wrong, 0.0, atomic_part.on_edges)
-            return cast(MatrixT, replace(atomic_part, on_edges=kept))
+            entries, edges = atomic_part.on_edges, atomic_part.edges
+            kept: npt.NDArray[np.bool_] = self.signs_of(*edges) * entries >= 0
+            if leaves_out:
+                keys, listed = (
+                    np.column_stack(e) @ [size, 1] for e in (edges, self.edges_of(size))
+                )
+                kept = kept & np.isin(keys, listed)
+            return cast(MatrixT, replace(atomic_part, on_edges=entries * kept))
         assert isinstance(atomic_part, np.ndarray)
-        flips = self._flips(atomic_part)
-        feasible = np.minimum(flips * atomic_part, 0.0)
-        if self._leaves_out(len(atomic_part)):
-            edges = self.edges_of(len(atomic_part))
-            feasible = matrix_of(entries_of(feasible, edges), len(atomic_part), edges)
-        feasible *= flips
-        np.fill_diagonal(feasible, np.diagonal(atomic_part))
-        return cast(MatrixT, feasible)
+        kept = self._all_signs * atomic_part >= 0
+        if leaves_out:
+            is_edge = np.zeros((size, size), dtype=bool)
+            rows, columns = self.edges_of(size)
+            is_edge[rows, columns] = is_edge[columns, rows] = True
+            kept &= is_edge
+        np.fill_diagonal(kept, val=True)
+        return cast(MatrixT, atomic_part * kept)
 
     def projected(
         self, atomic_part: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
@@ -295,64 +232,63 @@ class TwoSparseAtoms(AtomFamily):
         if not len(self.edges_of(len(atomic_part))[0]):
             diagonal = project_on_bounded_sum(np.diagonal(atomic_part), budget)
             return Projection(np.diag(diagonal))
-        if not self._some_are_free:
+        if self.is_entrywise:
             return super().projected(atomic_part, budget, accuracy, correction)
-        flips = self._flips(atomic_part)
+        signs = self._all_signs
+        flips = np.where(signs, -signs, np.copysign(1.0, -atomic_part))
+        np.fill_diagonal(flips, 1.0)
         correction = None if correction is None else flips * correction
-        graph = TwoSparseAtoms(self._mask)
+        graph = TwoSparseAtoms((-1,), self._mask)
         found = graph.projected(flips * atomic_part, budget, accuracy, correction)
         back = None if found.correction is None else flips * found.correction
         return replace(found, point=flips * found.point, correction=back)
 
     # --- for CVXPY -------------------------------------------------------------------------------
 
-    def variable(self, n_features: int) -> cp.Expression:
-        if not self._leaves_out(n_features):
-            return super().variable(n_features)
-        edges = self.edges_of(n_features)
-        entries = cp.Variable(n_features + len(edges[0]))
-        placed = placement(n_features, edges) @ entries
-        return cp.reshape(placed, (n_features, n_features), order="C")
+    def to_cvxpy(self, atomic_part: cp.Expression, cone: str) -> list[cp.Constraint]:
+        """Return the cone, ``σ N_ij ≥ 0`` for the pairs of the mask, and ``N_ij = 0`` for others.
 
-    def semidefinite(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
-        """Return ``N ⪰ 0``; second-order cones where some signs are free, or no pairs are there."""
-        if self._some_are_free or not len(self.edges_of(atomic_part.shape[0])[0]):
-            return self.second_order(atomic_part)
-        return super().semidefinite(atomic_part)
-
-    def second_order(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
-        """Return a second-order cone for each pair of the mask, and K inequalities.
-
-        Each pair i < j has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals
-        of all blocks add up to at most the diagonal of N. With the signs of `entry_constraints`
-        that is exact ("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On
-        factor width and symmetric H-matrices*, 2005).
+        Where some signs are free, or there are no pairs, the cone is always of second order.
         """
         size = atomic_part.shape[0]
-        rows, columns = self.edges_of(size)
-        n_pairs = len(rows)
-        if n_pairs == 0:
-            return [cp.diag(atomic_part) >= 0]
-        first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
-        total = sum(
-            csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
-            for ends, block in ((rows, first), (columns, second))
-        )
-        off_diagonal = cp.vstack([2 * atomic_part[rows, columns], first - second])
-        cones = cp.SOC(first + second, off_diagonal, axis=0)
-        return [cones, cp.diag(atomic_part) >= total]
-
-    def entry_constraints(self, atomic_part: cp.Expression) -> list[cp.Constraint]:
-        """Return ``s N_ij ≤ 0`` for the pairs of the mask, and ``N_ij = 0`` for all others."""
-        size = atomic_part.shape[0]
         edges = self.edges_of(size)
-        signs = self.signs_of(edges)
+        semidefinite = cone == "semidefinite" and self.is_entrywise and len(edges[0])
+        constraints = [atomic_part >> 0] if semidefinite else _second_order(atomic_part, edges)
+        signs = np.broadcast_to(self.signs_of(*edges), edges[0].shape)
         given = edges[0][signs != 0], edges[1][signs != 0]
-        constraints = []
         if len(given[0]):
-            constraints.append(cp.multiply(signs[signs != 0], atomic_part[given]) <= 0)
+            constraints.append(cp.multiply(-signs[signs != 0], atomic_part[given]) <= 0)
         if self._leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False
             constraints.append(atomic_part[is_outside.nonzero()] == 0)
         return constraints
+
+
+def _toward(signs: FloatArray, entries: FloatArray) -> FloatArray:
+    """Return how fast an edge of an allowed sign would lower ``⟨G, M⟩``, by entries of G."""
+    if not signs.ndim:
+        return -signs * entries if signs else np.abs(entries)
+    return np.where(signs, -signs * entries, np.abs(entries))
+
+
+def _second_order(atomic_part: cp.Expression, edges: Edges) -> list[cp.Constraint]:
+    """Return a second-order cone for each pair i < j that has an edge, and K inequalities.
+
+    Each pair has a block ``[[p, N_ij], [N_ij, q]]`` with ``p q ≥ N_ij²``; the diagonals of all
+    blocks add up to at most the diagonal of N. With the signs of the entries that is exact
+    ("Proposition: second-order cone form"; Boman, Chen, Parekh, Toledo, *On factor width and
+    symmetric H-matrices*, 2005).
+    """
+    (rows, columns), size = edges, atomic_part.shape[0]
+    n_pairs = len(rows)
+    if n_pairs == 0:
+        return [cp.diag(atomic_part) >= 0]
+    first, second = cp.Variable(n_pairs), cp.Variable(n_pairs)
+    total = sum(
+        csr_array((np.ones(n_pairs), (ends, np.arange(n_pairs))), shape=(size, n_pairs)) @ block
+        for ends, block in ((rows, first), (columns, second))
+    )
+    off_diagonal = cp.vstack([2 * atomic_part[rows, columns], first - second])
+    cones = cp.SOC(first + second, off_diagonal, axis=0)
+    return [cones, cp.diag(atomic_part) >= total]

@@ -19,6 +19,7 @@ import numpy as np
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
+from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.methods import Method, solve
 from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
@@ -273,7 +274,10 @@ def solve_task(
         **{name: getattr(result, name) for name in _OF_RESULT},
         "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
         "eigenvalue_slack": None if smallest is None else smallest - least,
-        "edges": problem.feasible_set.n_edges(result.known_metric),
+        "edges": n_edges(
+            result.known_metric,
+            edge_threshold(problem.feasible_set.trace_bound, problem.n_features),
+        ),
         "peak_memory": peak_memory(),
     }
 

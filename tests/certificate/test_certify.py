@@ -4,6 +4,7 @@ import math
 import re
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg.masked import Symmetric
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets import PricedAtoms, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import (
     KINDS,
@@ -307,11 +308,16 @@ class Concave(gda.DenseObjective):
 def broken(feasible_set: gda.GraphMetrics) -> gda.GraphMetrics:
     """Return the set with an oracle that misses every edge."""
 
-    class Broken(gda.GraphMetrics):
+    class Broken(TwoSparseAtoms):
         def best_atoms(self, gradient: Symmetric, *args: Any, **options: Any) -> PricedAtoms:
             return super().best_atoms(np.diag(gradient.diagonal()), *args, **options)
 
-    return Broken(feasible_set.trace_bound, feasible_set.min_eigenvalue)
+    class BrokenMetrics(gda.GraphMetrics):
+        @cached_property
+        def family(self) -> TwoSparseAtoms:
+            return Broken(self.signs)
+
+    return BrokenMetrics(feasible_set.trace_bound, feasible_set.min_eigenvalue)
 
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -428,7 +434,7 @@ def test_bounds_of_a_run(method: str, objective: str, set_name: str, every: int)
     assert result.gap == result.objective - result.lower_bound
     assert f"relative gap        {result.relative_gap:.3g}" in str(result)
     assert result.trace.iterates is not None
-    starts_at_optimum = problem.has_barrier and method == "certified"
+    starts_at_optimum = problem.objective.barrier and method == "certified"
     assert len(result.trace.iterates) == len(result.trace) > (not starts_at_optimum)
     found = [gda.certify(problem, metric).lower_bound for metric in result.trace.iterates]
     bounds = result.trace.column("lower_bound")

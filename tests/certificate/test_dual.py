@@ -16,7 +16,7 @@ from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
-from tests.helpers import PROPERTY, generators, random_metric
+from tests.helpers import PROPERTY, generators, random_metric, start_of
 from tests.methods.certified_cases import set_of
 
 K = 5
@@ -61,14 +61,14 @@ def test_sharp_at_the_optimum(kind: str, name: str, bound: float) -> None:
 def test_below_every_member(rng: np.random.Generator, kind: str, name: str) -> None:
     problem = gda.MetricProblem(OBJECTIVES[name](rng), feasible_set_of(kind, 3.0 * K))
     feasible_set, objective = problem.feasible_set, problem.objective
-    best = feasible_set.best_atoms(objective.gradient(feasible_set.start(K)), 4).atoms
+    best = feasible_set.family.best_atoms(objective.gradient(start_of(feasible_set, K)), 4).atoms
     weights = rng.random(len(best.dense(K)))
-    member = feasible_set.start(K) / 2 + feasible_set.base(K) / 2
+    member = start_of(feasible_set, K) / 2 + feasible_set.base(K) / 2
     member = best.added_to(member, weights / weights.sum() * feasible_set.budget(K) / 2)
-    for metric in (feasible_set.start(K), member, random_metric(rng, K) + np.eye(K)):
+    for metric in (start_of(feasible_set, K), member, random_metric(rng, K) + np.eye(K)):
         bound = dual_bound(problem, objective.at(metric)).value
         assert bound <= objective.value(member)
-        assert bound <= objective.value(feasible_set.start(K))
+        assert bound <= objective.value(start_of(feasible_set, K))
 
 
 @pytest.mark.parametrize("kind", ["definite", "diagonal", "graph"])

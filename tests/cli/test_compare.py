@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt.cli import app
+from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.studies import comparison
 from gdaopt.studies.saved_runs import read_runs
 from tests.cli.cases import ALL_PICTURES, full_disk, interrupt, names, run, undrawn
@@ -91,7 +92,7 @@ def test_rows(compared: tuple[Path, str]) -> None:
             assert row[name] == getattr(own, name) == getattr(result, name)
         assert row["relative_gap"] == own.relative_gap
         assert row["eigenvalue_slack"] == own.trace[-1].lambda_min - 1e-6  # type: ignore[operator]  # measured
-        edges = -own.metric[np.triu_indices(4, 1)] > feasible_set.edge_threshold(4)
+        edges = -own.metric[np.triu_indices(4, 1)] > edge_threshold(feasible_set.trace_bound, 4)
         assert (row["edges"], row["components"]) == (edges.sum(), own.components)
         assert row["peak_memory"] > 2**24
         assert row["seconds"] > 0

@@ -38,6 +38,7 @@ from tests.cli.cases import (
     sparse_words,
     write_csv,
 )
+from tests.helpers import n_parts
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -322,7 +323,7 @@ def test_options_reach_the_problem(tmp_path: Path) -> None:
     assert options.items() <= record(tmp_path)["options"].items()
     metric = gda.Result.load(tmp_path / "virginica.npz").metric
     assert gda.GraphMetrics(3.5, 0.01).violations(metric) == ()
-    assert gda.GraphMetrics(0.02 * 4 / 1e-9 * 0.999).n_components(metric) == 1
+    assert n_parts(gda.GraphMetrics(0.02 * 4 / 1e-9 * 0.999), metric) == 1
 
 
 def test_edges_keep_to_a_file(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
         ends = result.frank_wolfe_gap <= learner.tolerance * abs(result.objective)
     return (
         ends
-        and feasible_set.contains(learner.result_.metric)
+        and learner.result_.metric in feasible_set
         and bool(np.isfinite(learner.transform(X)).all())
     )
 
@@ -103,7 +103,7 @@ def soundly_fitted(learner: Any, X: FloatArray, y: Any) -> Any:
     else:
         assert (np.diff(values) <= 0).all()
     if isinstance(learner, baselines.FeatureGraphLearning):
-        assert gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0).contains(metric)
+        assert metric in gda.PositiveDefiniteMetrics(learner.trace_bound_, 0.0)
     return learner
 
 

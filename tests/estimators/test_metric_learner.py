@@ -23,6 +23,7 @@ from gdaopt.methods import state
 from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.scaling import auto_trace_bound
+from gdaopt.sets import TwoSparseAtoms
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import (
@@ -381,7 +382,7 @@ def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gda.GraphMetrics, "best_atoms", interrupted)
+    monkeypatch.setattr(TwoSparseAtoms, "best_atoms", interrupted)
     with pytest.raises(KeyboardInterrupt):
         gda.GraphMetricLearner().fit(*samples())
 

@@ -124,7 +124,7 @@ class Case:
         for condition, excess in self.bounds.excess(metric).items():
             if excess > (0 if condition == "symmetry" else FEASIBLE):
                 yield f"{condition}: broken by {excess:.3g} of the trace bound"
-        if not feasible_set.contains(metric):
+        if metric not in feasible_set:
             yield f"the set says: {'; '.join(feasible_set.violations(metric))}"
         floor = run.options.get("edge_floor", 0.0)
         edges = nx.from_numpy_array(-metric >= floor * (1 - 1e-6))

@@ -113,7 +113,7 @@ def ends_and_faults(case: Definite) -> tuple[list[str], list[str]]:
     """Solve a problem by all methods; return how they ended, and what is wrong."""
     problem, ends, faults = case.problem, list[str](), list[str]()
     least = None if case.glr is not None else case.optimum()
-    for method in ("certified", *(["projected-newton"] if problem.has_barrier else [])):
+    for method in ("certified", *(["projected-newton"] if problem.objective.barrier else [])):
         try:
             result = gda.solve(problem, method, tolerance=TOLERANCE, max_iterations=MOST_ROUNDS)
         except Exception as error:  # any error is a fault, and any warning

@@ -202,7 +202,7 @@ class TestDecomposition:
         metric = np.pad(path_laplacian(5) + np.eye(5), (1, 0))
         metric[0, 0], metric[0, 1], metric[1, 0] = entry, -1e-20, -1e-20
         feasible_set = GraphMetrics(20.0, min_eigenvalue=0.0)
-        assert feasible_set.contains(metric)
-        atoms, weights = feasible_set.decomposed(metric)
+        assert metric in feasible_set
+        atoms, weights = feasible_set.family.decomposed(metric)
         total = atoms.added_to(np.zeros((6, 6)), weights)
         np.testing.assert_allclose(total, metric, rtol=0, atol=1e-12)

@@ -55,11 +55,11 @@ def gradient(rng: np.random.Generator, kind: str, most: int = 60) -> ScatterMatr
 def family(rng: np.random.Generator, colors: str, size: int) -> TwoSparseAtoms:
     """Return a family of atoms of some signs."""
     if colors == "graph":
-        return TwoSparseAtoms()
+        return TwoSparseAtoms((-1,))
     if colors == "free":
-        return TwoSparseAtoms(colors=0.0)
+        return TwoSparseAtoms((-1, 1))
     known = [-1, 1] if colors == "signed" else [-1, 0, 1]
-    return TwoSparseAtoms(colors=rng.choice(known, size))
+    return TwoSparseAtoms((-1, 1), colors=rng.choice(known, size))
 
 
 def identity(entries: FloatArray, _rows: IndexArray, _columns: IndexArray) -> FloatArray:
@@ -210,11 +210,11 @@ def test_few_pairs_are_looked_at() -> None:
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((10, 20_000)) * np.linspace(1, 0.2, 20_000) ** 2
     laplacian = np.full((10, 10), 0.1) - np.eye(10)
-    screened, atoms = ScatterMatrix(samples, laplacian, is_negative=True), TwoSparseAtoms()
+    screened, atoms = ScatterMatrix(samples, laplacian, is_negative=True), TwoSparseAtoms((-1,))
     found = atoms.best_atoms(screened, 20)
     before = screened.n_priced
     assert before < 20_000**2 / 2 / 100
-    again = TwoSparseAtoms().best_atoms(screened, 20)
+    again = TwoSparseAtoms((-1,)).best_atoms(screened, 20)
     np.testing.assert_array_equal(again.prices, found.prices)
     assert screened.n_priced > before  # of another family nothing is known
     nearby = ScatterMatrix(samples, laplacian * (1 + 1e-6), is_negative=True)
@@ -227,7 +227,7 @@ def test_few_pairs_are_looked_at() -> None:
 def test_all_that_is_better_than_the_worst_of_a_guess_is_found() -> None:
     rng = np.random.default_rng(1)
     screened = gradient(rng, "negative")
-    atoms = TwoSparseAtoms()
+    atoms = TwoSparseAtoms((-1,))
     best = atoms.best_atoms(screened, 10)
     guess = best.atoms[2:4]
     found = atoms.best_atoms(screened, 10, guess)

@@ -89,7 +89,7 @@ def assert_optimal(problem: gda.MetricProblem, result: gda.Result, tolerance: fl
     else:
         assert result.status == "converged", result.message
         assert -ROUND_OFF <= result.relative_gap <= tolerance
-    assert problem.feasible_set.contains(result.metric)
+    assert result.metric in problem.feasible_set
 
 
 def certified(problem: gda.MetricProblem, tolerance: float = 1e-9, **options: Any) -> gda.Result:

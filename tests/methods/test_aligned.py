@@ -132,7 +132,7 @@ def test_the_start_has_edges_of_half_the_bound_or_the_floor() -> None:
     floor = (bound + (4.0 - 4 * 0.1) / 6) / 2  # that no constant diagonal can carry
     assert floor > bound
     metric = start(edge_floor=floor)
-    assert SET.contains(metric)
+    assert metric in SET
     assert gda.methods.Alternating(edge_floor=floor).n_components(metric) == 1
     assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
 

@@ -68,7 +68,7 @@ def test_the_optimum_is_that_of_second_order_cones(seed: int) -> None:
     assert found.objective == pytest.approx(expected, abs=1e-6 * unit)
     assert found.lower_bound is not None
     assert found.lower_bound <= expected + 1e-6 * unit
-    assert problem.feasible_set.contains(found.metric)
+    assert found.metric in problem.feasible_set
 
 
 def completions(problem: gda.MetricProblem) -> list[tuple[int, ...]]:
@@ -108,7 +108,7 @@ def assert_best(problem: gda.MetricProblem) -> gda.Result:
     assert (bounds <= best + 1e-9 * unit).all()
     assert (np.diff(bounds) >= -1e-12 * unit).all()
     assert (np.diff(found.trace.column("objective")) <= 0).all()
-    assert problem.feasible_set.contains(found.metric)
+    assert found.metric in problem.feasible_set
     assert_balanced(found)
     known = np.array(problem.feasible_set.colors or [0.0])  # type: ignore[attr-defined]
     assert found.colors is not None

@@ -282,7 +282,7 @@ def test_a_callback_sees_each_state_and_can_end_the_run() -> None:
     problem.solve(method="gdaopt", callback=watch)
     assert rounds == [0, 1]
     assert problem.status == cp.settings.USER_LIMIT
-    assert SET.contains(M.value)
+    assert M.value in SET
     assert stats(problem).extra_stats.gap > 0
 
 

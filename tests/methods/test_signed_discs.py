@@ -56,7 +56,8 @@ def test_linear_constraints_are_kept(method: str, name: str) -> None:
     rows: Any = lambda M: [M[1, 3] >= 0.2, M[0, 0] <= 1.0]  # noqa: E731
     bound = problem(name, constraints=rows)
     found = gda.solve(bound, method, solver="HIGHS", max_iterations=40)
-    assert bound.violation(found.metric) <= 1e-8 * C
+    assert bound.rows is not None
+    assert bound.rows.violation(found.metric) <= 1e-8 * C
     assert found.objective >= gda.solve(bound, tolerance=1e-8).objective * (1 - 1e-8)
     assert found.objective < found.trace[0].objective
 
@@ -108,7 +109,7 @@ def test_a_column_takes_either_sign(column: int) -> None:
     expected, unit = expected_gap(run, metric, lambda M: [cp.multiply(is_fixed, M - metric) == 0])
     method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
-    index, signs = run.family.with_signs((np.full(SIZE - 1, column), others))
+    index, signs = run.family.edge_variables((np.full(SIZE - 1, column), others))
     block = method._column(run, Program("analytic"), column, others[index], signs)
     x = rng.random(len(index))
     added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]

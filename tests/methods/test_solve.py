@@ -24,7 +24,7 @@ from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.tracer import Tracer
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric
+from tests.helpers import random_metric, start_of
 from tests.methods.run_cases import WAYS
 from tests.methods.run_cases import solve as run
 from tests.result_cases import problem, solve, solved
@@ -180,7 +180,7 @@ def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
-    point = problem().objective.at(problem().feasible_set.start(6))
+    point = problem().objective.at(start_of(problem().feasible_set, 6))
     tracer = Tracer(problem(), Clock())
     start = State(point=point, objective=point.value, lower_bound=point.value)
     tracer.record(start, 0.0)
@@ -192,7 +192,7 @@ def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
 
 
 def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
-    point = problem().objective.at(problem().feasible_set.start(6))
+    point = problem().objective.at(start_of(problem().feasible_set, 6))
     tracer = Tracer(problem(), Clock())
     bound = float(np.nextafter(point.value, np.inf))
     tracer.record(State(point=point, objective=point.value, lower_bound=bound), 0.0)

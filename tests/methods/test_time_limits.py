@@ -195,7 +195,7 @@ def test_a_projection_is_cut(counted: FakeTime, monkeypatch: pytest.MonkeyPatch)
         result = solve("glr", "projected-gradient", time_limit=limit)
         assert result.status == "time_limit"
         assert limit <= counted.now <= limit + 3.0
-        assert result.feasible_set.contains(result.metric)
+        assert result.metric in result.feasible_set
 
 
 def test_iterate_ends_in_a_step_too(counted: FakeTime) -> None:

@@ -18,7 +18,15 @@ from gdaopt.methods.aligned import tree_floors
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
 from gdaopt.programs.joint import WholeSet
 from gdaopt.support.validation import FloatArray
-from tests.helpers import PROPERTY, Rng, generators, properties, random_metric, random_symmetric
+from tests.helpers import (
+    PROPERTY,
+    Rng,
+    generators,
+    properties,
+    random_metric,
+    random_symmetric,
+    start_of,
+)
 from tests.methods.certified_cases import HULLS, set_of
 from tests.programs.cases import KINDS, assert_inside, assert_optimal, random_cost, situation
 from tests.sets.cases import GRADIENTS, unit_of
@@ -147,7 +155,7 @@ def test_tree_floors_keep_what_connects(rng: Rng, size: int, edge_floor: float) 
 
 def value_over(v: FloatArray, gradient: FloatArray, feasible_set: gda.GraphMetrics) -> float:
     """Return the value of the joint program under a scaling."""
-    edges = feasible_set.edges_of(len(v))
+    edges = feasible_set.family.edges_of(len(v))
     rho, bound = feasible_set.min_eigenvalue, feasible_set.trace_bound
     polytope = JointPolytope(v, rho, bound, edges, np.zeros(len(edges[0])))
     cost = np.concatenate([np.diagonal(gradient), -2 * gradient[edges]])
@@ -161,7 +169,7 @@ class TestDualAlignment:
         """Under masks as well; of one mask in four all edges are."""
         gradient, rho = GRADIENTS[kind](rng, size), float(rng.choice([0.0, 1e-3]))
         feasible_set = gda.GraphMetrics(float(size), rho, edges=random_mask(rng, size))
-        v = dual_alignment(gradient, feasible_set.edges_of(size))
+        v = dual_alignment(gradient, feasible_set.family.edges_of(size))
         assert v.shape == (size,)
         assert (v > 0).all()
         assert v.max() == 1
@@ -215,8 +223,8 @@ def test_programs_have_the_value_of_the_exact_oracle(kind: str, floor: float, si
     for unit in (1e-6, 1.0, 1e6):
         feasible_set = set_of(kind, size, size * unit, 1e-3 * unit, floor * unit)
         program = Program("CLARABEL")
-        edges = feasible_set.edges_of(size)
-        whole = WholeSet(feasible_set, size, entries_of(feasible_set.start(size), edges))
+        edges = feasible_set.family.edges_of(size)
+        whole = WholeSet(feasible_set, size, entries_of(start_of(feasible_set, size), edges))
         for scale in (1e-8, 1.0, 1e8):
             gradient = scale * random_symmetric(rng, size)
             # An edge stands in the metric twice, and with the other sign.

@@ -56,7 +56,7 @@ def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -
         assert step.is_dpp()
         value, found, duals = solved(step, solver)
         G, v = (step.param_dict[name].value for name in "Gv")
-        rho, edges = problem.feasible_set.min_eigenvalue, problem.feasible_set.edges_of(K)
+        rho, edges = problem.feasible_set.min_eigenvalue, problem.feasible_set.family.edges_of(K)
         slack, others = metric @ v / v - rho, np.delete(np.arange(K), column)
         polytope: AnyPolytope
         expected = metric.copy()
@@ -102,7 +102,7 @@ def test_other_sets(set_name: str, kind: Any) -> None:
         assert problem.violations(feasible_set.made_feasible(found)) == ()
         graph = gda.MetricProblem(
             gda.Linear(np.asarray(feasible_set.family.as_of_graph(G))),
-            gda.GraphMetrics(4.0, 0.01, edges=np.column_stack(feasible_set.edges_of(K))),
+            gda.GraphMetrics(4.0, 0.01, edges=np.column_stack(feasible_set.family.edges_of(K))),
         )
         expected = gda.programs.at(graph, problem.central_metric(), kind).solve("CLARABEL")
         assert value == pytest.approx(expected, abs=1e-6)
@@ -120,7 +120,8 @@ def test_constraints_of_ones_own_follow() -> None:
         "M[0, 0] + M[1, 1] <= 1.0",
         "M[0, 1] == 0.0",
     ]
-    assert problem.violation(metric_of(step)) <= 1e-6
+    assert problem.rows is not None
+    assert problem.rows.violation(metric_of(step)) <= 1e-6
 
 
 @pytest.mark.parametrize(

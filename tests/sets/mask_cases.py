@@ -48,6 +48,6 @@ def objective_of(rng: Rng, size: int, kind: str) -> gda.GLR | gda.LogDet:
 def is_allowed(size: int, feasible_set: MaskedSet) -> FloatArray:
     """Return 1 for the entries that members may have, 0 elsewhere."""
     allowed = np.eye(size)
-    rows, columns = feasible_set.edges_of(size)
+    rows, columns = feasible_set.family.edges_of(size)
     allowed[rows, columns] = allowed[columns, rows] = 1.0
     return allowed

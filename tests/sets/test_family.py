@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.programs.joint import placed
 from gdaopt.sets import PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.support.validation import FloatArray
 from tests.covering import chosen
@@ -35,7 +36,11 @@ FORMS: dict[str, Callable[[Family, int], cp.Expression]] = {
     "positive semidefinite": lambda family, size: cp.Variable((size, size), PSD=True),
     "any square": lambda family, size: cp.Variable((size, size)),
     "an expression": lambda family, size: 2 * symmetric(family, size),
-    "its entries": lambda family, size: family.feasible_set(size).variable(size),
+    "its entries": lambda family, size: placed(
+        cp.Variable(size + len(family.feasible_set(size).family.edges_of(size)[0])),
+        size,
+        family.feasible_set(size).family.edges_of(size),
+    ),
 }
 """Ways to write the set in CVXPY: the constraints by hand, or the set's own, and the metric."""
 
@@ -155,7 +160,7 @@ def assert_priced(gradient: FloatArray, best: PricedAtoms, abs_tolerance: float 
 
 def assert_best(family: Family, gradient: FloatArray, count: int) -> None:
     """Assert that the atoms are those of the least prices of all."""
-    best = family.feasible_set(len(gradient)).best_atoms(gradient, count)
+    best = family.feasible_set(len(gradient)).family.best_atoms(gradient, count)
     assert_priced(gradient, best)
     expected = all_prices(family, gradient)[:count]
     np.testing.assert_allclose(best.prices, expected, rtol=0, atol=1e-14 * unit_of(gradient))
@@ -189,7 +194,7 @@ class TestDefinite:
     @given(rng=generators, size=st.integers(1, 12), draw=draws)
     def test_the_smallest_eigenvalue(self, rng: Rng, size: int, draw: Draw) -> None:
         gradient = draw(rng, size)
-        best = PositiveDefiniteMetrics(4.0).best_atoms(gradient)
+        best = PositiveDefiniteMetrics(4.0).family.best_atoms(gradient)
         assert_priced(gradient, best)
         unit = unit_of(gradient)
         smallest = np.linalg.eigvalsh(gradient / unit)[0]
@@ -200,7 +205,7 @@ class TestDefinite:
     )
     def test_several_and_more_than_there_are(self, size: int, count: int) -> None:
         gradient = random_symmetric(np.random.default_rng(0), size)
-        best = PositiveDefiniteMetrics(40.0).best_atoms(gradient, count)
+        best = PositiveDefiniteMetrics(40.0).family.best_atoms(gradient, count)
         assert len(best.atoms) == len(best.prices) <= count
         assert_priced(gradient, best)
         if count > size:
@@ -237,7 +242,7 @@ class TestWarmStarts:
         # What a Cholesky factor cannot tell from nothing: 1e-13 of the diagonal's magnitudes.
         margin = 1.01e-13 * np.abs(np.diagonal(gradient)).sum()
         atoms = Atoms.of_vectors(guess(np.random.default_rng(0), vectors.T))
-        best = PositiveDefiniteMetrics(4.0).best_atoms(scale * gradient, 3, atoms)
+        best = PositiveDefiniteMetrics(4.0).family.best_atoms(scale * gradient, 3, atoms)
         prices = best.prices / scale
         assert values[0] - margin <= prices[0] <= values[0] + 1e-14 * np.abs(values).max()
         assert (prices[1:] >= values[1:3] - margin).all()
@@ -245,9 +250,9 @@ class TestWarmStarts:
 
     def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
         gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
-        cold = feasible_set.best_atoms(gradient)
+        cold = feasible_set.family.best_atoms(gradient)
         nearby = Atoms.of_vectors(cold.atoms.dense(300) + 1e-3)
-        warm = feasible_set.best_atoms(gradient, 1, nearby)
+        warm = feasible_set.family.best_atoms(gradient, 1, nearby)
         assert warm.prices[0] == pytest.approx(cold.prices[0], rel=1e-11)
         found, expected = (np.outer(u, u) for u in (warm.atoms.dense(300), cold.atoms.dense(300)))
         np.testing.assert_allclose(found, expected, rtol=0, atol=2.5e-8)
@@ -255,5 +260,5 @@ class TestWarmStarts:
     def test_a_good_guess_saves_work(self, matrix: str, monkeypatch: pytest.MonkeyPatch) -> None:
         guess = Atoms.of_vectors(EIGENPAIRS[matrix][1].T[:5])
         monkeypatch.setattr(spectrum, "eigh", None)
-        best = PositiveDefiniteMetrics(4.0).best_atoms(LARGE[matrix], 3, guess)
+        best = PositiveDefiniteMetrics(4.0).family.best_atoms(LARGE[matrix], 3, guess)
         assert len(best.atoms) == 3

@@ -127,7 +127,7 @@ def test_decompositions_count(kind: str, floor: float, monkeypatch: pytest.Monke
         if kind == "definite":
             assert count == 1
         else:  # a closed form where there are no edges
-            assert bool(count) == (len(feasible_set.edges_of(size)[0]) > 0)
+            assert bool(count) == (len(feasible_set.family.edges_of(size)[0]) > 0)
 
 
 @pytest.mark.parametrize(("kind", "floor"), [hull for hull in HULLS if hull[0] != "diagonal"])
