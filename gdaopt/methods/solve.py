@@ -113,6 +113,7 @@ def solve(
     chosen = make_method(method, **options)
     from gdaopt.wide import solve as wide
     from gdaopt.wide.features import has_many_features
+
     if isinstance(chosen, Certified) and chosen.initial is None and has_many_features(problem):
         with _calculating(problem):
             return wide.solve(problem, chosen)

@@ -50,7 +50,9 @@ def certified(
     with np.errstate(over="ignore", invalid="ignore"):
         bound = lower_bound(value, of_value, gap, of_gap, log_convex)
     if not bound > -math.inf:
-        return Certificate(value, -math.inf, "none", "round-off leaves no bound", round_off=math.inf)
+        return Certificate(
+            value, -math.inf, "none", "round-off leaves no bound", round_off=math.inf
+        )
     return Certificate(
         value,
         min(bound, value),

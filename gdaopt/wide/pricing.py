@@ -43,9 +43,7 @@ class Pricing:
         self._set = feasible_set
         self._known: Screened | None = None
 
-    def best(
-        self, gradient: FloatArray, count: int, guess: Edges, *, is_negative: bool
-    ) -> Prices:
+    def best(self, gradient: FloatArray, count: int, guess: Edges, *, is_negative: bool) -> Prices:
         """Return the least prices at the gradient by the Gram matrix of the samples.
 
         The guess are pairs of features that are good at a gradient nearby. `is_negative` says that

@@ -136,11 +136,15 @@ class _Run:
         for place in range(1 if self._rows else 0, len(result.trace)):
             row, ends = result.trace[place], np.full(size, floor)
             ends[features] = result.trace.left_ends[place]
-            at_floor = {} if row.left_end_min is None else {
-                "left_end_min": float(ends.min()),
-                "left_end_max": float(ends.max()),
-                "lambda_min": min(row.lambda_min, floor) if n_outside else row.lambda_min,
-            }
+            at_floor = (
+                {}
+                if row.left_end_min is None
+                else {
+                    "left_end_min": float(ends.min()),
+                    "left_end_max": float(ends.max()),
+                    "lambda_min": min(row.lambda_min, floor) if n_outside else row.lambda_min,
+                }
+            )
             self._left_ends.append(ends)
             self._rows.append(
                 replace(
@@ -185,7 +189,9 @@ class _Run:
         atoms = self.atoms(last.atoms)
         is_convex = self._problem.is_convex
         total = atomic_part_of(atoms, last.weights, size)
-        metric = MaskedMatrix.of_sparse("metric", total + self._problem.feasible_set.min_eigenvalue * eye_array(size), size)
+        metric = MaskedMatrix.of_sparse(
+            "metric", total + self._problem.feasible_set.min_eigenvalue * eye_array(size), size
+        )
         return replace(
             last,
             known_metric=metric,
@@ -193,7 +199,9 @@ class _Run:
             status=status,
             message=message,
             lower_bound=self._rows[-1].lower_bound,
-            frank_wolfe_gap=None if is_convex or certificate is None else certificate.frank_wolfe_gap,
+            frank_wolfe_gap=None
+            if is_convex or certificate is None
+            else certificate.frank_wolfe_gap,
             components=self._problem.feasible_set.n_components(metric),
             iterations=self._iterations,
             oracle_calls=self._oracle_calls,
