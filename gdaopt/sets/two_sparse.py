@@ -80,7 +80,7 @@ class TwoSparseAtoms(AtomFamily):
     def edges_of(self, n_features: int) -> Edges:
         return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
 
-    def _leaves_out(self, n_features: int) -> bool:
+    def leaves_out(self, n_features: int) -> bool:
         """Whether the mask leaves out a pair."""
         if self._mask is None:
             return False
@@ -110,17 +110,21 @@ class TwoSparseAtoms(AtomFamily):
         index = np.concatenate([np.arange(len(signs)), free])
         return index, np.concatenate([np.where(signs, signs, -1.0), np.ones(len(free))])
 
-    def _of_graph(self, entries: FloatArray, rows: IndexArray, columns: IndexArray) -> FloatArray:
+    def graph_entries(
+        self, entries: FloatArray, rows: IndexArray, columns: IndexArray
+    ) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
         return _toward(self.signs_of(rows, columns), entries)
 
-    def as_of_graph(self, gradient: Symmetric) -> Symmetric:
+    def asgraph_entries(self, gradient: Symmetric) -> Symmetric:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
         self.check_size(len(gradient))
         if isinstance(gradient, MaskedMatrix):
-            return replace(gradient, on_edges=self._of_graph(gradient.on_edges, *gradient.edges))
+            return replace(
+                gradient, on_edges=self.graph_entries(gradient.on_edges, *gradient.edges)
+            )
         changed = np.array(_toward(self._all_signs, dense(gradient)))
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
@@ -128,7 +132,7 @@ class TwoSparseAtoms(AtomFamily):
     # --- atoms ---------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> Symmetric:
-        if self._leaves_out(size := len(point.known_metric)):
+        if self.leaves_out(size := len(point.known_metric)):
             return point.gradient_entries(self.edges_of(size))
         found = point.scattered_gradient()
         return super().gradient_at(point) if found is None else found
@@ -147,13 +151,13 @@ class TwoSparseAtoms(AtomFamily):
         check_finite(gradient)
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        if isinstance(gradient, ScatterMatrix) and self._leaves_out(len(gradient)):
+        if isinstance(gradient, ScatterMatrix) and self.leaves_out(len(gradient)):
             gradient = gradient.under(self.edges_of(len(gradient)))
         if isinstance(gradient, ScatterMatrix):
             found = self._best_screened(gradient, count, guess)
         else:
             edges = self.edges_of(len(gradient))
-            found = best_pairs(self.as_of_graph(gradient), count, edges)
+            found = best_pairs(self.asgraph_entries(gradient), count, edges)
         rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
         prices = np.concatenate([diagonal[single], found[2]])
         best = np.argsort(prices, kind="stable")[:count]
@@ -169,7 +173,7 @@ class TwoSparseAtoms(AtomFamily):
             pairs, worst = (rows, columns), float(guess.quadratic_forms(gradient).max())
         known = gradient.screened
         found, known[self] = best_screened(
-            gradient, count, pairs, self._of_graph, worst, known.get(self)
+            gradient, count, pairs, self.graph_entries, worst, known.get(self)
         )
         return found
 
@@ -187,7 +191,7 @@ class TwoSparseAtoms(AtomFamily):
         # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
             float(gradient.diagonal().min()),
-            least_pair_price(self.as_of_graph(gradient), self.edges_of(len(gradient))),
+            least_pair_price(self.asgraph_entries(gradient), self.edges_of(len(gradient))),
         )
         return least - of_gradient
 
@@ -205,7 +209,7 @@ class TwoSparseAtoms(AtomFamily):
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
         self.check_size(size)
-        leaves_out = self._leaves_out(size)
+        leaves_out = self.leaves_out(size)
         if isinstance(atomic_part, MaskedMatrix):
             entries, edges = atomic_part.on_edges, atomic_part.edges
             kept: npt.NDArray[np.bool_] = self.signs_of(*edges) * entries >= 0
@@ -258,7 +262,7 @@ class TwoSparseAtoms(AtomFamily):
         given = edges[0][signs != 0], edges[1][signs != 0]
         if len(given[0]):
             constraints.append(cp.multiply(-signs[signs != 0], atomic_part[given]) <= 0)
-        if self._leaves_out(size):
+        if self.leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False
             constraints.append(atomic_part[is_outside.nonzero()] == 0)

@@ -44,7 +44,7 @@ def certified(
     of_value, of_gap = _round_off(whole, atomic_part, point, price)
     of_gap += 8 * UNIT * (abs(gap) + 2 * budget * abs(min(0.0, price)))
     round_off = {"frank_wolfe_gap": max(gap, 0.0), "gap_round_off": of_gap}
-    if not whole.problem.is_convex:
+    if not whole.objective.convex:
         return Certificate(value, -math.inf, "none", round_off=math.inf, **round_off)
     log_convex = whole.objective.log_convex
     with np.errstate(over="ignore", invalid="ignore"):

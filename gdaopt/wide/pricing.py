@@ -54,11 +54,11 @@ class Pricing:
         edges = listed_edges(self._set, len(scatter))
         if edges is None:
             (rows, columns, prices), self._known = best_screened(
-                scatter, count, guess, self._set.family._of_graph, np.inf, self._known
+                scatter, count, guess, self._set.family.graph_entries, np.inf, self._known
             )
         else:
             rows, columns = edges
-            entries = self._set.family._of_graph(scatter[edges], rows, columns)
+            entries = self._set.family.graph_entries(scatter[edges], rows, columns)
             first, second = scatter.diagonal[rows] / 2, scatter.diagonal[columns] / 2
             prices = first + second - np.hypot(first - second, np.maximum(entries, 0.0))
         features = np.concatenate([single, rows]), np.concatenate([single, columns])
@@ -69,5 +69,5 @@ class Pricing:
 
 def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
     """Return the pairs that may have an edge where a mask lists them, None where all may."""
-    edges = feasible_set.edges_of(size) if feasible_set.family._leaves_out(size) else None
+    edges = feasible_set.family.edges_of(size) if feasible_set.family.leaves_out(size) else None
     return edges

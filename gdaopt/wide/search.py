@@ -150,7 +150,7 @@ class Search:
         return np.concatenate([new, features[~is_new]]) if len(new) else new
 
     def _converged(self, certificate: Certificate) -> tuple[Status, str]:
-        if self.whole.problem.is_convex:
+        if self.whole.objective.convex:
             return "converged", "the certified gap is within the tolerances"
         return (
             "stationary",

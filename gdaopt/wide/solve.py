@@ -14,6 +14,8 @@ from gdaopt.certificate import Certificate
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.gershgorin import comparison_matrix
+from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import iterate_method, run_method
@@ -187,7 +189,7 @@ class _Run:
         assert self.search.end is not None
         status, message = self.search.end
         atoms = self.atoms(last.atoms)
-        is_convex = self._problem.is_convex
+        is_convex = self._problem.objective.convex
         total = atomic_part_of(atoms, last.weights, size)
         metric = MaskedMatrix.of_sparse(
             "metric", total + self._problem.feasible_set.min_eigenvalue * eye_array(size), size
@@ -202,7 +204,10 @@ class _Run:
             frank_wolfe_gap=None
             if is_convex or certificate is None
             else certificate.frank_wolfe_gap,
-            components=self._problem.feasible_set.n_components(metric),
+            components=n_components(
+                comparison_matrix(metric),
+                edge_threshold(self._problem.feasible_set.trace_bound, size),
+            ),
             iterations=self._iterations,
             oracle_calls=self._oracle_calls,
             seconds=self.clock.seconds - self._tracing_seconds,
