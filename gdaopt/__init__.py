@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from gdaopt import errors, linalg, methods, programs
 from gdaopt.backends import solvers
-from gdaopt.certificate import Certificate, certify
-from gdaopt.methods import iterate, solve
+from gdaopt.certificate import Certificate
 from gdaopt.objectives import (
     DEML,
     GLR,
@@ -48,6 +47,7 @@ from gdaopt.sets import (
     SDDMetrics,
     SignedGraphMetrics,
 )
+from gdaopt.solving import certify, iterate, solve
 
 if TYPE_CHECKING:
     from gdaopt import bench, datasets, estimators, plotting

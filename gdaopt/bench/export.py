@@ -31,10 +31,10 @@ from gdaopt.bench.sequences import KINDS
 from gdaopt.bench.sequences import Sequence as Source
 from gdaopt.datasets import load
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods import solve
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import Program
 from gdaopt.sets import GraphMetrics, SDDMetrics
+from gdaopt.solving import solve
 from gdaopt.studies.study_directory import versions
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.files import write_atomically

@@ -37,12 +37,12 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.methods import solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
 from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
+from gdaopt.solving import solve
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.support.files import parse_json

@@ -18,8 +18,8 @@ from gdaopt.bench.replayed import Replayed, Start, replay
 from gdaopt.bench.sequences import BenchOptions, Sequence, record_task, starts_of
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, verdict
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods import solve
 from gdaopt.plotting.canvas import save_figure
+from gdaopt.solving import solve
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.study_directory import (

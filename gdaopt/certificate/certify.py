@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import issparse
 
 from gdaopt.certificate.multipliers import (
     TightMultipliers,
@@ -32,14 +31,14 @@ from gdaopt.certificate.tangent import (
     inflated_bound,
     nothing_to_certify,
 )
-from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.errors import GdaoptError
 from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
-from gdaopt.support.text import ShownAsTable, shortened
-from gdaopt.support.validation import FloatArray, check_instance, symmetric_matrix
+from gdaopt.support.text import ShownAsTable
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 from gdaopt.support.warning_filters import arithmetic_unwarned
 from gdaopt.trace import relative_gap
 
@@ -118,49 +117,11 @@ class Certificate(ShownAsTable):
         return relative_gap(self.objective, self.lower_bound)
 
 
-def certify(
+def certify_metric(
     problem: MetricProblem, metric: Any, multipliers: FloatArray | None = None
 ) -> Certificate:
-    """Certify a metric from any source.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        Objective, which has to be convex, and set.
-    metric : array-like or sparse array of shape (K, K)
-        Any symmetric matrix, in the set or not, at which Q is finite. A sparse one, such as
-        `Result.sparse_metric`, is for an objective of pairs of samples with many features.
-    multipliers : array-like of shape (m,), optional
-        λ of the linear constraints, not negative for inequalities, such as `Result.multipliers`.
-        Every λ gives a lower bound. When left out, column generation finds λ whose bound is nearly
-        the best; the smallest λ that prove the same bound are taken.
-
-    Returns
-    -------
-    Certificate
-        Where Q or its gradient is not finite or 0 in floating point, the bound is -inf and
-        `reason` says why and what to rescale.
-
-    Raises
-    ------
-    GdaoptError
-        When a member of the set has a negative gap: the objective is not convex, or its gradient
-        is wrong.
-
-    Notes
-    -----
-    The bound is as right as the gradient. One metric does not show an error: a wrong gradient shows
-    where a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds.
-    Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
-    """
-    check_instance("problem", problem, MetricProblem)
-    if not problem.objective.convex:
-        raise InvalidInputError(
-            f"{shortened(problem.objective)} says that it is not convex, so that no metric can be "
-            "certified; gdaopt.solve looks for stationary points of it"
-        )
-    if not (issparse(metric) and problem.is_wide):
-        metric = symmetric_matrix("metric", metric, problem.n_features)
+    """Certify a K×K metric from any source, of a convex objective; see `gdaopt.certify`."""
+    metric = symmetric_matrix("metric", metric, problem.n_features)
     if multipliers is not None:
         multipliers = checked_multipliers(problem, multipliers)
     with arithmetic_unwarned():

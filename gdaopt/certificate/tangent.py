@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
@@ -80,8 +80,34 @@ def is_at_kink(problem: MetricProblem, point: Point) -> bool:
     return -float(np.vdot(gradient, step)) > round_off and there.value >= point.value
 
 
+class InflatableTangent(Protocol):
+    """A tangent at a metric ``B + N``, whose N can be made larger."""
+
+    @property
+    def value(self) -> float:
+        """Q at the metric."""
+
+    @property
+    def price(self) -> float:
+        """The least price of all atoms."""
+
+    @property
+    def total(self) -> float:
+        """The trace of N."""
+
+    @property
+    def budget(self) -> float:
+        """τ, which the base of the set leaves of the trace bound."""
+
+    def bound(self) -> Bound:
+        """Return the linear bound, or the exponential one where log Q is convex."""
+
+    def inflated(self, share: float) -> Self | None:
+        """Return the tangent at ``B + (1 + η) N``, None where there is none."""
+
+
 @dataclass(frozen=True, eq=False)
-class Tangent:
+class Tangent(InflatableTangent):
     """The tangent of the objective, or of the Lagrangian, with the gradient that the set needs."""
 
     problem: MetricProblem
@@ -103,9 +129,26 @@ class Tangent:
         )
         return replace(self, point=point, gradient=gradient, best=best)
 
+    def inflated(self, share: float) -> Tangent | None:
+        metric: Any = self.metric
+        base = self.problem.feasible_set.base_like(metric)
+        point = self.problem.objective.at(base + (1 + share) * (metric - base))
+        return None if nothing_to_certify(point) is not None else self.moved(point)
+
+    @property
+    def value(self) -> float:
+        return self.point.value
+
+    @property
+    def price(self) -> float:
+        return float(self.best.prices[0])
+
+    @property
+    def total(self) -> float:
+        return trace(self.metric) - (self.problem.feasible_set.trace_bound - self.budget)
+
     @cached_property
     def budget(self) -> float:
-        """τ, which the base of the set leaves of the trace bound."""
         return self.problem.feasible_set.budget(self.problem.n_features)
 
     @cached_property
@@ -145,7 +188,7 @@ class Tangent:
         """Return the gap of some metric, which is not negative for a member of the set."""
         is_own = metric is self.metric
         atomic_part = self.atomic_part if is_own else like(self.seen, metric) - self.base
-        gap = inner(self.seen, atomic_part) - self.budget * min(0.0, float(self.best.prices[0]))
+        gap = inner(self.seen, atomic_part) - self.budget * min(0.0, self.price)
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
@@ -153,12 +196,11 @@ class Tangent:
         return gap - float(rows.in_own_units(self.multipliers) @ residuals)
 
     def bound(self) -> Bound:
-        """Return the linear bound, or the exponential one where log Q is convex."""
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
             gap, of_gap = self.gap, self.gap_round_off
             of_value = self._round_off.value + 12 * UNIT * abs(value)
-            bound = _lower_bound(value, of_value, gap, of_gap, log_convex)
+            bound = lower_bound(value, of_value, gap, of_gap, log_convex)
         return Bound(bound, of_value + of_gap)
 
     @cached_property
@@ -171,7 +213,7 @@ class Tangent:
         """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
         errors = self._round_off.gradient  # g ≥ 0: each entry of the gradient is within g_i g_j
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        atomic_part, price = self.atomic_part, float(self.best.prices[0])
+        atomic_part, price = self.atomic_part, self.price
         size, of_rows = len(atomic_part), 0.0
         if rows is not None and self.multipliers is not None:
             sizes, of_rows = rows.magnitudes(self.multipliers, self.point.metric)
@@ -187,7 +229,7 @@ class Tangent:
             self.seen, self.base
         )
         return (
-            8 * UNIT * abs(self.gap)  # for the few operations of `_lower_bound`
+            8 * UNIT * abs(self.gap)  # for the few operations of `lower_bound`
             + (of_price - self.budget * least)
             + magnitude_form(atomic_part, errors)
             + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
@@ -208,7 +250,7 @@ class Tangent:
             return of_set + float(beyond)
 
 
-def _lower_bound(
+def lower_bound(
     value: float, of_value: float, gap: float, of_gap: float, log_convex: bool
 ) -> float:
     """Return the better of the two bounds, less the round-off of value and gap."""
@@ -278,38 +320,32 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
     return t
 
 
-def inflated_bound(tangent: Tangent, here: Bound) -> Bound:
+def inflated_bound(tangent: InflatableTangent, here: Bound) -> Bound:
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
     There a price just below 0 still costs the whole budget. At ``B + (1 + η)(M - B)`` all prices
     are higher, so that none need be below 0, and the tangent loses only about tr M times that price
     ("Proposition: inflated certificate"). Else it is `here`, the bound at the metric itself.
     """
-    problem, point, budget = tangent.problem, tangent.point, tangent.budget
-    value, price = abs(point.value), float(tangent.best.prices[0])
-    # Above the base.
-    total = trace(tangent.metric) - (problem.feasible_set.trace_bound - budget)
+    value, price, total = abs(tangent.value), tangent.price, tangent.total
     if (
-        budget < _FAR * total
+        tangent.budget < _FAR * total
         or -price * total > _NEAR * value
-        or point.value - here.value <= _CLOSED * value
+        or tangent.value - here.value <= _CLOSED * value
     ):
         return here
-    metric: Any = tangent.metric
-    base = problem.feasible_set.base_like(metric)
-    atomic_part, bound, share = metric - base, here, _INFLATIONS[0]
+    bound, share = here, _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)
         except TimeLimitError:
             break  # a result can do without
-        inflated = problem.objective.at(base + (1 + share) * atomic_part)
-        if nothing_to_certify(inflated) is not None:
+        there = tangent.inflated(share)
+        if there is None:
             break
-        there = tangent.moved(inflated)
         found = there.bound()
         bound = found if found.value > bound.value else bound
-        gained = (float(there.best.prices[0]) - price) / share
+        gained = (there.price - price) / share
         if not gained > 0:
             break
         # Twice the η at which the prices are 0, to make up for round-off as well.

@@ -33,11 +33,11 @@ from gdaopt.estimators.metric_learner import (
     stratified_sample,
 )
 from gdaopt.estimators.solving import OptimalMetricLearner, warn_of_result
-from gdaopt.methods import solve
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet
+from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number

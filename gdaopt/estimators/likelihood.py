@@ -17,13 +17,13 @@ import numpy as np
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.laplacian import bridge, bridges, component_labels, n_components
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.solve import solve
 from gdaopt.objectives import LogDet
 from gdaopt.objectives.log_det import largest_trace
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, Status
 from gdaopt.sets import EdgeMask, GraphMetrics
+from gdaopt.solving import solve
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
 

@@ -22,12 +22,13 @@ from gdaopt.estimators.base import BaseMetricLearner, MetricGraph, components_of
 from gdaopt.estimators.inputs import Interval, called
 from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense, trace
 from gdaopt.linalg.samples import divided
-from gdaopt.methods import METHODS, solve
+from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet, SDDMetrics
+from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, unlimited, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, number, read_only

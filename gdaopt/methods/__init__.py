@@ -11,7 +11,7 @@ from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.solve import METHODS, iterate, solve
+from gdaopt.methods.solve import METHODS
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience, StallRule
 
@@ -36,7 +36,5 @@ __all__ = [
     "SemidefiniteFrankWolfe",
     "StallRule",
     "State",
-    "iterate",
-    "solve",
     "solve_model",
 ]

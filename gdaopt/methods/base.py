@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from gdaopt.backends.protocol import ANALYTIC
+from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.state import Clock, State

@@ -35,10 +35,10 @@ from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.result import Result
-from gdaopt.sets import GraphMetrics
+from gdaopt.sets import FeasibleSet, GraphMetrics
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, check_name, integer, store_checked
+from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, store_checked
 
 _PRICINGS = ("oracle", "program")
 _MOST_ATOMS = 60  # that join in a round
@@ -56,6 +56,19 @@ _FEW_TIMES = 2  # as many features have one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Optimum:
+    """A sum of weighted atoms over a set, from which a run can begin as from a `Result`.
+
+    The atoms are the rows of an array of shape (n, K).
+    """
+
+    atoms: Any
+    weights: FloatArray
+    feasible_set: FeasibleSet
+    multipliers: FloatArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +117,7 @@ class Certified(Method):
     takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints", "many features")
 
     memory_limit: int = 2**30
-    warm_start: Result | None = None
+    warm_start: Result | Optimum | None = None
     pricing: str = "oracle"
     solver: str | None = None
     solver_opts: Mapping[str, Any] | None = None
@@ -113,11 +126,12 @@ class Certified(Method):
         super().__post_init__()
         store_checked(self, integer, "memory_limit", at_least=1)
         if self.warm_start is not None:
-            check_instance("warm_start", self.warm_start, Result)
+            if not isinstance(self.warm_start, Optimum):
+                check_instance("warm_start", self.warm_start, Result)
             if self.warm_start.atoms is None or self.initial is not None:
                 raise InvalidInputError(
                     "warm_start takes a result with atoms, as of 'certified', and no initial; got "
-                    f"one of {self.warm_start.method!r}, initial={shortened(self.initial)}"
+                    f"{shortened(self.warm_start)}, initial={shortened(self.initial)}"
                 )
         check_name("pricing", self.pricing, _PRICINGS)
         if self.solver is not None:
@@ -463,18 +477,18 @@ def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> 
     return ActiveSet(Atoms(features[atoms.support], atoms.values), run.active_set.weights)
 
 
-def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
+def _rescaled(result: Result | Optimum, problem: MetricProblem) -> ActiveSet:
     """Return the atoms of a result, with weights that keep the budget and the rows of a problem."""
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = result.feasible_set  # a dataclass
     alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
-    if len(result.known_metric) != size or not alike:
-        raise InvalidInputError(
-            f"warm_start is a result over {other!r} of {len(result.known_metric)} features, and "
-            f"the problem has {feasible_set!r} of {size}; only their trace bounds may differ"
-        )
     assert result.atoms is not None
     assert result.weights is not None
+    if result.atoms.shape[1] != size or not alike:
+        raise InvalidInputError(
+            f"warm_start is a result over {other!r} of {result.atoms.shape[1]} features, and "
+            f"the problem has {feasible_set!r} of {size}; only their trace bounds may differ"
+        )
     budget, total = feasible_set.budget(size), float(result.weights.sum())
     was_binding = total >= (1 - _SLACK) * other.budget(size)
     share = budget / total if was_binding else min(budget / total, 1.0) if total else 1.0

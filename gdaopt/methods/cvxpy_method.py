@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gdaopt.certificate import certify
+from gdaopt.certificate import certify_metric
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
-from gdaopt.methods.solve import solve
+from gdaopt.methods.solve import make_method, run
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -91,7 +91,7 @@ def solve_model(
         return float(problem.value)
     if by == Certified.name and "initial" not in options:
         options |= _start(model, posed, kept.result, warm_start)
-    result = solve(posed, by, **options)
+    result = run(make_method(by, **options), posed)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
     kept.result = result
@@ -157,7 +157,7 @@ def _status(posed: MetricProblem, result: Result) -> str:
     little, the word is that of the conic solver.
     """
     if result.status == "stalled" and result.gap is not None:
-        certificate = certify(posed, result.metric, multipliers=result.multipliers)
+        certificate = certify_metric(posed, result.metric, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:
             return "optimal"
         is_conic = result.method in (Semidefinite.name, SecondOrder.name)

@@ -40,7 +40,7 @@ from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_instance, check_name, read_only
+from gdaopt.support.validation import FloatArray, check_name, read_only
 from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _ALL: tuple[type[Method], ...] = (
@@ -59,112 +59,6 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
 _TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
 _SMALL = 512**3  # multiplications of a matrix product or a decomposition: threads gain little
-
-
-def solve(
-    problem: MetricProblem,
-    method: str | Method | None = None,
-    **options: Any,
-) -> Result:
-    """Solve a problem.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        Objective and feasible set.
-    method : str or Method, optional
-        A name, or an object of the class in `gdaopt.methods`, which lists the options:
-        ``"certified"`` (`Certified`, the optimum with a proof), ``"balanced"`` (`Balanced`),
-        ``"alternating"`` (`Alternating`, the paper's method), ``"joint"`` (`Joint`),
-        ``"frank-wolfe"`` (`FrankWolfe`), ``"sdp-frank-wolfe"`` (`SemidefiniteFrankWolfe`),
-        ``"sdp"`` (`Semidefinite`), ``"socp"`` (`SecondOrder`), ``"projected-gradient"``
-        (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`). By default it is
-        ``"certified"``, or ``"alternating"`` where the options name a `solver`.
-    **options
-        Options of the named method; with an object they belong in its constructor.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    TypeError
-        For options beside a method object.
-    InvalidInputError
-        For a bad option, or a problem whose objective carries no information at the start; for an
-        objective of one's own whose gradient is wrong.
-    GdaoptError
-        When a value is below a lower bound, so that the gradient of the objective is wrong or the
-        objective is not convex.
-    SolverNotFoundError
-        When the solver does not work here.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> result = gda.solve(problem, "alternating", solver="HIGHS")
-    >>> result.objective < result.trace[0].objective
-    True
-    """
-    check_instance("problem", problem, MetricProblem)
-    chosen = make_method(method, **options)
-    from gdaopt.wide import solve as wide
-    from gdaopt.wide.features import has_many_features
-
-    if isinstance(chosen, Certified) and chosen.initial is None and has_many_features(problem):
-        with _calculating(problem):
-            return wide.solve(problem, chosen)
-    return run_method(chosen, problem)
-
-
-def run_method(method, problem):
-    with _calculating(problem):
-        return _run(method, problem)
-
-
-def iterate_method(method, problem):
-    return _states(method, problem)
-
-
-def iterate(
-    problem: MetricProblem, method: str | Method | None = None, **options: Any
-) -> Iterator[State]:
-    """Yield the state of a run after each step, for teaching and for loops of one's own.
-
-    Parameters
-    ----------
-    problem, method, **options
-        As for `solve`; callbacks, traces and interrupts are the caller's own business here.
-
-    Yields
-    ------
-    State
-        The start, then the state after each step, until the run ends or reaches a limit.
-
-    Raises
-    ------
-    TypeError, InvalidInputError, SolverNotFoundError
-        As `solve`.
-    LeftDomainError, SolverFailedError, InfeasibleProblemError
-        When a step leads outside of the set, the linear constraints or the objective's domain, or a
-        program cannot be solved; `solve` returns the metric before it instead.
-
-    Examples
-    --------
-    >>> import gdaopt as gda
-    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
-    >>> for state in gda.iterate(problem, "alternating", solver="analytic", max_iterations=2):
-    ...     print(state.iteration, state.phase, round(state.objective, 3))
-    0 start 1.085
-    1 diagonal 0.538
-    2 diagonal 0.538
-    """
-    check_instance("problem", problem, MetricProblem)
-    return _states(make_method(method, **options), problem)
 
 
 def make_method(method: str | Method | None, **options: Any) -> Method:
@@ -192,6 +86,12 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
     for option in options:
         check_name(f"option of method {method!r}:", option, known)
     return METHODS[method](**options)
+
+
+def run(method: Method, problem: MetricProblem) -> Result:
+    """Run a method until a rule ends the run, a limit or the user."""
+    with calculating(problem.n_features**3):
+        return _run(method, problem)
 
 
 def _run(method: Method, problem: MetricProblem) -> Result:
@@ -303,28 +203,28 @@ def _array_of(atoms: Atoms, metric: Symmetric) -> FloatArray | csr_array:
     return read_only(atoms.dense(len(metric)).copy())
 
 
-def _states(method: Method, problem: MetricProblem) -> Iterator[State]:
+def states_of(method: Method, problem: MetricProblem) -> Iterator[State]:
     """Yield the states of a run one by one, until it ends or reaches a limit."""
     method.check(problem)
     clock = Clock(method.time_limit)
     states = method.states(problem, clock)
     try:
-        with unlimited(), _calculating(problem):
+        with unlimited(), calculating(problem.n_features**3):
             state = _next(states)
             conditions = PostConditions(problem, state, is_users=method.initial is not None)
             conditions.check_start()
         while True:
             yield state
             _check_limits(method, problem, state, clock)
-            with clock.limiting(), _calculating(problem):
+            with clock.limiting(), calculating(problem.n_features**3):
                 state = _next(states)
-            with unlimited(), _calculating(problem):
+            with unlimited(), calculating(problem.n_features**3):
                 conditions.check(state, in_full=True)
     except TimeLimitError:
         return
     except RunEnded as end:
         if end.status in _TO_THE_END:
-            with unlimited(), _calculating(problem):
+            with unlimited(), calculating(problem.n_features**3):
                 conditions.check_end(state)
         return
 
@@ -364,12 +264,12 @@ def _show(method: Method, state: State, begins_round: bool) -> bool:
 
 
 @contextmanager
-def _calculating(problem: MetricProblem) -> Iterator[None]:
-    """Set the context in which steps calculate: memory, threads, no warnings about numbers."""
+def calculating(multiplications: int) -> Iterator[None]:
+    """Set the context in which steps calculate: memory, threads, no warnings about numbers.
+
+    Threads gain little where a product of matrices has few multiplications.
+    """
     keep_freed_memory()
-    # Many features meet in products of N×N and N×K numbers, others in those of K×K.
-    size = problem.n_features
-    rows = problem.objective.n_samples if problem.is_wide else size
-    threads = single_threaded() if rows**2 * size <= _SMALL else nullcontext()
+    threads = single_threaded() if multiplications <= _SMALL else nullcontext()
     with threads, arithmetic_unwarned():
         yield

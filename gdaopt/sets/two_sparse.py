@@ -116,7 +116,7 @@ class TwoSparseAtoms(AtomFamily):
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
         return _toward(self.signs_of(rows, columns), entries)
 
-    def asgraph_entries(self, gradient: Symmetric) -> Symmetric:
+    def as_of_graph(self, gradient: Symmetric) -> Symmetric:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
@@ -157,7 +157,7 @@ class TwoSparseAtoms(AtomFamily):
             found = self._best_screened(gradient, count, guess)
         else:
             edges = self.edges_of(len(gradient))
-            found = best_pairs(self.asgraph_entries(gradient), count, edges)
+            found = best_pairs(self.as_of_graph(gradient), count, edges)
         rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
         prices = np.concatenate([diagonal[single], found[2]])
         best = np.argsort(prices, kind="stable")[:count]
@@ -191,7 +191,7 @@ class TwoSparseAtoms(AtomFamily):
         # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
             float(gradient.diagonal().min()),
-            least_pair_price(self.asgraph_entries(gradient), self.edges_of(len(gradient))),
+            least_pair_price(self.as_of_graph(gradient), self.edges_of(len(gradient))),
         )
         return least - of_gradient
 

@@ -20,10 +20,11 @@ from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
-from gdaopt.methods import Method, solve
+from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
+from gdaopt.solving import solve
 from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.named_options import NamedOptions, SolverSpec

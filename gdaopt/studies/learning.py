@@ -20,12 +20,13 @@ from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
 from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import is_sparse
-from gdaopt.methods import METHODS, Method, State, iterate, solve
+from gdaopt.methods import METHODS, Method, State
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
+from gdaopt.solving import iterate, solve
 from gdaopt.support.text import reason
 from gdaopt.support.validation import (
     as_path,

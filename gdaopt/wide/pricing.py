@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.samples import Samples
-from gdaopt.sets import FeasibleSet
+from gdaopt.sets import FeasibleSet, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
 from gdaopt.wide.screening import Screened, best_screened
 
+_COUNT = 250  # prices: of features that may be missing
+
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The n least prices of atoms, ascending, and the features i and j of each: of one both."""
+    """Least prices of atoms, ascending, and the features i and j of each: of one both."""
 
     features: Edges
     prices: FloatArray
-
-    @property
-    def least(self) -> float:
-        """The least price of all atoms, up to round-off."""
-        return float(self.prices[0])
 
 
 class Pricing:
@@ -41,33 +39,34 @@ class Pricing:
     def __init__(self, samples: Samples, feasible_set: FeasibleSet) -> None:
         self._samples = samples
         self._set = feasible_set
+        self._family = cast(TwoSparseAtoms, feasible_set.family)
         self._known: Screened | None = None
 
-    def best(self, gradient: FloatArray, count: int, guess: Edges, *, is_negative: bool) -> Prices:
+    def best(self, gradient: FloatArray, guess: Edges, *, is_negative: bool) -> Prices:
         """Return the least prices at the gradient by the Gram matrix of the samples.
 
         The guess are pairs of features that are good at a gradient nearby. `is_negative` says that
         minus the gradient is positive semidefinite.
         """
         scatter = ScatterMatrix(self._samples, gradient, is_negative)
-        single = np.argsort(scatter.diagonal, kind="stable")[:count]
+        single = np.argsort(scatter.diagonal, kind="stable")[:_COUNT]
         edges = listed_edges(self._set, len(scatter))
         if edges is None:
             (rows, columns, prices), self._known = best_screened(
-                scatter, count, guess, self._set.family.graph_entries, np.inf, self._known
+                scatter, _COUNT, guess, self._family.graph_entries, np.inf, self._known
             )
         else:
             rows, columns = edges
-            entries = self._set.family.graph_entries(scatter[edges], rows, columns)
+            entries = self._family.graph_entries(scatter[edges], rows, columns)
             first, second = scatter.diagonal[rows] / 2, scatter.diagonal[columns] / 2
             prices = first + second - np.hypot(first - second, np.maximum(entries, 0.0))
         features = np.concatenate([single, rows]), np.concatenate([single, columns])
         prices = np.concatenate([scatter.diagonal[single], prices])
-        best = np.argsort(prices, kind="stable")[:count]
+        best = np.argsort(prices, kind="stable")[:_COUNT]
         return Prices((features[0][best], features[1][best]), prices[best])
 
 
 def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
     """Return the pairs that may have an edge where a mask lists them, None where all may."""
-    edges = feasible_set.family.edges_of(size) if feasible_set.family.leaves_out(size) else None
-    return edges
+    family = cast(TwoSparseAtoms, feasible_set.family)
+    return family.edges_of(size) if family.leaves_out(size) else None

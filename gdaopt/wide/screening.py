@@ -17,9 +17,9 @@ import numpy as np
 
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.samples import is_sparse
-from gdaopt.wide.scatter import ScatterMatrix
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
+from gdaopt.wide.scatter import ScatterMatrix
 
 _TOP = 192  # features whose pairs are priced first
 _ROWS, _COLUMNS = 512, 256  # of a block: it stays in cache

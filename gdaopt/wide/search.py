@@ -7,6 +7,7 @@ in which each distance has an offset ("Algorithm: a few features at a time").
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gdaopt.certificate import Certificate
 from gdaopt.errors import InvalidInputError
@@ -17,7 +18,7 @@ from gdaopt.methods.certified import Certified
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Status
 from gdaopt.support.validation import FloatArray
-from gdaopt.wide.certificate import certified
+from gdaopt.wide.certificate import GramTangent
 from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features
 from gdaopt.wide.pricing import Prices, Pricing, listed_edges
 
@@ -25,7 +26,6 @@ _FEW = 500  # features that a search begins with, and that join at most
 _MOST = 4000  # features of an optimum
 _LEVELS = 2**13, 2**16  # the strongest features, among which the first are looked for
 _MUCH_MORE = 4  # times as many features are worth a level of their own
-_COUNT = 250  # prices
 _SHARE = 0.3  # of the tolerance: how accurate the optimum over a few features is
 _ROUGH = 10.0  # times the tolerance, while not all features are looked at
 _FINER = 0.1  # times the share, where no feature is missing and the gap is too large
@@ -99,18 +99,15 @@ class Search:
         whole, self.certificate = self.whole, None
         atomic_part = atomic_part_of(atoms, weights, whole.size)
         gram = whole.gram_of(atomic_part)
-        point = whole.at(gram)
-        held = float(np.vdot(point.gradient, gram))
         while True:
-            prices = self._prices(point.gradient, atoms)
+            tangent = self._tangent(atoms, atomic_part, gram)
             if self._is_complete:
-                self.certificate = certified(whole, atomic_part, gram, point, prices.least)
+                self.certificate = tangent.certificate()
                 if self._method.is_converged(self.problem, self.certificate):
                     self.end = self._converged(self.certificate)
                     return
-            missing = self._missing(prices, held / whole.budget)
-            gap = held - whole.budget * min(prices.least, 0.0)
-            is_rough = gap > _ROUGH * self._method.allowed_gap(point.total.value)
+            missing = self._missing(tangent.prices, tangent.held / whole.budget)
+            is_rough = tangent.gap > _ROUGH * self._method.allowed_gap(tangent.value)
             if self._is_complete or (len(missing) and is_rough):
                 break
             del self._levels[0]
@@ -128,22 +125,18 @@ class Search:
         elif self._share < _FINEST:
             self.end = "stalled", "stopped: no feature is missing, and what is left is round-off"
 
-    def _prices(self, gradient: FloatArray, atoms: Atoms) -> Prices:
-        """Return the least prices at the current level, by features of the problem."""
+    def _tangent(self, atoms: Atoms, atomic_part: csr_array, gram: FloatArray) -> GramTangent:
+        """Return the tangent over all features, with the prices of the current level alone."""
         level = self._levels[0]
         pairs = atoms.support[(atoms.values != 0).all(axis=1)]
         pairs = np.sort(pairs[np.isin(pairs, level).all(axis=1)], axis=1)
-        guess = np.searchsorted(level, pairs).T
-        prices = self._pricing.best(
-            gradient, _COUNT, (guess[0], guess[1]), is_negative=self.whole.is_negative
-        )
-        rows, columns = prices.features
-        return Prices((level[rows], level[columns]), prices.prices)
+        first, second = np.searchsorted(level, pairs).T
+        return GramTangent(self.whole, self._pricing, (first, second), atomic_part, gram)
 
     def _missing(self, prices: Prices, level: float) -> IndexArray:
         """Return the features of atoms that would lower the objective, if some are new."""
         is_lower = prices.prices < min(level, 0.0)
-        features = np.column_stack(prices.features)[is_lower].ravel()
+        features = self._levels[0][np.column_stack(prices.features)[is_lower].ravel()]
         features = features[np.sort(np.unique(features, return_index=True)[1])]
         is_new = ~np.isin(features, self.features)
         new = features[is_new][:_FEW]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -13,19 +14,18 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.certificate import Certificate
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.methods.certified import Certified
-from gdaopt.methods.solve import iterate_method, run_method
+from gdaopt.methods.certified import Certified, Optimum
+from gdaopt.methods.solve import calculating, run, states_of
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.wide.features import atomic_part_of, set_of_features
+from gdaopt.wide.certificate import tangent_at
+from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features, symmetric_sparse
 from gdaopt.wide.search import Search
 
 _GOES_ON = ("converged", "stationary", "stalled")  # with other features
@@ -34,94 +34,105 @@ _SHORTEST = 1e-6  # seconds: a run without time returns its start
 
 def solve(problem: MetricProblem, method: Certified) -> Result:
     """Solve a problem of many features by runs over a few; the result is that of one run."""
-    run = _Run(problem, method)
-    with run.clock.limiting():
-        try:
-            while run.search.end is None:
-                result = run_method(run.method(), run.search.problem)
-                run.take(result)
-                run.search.look(run.atoms(result.atoms), result.weights)
-                run.certify()
-                if run.search.end is None and result.status not in _GOES_ON:
-                    run.search.end = result.status, result.message
-        except TimeLimitError as error:
-            run.search.end = "time_limit", str(error)
-    return run.result()
+    with _calculating(problem):
+        runs = _Runs(problem, method)
+        with runs.clock.limiting():
+            try:
+                while runs.search.end is None:
+                    result = run(runs.method(), runs.search.problem)
+                    runs.take(result)
+                    runs.look(result.atoms, result.weights)
+                    if runs.search.end is None and result.status not in _GOES_ON:
+                        runs.search.end = result.status, result.message
+            except TimeLimitError as error:
+                runs.search.end = "time_limit", str(error)
+        return runs.result()
 
 
 def iterate(problem: MetricProblem, method: Certified) -> Iterator[State]:
-    """Yield the states of runs over a few features after each other; see `State.features`."""
-    run = _Run(problem, method)
-    while run.search.end is None:
-        for state in iterate_method(run.method(), run.search.problem):
-            yield (shown := run.shown(state))
-        run.iterations = shown.iteration
-        run.features = run.search.features
-        run.search.look(run.atoms(state.atoms.dense(len(run.features))), state.weights)
-        run.certify()
+    """Yield the states of runs over a few features after each other."""
+    with _calculating(problem):
+        runs = _Runs(problem, method)
+    while runs.search.end is None:
+        first = runs.n_steps
+        for state in states_of(runs.method(), runs.search.problem):
+            shown = runs.shown(state)
+            if not first or state.iteration:  # a later run begins where the last one has ended
+                yield shown
+        assert shown.atoms is not None
+        assert shown.weights is not None
+        runs.n_steps = shown.iteration
+        with _calculating(problem):
+            runs.look(shown.atoms.dense(len(runs.search.features)), shown.weights)
 
 
-class _Run:
+def certify(problem: MetricProblem, metric: Any) -> Certificate:
+    """Certify a sparse metric of many features, in memory of its own order."""
+    whole = ManyFeatures(problem)
+    with _calculating(problem):
+        return tangent_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
+
+
+def _calculating(problem: MetricProblem) -> AbstractContextManager[None]:
+    """Set the context of products of N×N and N×K numbers."""
+    return calculating(problem.objective.n_samples**2 * problem.n_features)
+
+
+class _Runs:
     """The runs over a few features so far, put together."""
 
     def __init__(self, problem: MetricProblem, method: Certified) -> None:
         self.clock = Clock(method.time_limit)
-        warm = method.warm_start
-        used = None if warm is None else np.unique(csr_array(warm.atoms).indices)
+        warm, self._problem, self._method = method.warm_start, problem, method
+        used = None if warm is None else np.unique(csr_array(warm.atoms).indices).astype(np.intp)
         self.search = Search(problem, method, used)
-        self._method = method
-        self._problem = problem
-        self._last = warm
-        self._features = np.arange(problem.n_features)  # of the last result
+        self.n_steps = 0
+        self._known: Optimum | None = None
+        if warm is not None:
+            assert warm.weights is not None
+            self._known = Optimum(
+                atoms=warm.atoms, weights=warm.weights, feasible_set=warm.feasible_set
+            )
+        self._last: Result | None = None
         self._rows: list[TraceRow] = []
         self._left_ends: list[FloatArray] = []
-        self._iterates: list[FloatArray] = []
         self._bound = -math.inf
-        self._iterations = self._oracle_calls = 0
+        self._oracle_calls = 0
         self._tracing_seconds = 0.0
         self._started = 0.0  # the current run, in seconds since the start
 
     def method(self) -> Certified:
         """Return the method for the problem of the current features."""
         method, share, left = self._method, self.search.share, self.clock.left
-        most = method.max_iterations
+        most, features = method.max_iterations, self.search.features
         self._started = self.clock.seconds - self._tracing_seconds
+        start = None
+        if self._known is not None:
+            known = self._known
+            start = Optimum(
+                atoms=csr_array(known.atoms)[:, features].toarray(),
+                weights=known.weights,
+                feasible_set=set_of_features(
+                    known.feasible_set, features, self._problem.n_features
+                ),
+            )
         return replace(
             method,
             tolerance=share * method.tolerance,
             absolute_tolerance=share * method.absolute_tolerance,
             time_limit=None if left is None else max(left, _SHORTEST),
-            max_iterations=None if most is None else max(most - self._iterations, 0),
-            warm_start=self._warm_start(),
+            max_iterations=None if most is None else max(most - self.n_steps, 0),
+            warm_start=start,
             callback=None if method.callback is None else self._call_back,
         )
-
-    def _warm_start(self) -> Result | None:
-        """Return the last optimum as one over the current features."""
-        last, features, size = self._last, self.search.features, self._problem.n_features
-        if last is None:
-            return None
-        is_users = last is self._method.warm_start
-        feasible_set = last.feasible_set if is_users else self._problem.feasible_set
-        return replace(
-            last,
-            known_metric=np.eye(len(features)),
-            feasible_set=set_of_features(feasible_set, features, size),
-            atoms=self.atoms(last.atoms).sparse(size)[:, features].toarray(),
-        )
-
-    def atoms(self, vectors: Any) -> Atoms:
-        """Return the atoms of the last result as those of all features."""
-        atoms = Atoms.of_few_entries(vectors)
-        return Atoms(self._features[atoms.support], atoms.values)
 
     def shown(self, state: State) -> State:
         """Return a state over the current features as callers see it."""
         return replace(
             state,
             features=self.search.features,
-            iteration=state.iteration + self._iterations,
-            round=state.round + self._iterations,
+            iteration=state.iteration + self.n_steps,
+            round=state.round + self.n_steps,
             lower_bound=self._bound if self._bound > -math.inf else None,
             frank_wolfe_gap=math.inf,
         )
@@ -138,62 +149,66 @@ class _Run:
         for place in range(1 if self._rows else 0, len(result.trace)):
             row, ends = result.trace[place], np.full(size, floor)
             ends[features] = result.trace.left_ends[place]
-            at_floor = (
-                {}
-                if row.left_end_min is None
-                else {
-                    "left_end_min": float(ends.min()),
-                    "left_end_max": float(ends.max()),
-                    "lambda_min": min(row.lambda_min, floor) if n_outside else row.lambda_min,
-                }
-            )
             self._left_ends.append(ends)
-            self._rows.append(
-                replace(
-                    row,
-                    iteration=row.iteration + self._iterations,
-                    round=row.round + self._iterations,
-                    oracle_calls=row.oracle_calls + self._oracle_calls,
-                    matrix_trace=row.matrix_trace + n_outside * floor,
-                    seconds=row.seconds + self._started,
-                    lower_bound=None,
-                    relative_gap=None,
-                    **at_floor,
-                )
-            )
+            changed: dict[str, Any] = {
+                "iteration": row.iteration + self.n_steps,
+                "round": row.round + self.n_steps,
+                "oracle_calls": row.oracle_calls + self._oracle_calls,
+                "matrix_trace": row.matrix_trace + n_outside * floor,
+                "seconds": row.seconds + self._started,
+                "lower_bound": None,
+                "relative_gap": None,
+            }
+            if row.lambda_min is not None:
+                changed["left_end_min"] = float(ends.min())
+                changed["left_end_max"] = float(ends.max())
+                changed["lambda_min"] = min(row.lambda_min, floor) if n_outside else row.lambda_min
+            self._rows.append(replace(row, **changed))
             self._say_bound()
-        self._last, self._features = result, features
-        self._iterations += result.iterations
+        self._last = result
+        self.n_steps += result.iterations
         self._oracle_calls += result.oracle_calls
         self._tracing_seconds += result.tracing_seconds
 
-    def certify(self) -> None:
-        """Give the last row the bound over all features."""
+    def look(self, vectors: Any, weights: FloatArray | None) -> None:
+        """Take the atoms of an optimum over the current features; find who is missing."""
+        assert weights is not None
+        few = Atoms.of_few_entries(vectors)
+        atoms = Atoms(self.search.features[few.support], few.values)
+        self._known = Optimum(
+            atoms=atoms.sparse(self._problem.n_features),
+            weights=weights,
+            feasible_set=self._problem.feasible_set,
+        )
+        self.search.look(atoms, weights)
         self._oracle_calls += 1
         if self.search.certificate is not None:
             self._bound = max(self._bound, self.search.certificate.lower_bound)
-        self._say_bound()
+        if self._rows:
+            self._say_bound()
 
     def _say_bound(self) -> None:
+        """Give the last row the bound over all features."""
         row = self._rows[-1]
         if self._bound > -math.inf:
             bound = min(self._bound, row.objective)
-            self._rows[-1] = replace(
-                row, lower_bound=bound, relative_gap=relative_gap(row.objective, bound)
-            )
+            gap = relative_gap(row.objective, bound)
+            self._rows[-1] = replace(row, lower_bound=bound, relative_gap=gap)
 
     def result(self) -> Result:
         """Return the result over all features."""
-        last, certificate, size = self._last, self.search.certificate, self._problem.n_features
+        last, known, certificate = self._last, self._known, self.search.certificate
         assert last is not None
+        assert known is not None
         assert self.search.end is not None
         status, message = self.search.end
-        atoms = self.atoms(last.atoms)
+        size, bound = self._problem.n_features, self._problem.feasible_set.trace_bound
+        atoms = Atoms.of_few_entries(known.atoms)
+        total = atomic_part_of(atoms, known.weights, size)
+        floor = self._problem.feasible_set.min_eigenvalue
+        metric = MaskedMatrix.of_sparse("metric", total + floor * eye_array(size), size)
         is_convex = self._problem.objective.convex
-        total = atomic_part_of(atoms, last.weights, size)
-        metric = MaskedMatrix.of_sparse(
-            "metric", total + self._problem.feasible_set.min_eigenvalue * eye_array(size), size
-        )
+        gap = None if is_convex or certificate is None else certificate.frank_wolfe_gap
         return replace(
             last,
             known_metric=metric,
@@ -201,17 +216,12 @@ class _Run:
             status=status,
             message=message,
             lower_bound=self._rows[-1].lower_bound,
-            frank_wolfe_gap=None
-            if is_convex or certificate is None
-            else certificate.frank_wolfe_gap,
-            components=n_components(
-                comparison_matrix(metric),
-                edge_threshold(self._problem.feasible_set.trace_bound, size),
-            ),
-            iterations=self._iterations,
+            frank_wolfe_gap=gap,
+            components=n_components(comparison_matrix(metric), edge_threshold(bound, size)),
+            iterations=self.n_steps,
             oracle_calls=self._oracle_calls,
             seconds=self.clock.seconds - self._tracing_seconds,
             tracing_seconds=self._tracing_seconds,
             trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends))),
-            atoms=atoms.sparse(size),
+            atoms=known.atoms,
         )

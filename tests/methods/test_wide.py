@@ -15,6 +15,7 @@ from gdaopt.objectives.pairs import base
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.validation import FloatArray
+from gdaopt.wide import search
 from tests.helpers import n_parts, traced_peak
 
 SIZE = 40
@@ -98,7 +99,7 @@ def test_the_optimum_and_its_bound_are_the_same(
 def test_a_metric_has_the_same_certificate(
     name: str, set_name: str, wide: Callable[[], None]
 ) -> None:
-    """Also the allowance for round-off, but for the number of terms of its sums."""
+    """Also the allowance for round-off, but for the form that bounds the largest entry."""
     metric = gda.solve(problem(name, set_name), tolerance=1e-3).sparse_metric
     dense = gda.certify(problem(name, set_name), metric.toarray())
     wide()
@@ -108,7 +109,7 @@ def test_a_metric_has_the_same_certificate(
     assert found.lower_bound == pytest.approx(
         dense.lower_bound, rel=1e-12, abs=1e-12 * abs(dense.objective)
     )
-    assert found.round_off <= 1.01 * dense.round_off
+    assert found.round_off <= 2 * dense.round_off
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -154,36 +155,52 @@ def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]
 
 
 def test_a_wide_run_makes_no_square_array() -> None:
-    """Of 3,000 features one such array would have 72 MB."""
-    X = samples(size=3000)
+    """Of 8,000 features one such array would have 512 MB."""
+    X = samples(size=8000)
 
     def solved() -> None:
-        whole = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(3000.0))
+        whole = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(8000.0))
         found = gda.solve(whole, tolerance=1e-6)
         assert found.status == "converged"
-        assert found.atoms.shape[1] == 3000
+        assert found.atoms.shape[1] == 8000
         certificate = gda.certify(whole, found.sparse_metric)
         assert certificate.lower_bound == pytest.approx(found.lower_bound, rel=1e-9)
 
-    assert traced_peak(solved) < 3000**2 * 8 / 4
+    assert traced_peak(solved) < 8000**2 * 8 / 4
 
 
-def test_the_optimum_of_few_features_is_where_a_run_starts() -> None:
-    """Its first state is better than the middle of the set, and the end is certified."""
-    X = samples(size=9000)
-    whole = gda.MetricProblem(gda.GLR(X, LABELS), gda.GraphMetrics(9000.0))
-    found = gda.solve(whole, tolerance=1e-6)
+@pytest.mark.parametrize("name", ["GLR", "MCML", "hinge"])
+def test_missing_features_join(
+    name: str, wide: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that begins with three features ends with the optimum of all."""
+    dense = gda.solve(problem(name), tolerance=1e-7)
+    wide()
+    monkeypatch.setattr(search, "_FEW", 3)
+    states = list(gda.iterate(problem(name), tolerance=1e-7))
+    assert len(states[0].features) == 3
+    assert len(states[-1].features) > 3
+    found = gda.solve(problem(name), tolerance=1e-7)
     assert found.status == "converged"
-    assert found.trace[0].objective < 1.5 * found.objective
+    assert found.objective == pytest.approx(dense.objective, rel=2e-7)
+    assert found.iterations == states[-1].iteration
+    assert [state.iteration for state in states] == list(range(len(states)))
+    assert states[-1].objective == pytest.approx(found.objective, rel=1e-9)
 
 
-def test_fewer_features_keep_the_model_of_second_derivatives(
+def test_some_of_the_features_keep_the_model_of_second_derivatives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pair_objective, "MANY_PAIRS", 10)
-    few = gda.GLR(samples(), LABELS).of_features(np.arange(5))
-    assert few.curvature_sample is not None
-    assert few.curvature_sample.n_features == 5
+    X = samples()
+    gram = X[:, 5:] @ X[:, 5:].T
+    few = gda.GLR(X, LABELS).of_features(np.arange(5), gram)
+    sample = few.curvature_sample
+    assert sample is not None
+    metric = np.eye(5)
+    whole = gda.GLR(X, LABELS).value(np.eye(SIZE))
+    assert few.value(metric) == pytest.approx(whole, rel=1e-12)
+    assert sample.value(metric) == pytest.approx(whole, rel=0.2)
 
 
 def test_a_result_file_has_no_square_array(tmp_path: Path, wide: Callable[[], None]) -> None:

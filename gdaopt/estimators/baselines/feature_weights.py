@@ -25,12 +25,12 @@ from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.methods import solve
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import DiagonalMetrics
+from gdaopt.solving import solve
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number, read_only
 
