@@ -281,7 +281,10 @@ def _shifted_sums(loss: DistanceLoss, pairs: Pairs, samples: TransformedSamples)
         total = yield from _coefficients(loss, pairs, pairs.distances(samples))
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scatter = pairs.scatter(_counted(degrees, loss, pairs, coefficients()))
+        if loss.sign < 0:  # then they are magnitudes
+            scatter = pairs.scatter(coefficients(), degrees)
+        else:
+            scatter = pairs.scatter(_counted(degrees, loss, pairs, coefficients()))
         return PairSums(total, scatter, pairs.sizes(degrees))
 
 

@@ -185,8 +185,25 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
     np.fill_diagonal(pulls, 0.0)
     degrees = pulls.sum(axis=0) + pulls.sum(axis=1)
     assert (loss.cancelled >= degrees * (1 - 1e-12)).all()
-    least = 80 * 2.0**-53 * objective.cancelled.squares
-    assert (objective.at(np.eye(K)).round_off().gradient ** 2 >= least).all()
+    point, cancelled = objective.at(1e-9 * np.eye(K)), objective.cancelled
+    stated = point.round_off()
+    assert (stated.gradient**2 >= 80 * 2.0**-53 * cancelled.squares).all()
+    terms = loss.constant * (point.sum.sizes.weight + cancelled.weight)
+    assert stated.value >= 200 * 2.0**-53 * (abs(point.value) + terms)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "GLR, many levels"])
+def test_one_pass_finds_the_same_sizes(name: str) -> None:
+    objective, metric = EVERY[name](), 0.1 * np.eye(K)
+    kept, sums = objective.at(metric).sum, objective.sums(metric)
+    found, sizes = sums.total.scale * sums.sizes, kept.scale * kept.sizes
+    degrees = np.zeros(objective.n_samples)
+    for block, p in zip(objective.pairs.blocks(), kept.coefficients, strict=True):
+        for samples in objective.pairs.samples(block):
+            np.add.at(degrees, np.broadcast_to(samples, p.shape), kept.scale * np.abs(p))
+    for each in (found, sizes):
+        assert each.weight == pytest.approx(degrees.sum() / 2, rel=1e-12)
+        np.testing.assert_allclose(each.squares, degrees @ objective.pairs._squares, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["GLR, labels", "MCML", "hinge", "triplets, logistic"])

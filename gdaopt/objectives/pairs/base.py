@@ -132,8 +132,13 @@ class Pairs(ABC):
             yield log_weight - (squares[left] + squares[right] - 2 * gram[left, right])
 
     @abstractmethod
-    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
-        """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric."""
+    def scatter(
+        self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
+    ) -> FloatArray:
+        """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric.
+
+        To the degrees of samples, if given, it adds their coefficients (see `add_degrees`).
+        """
 
     def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""

@@ -75,11 +75,16 @@ class ListedPairs(Pairs):
         weights = self._weights
         return None if weights is None else (np.log(weights[b.rows]) for b in self.blocks())
 
-    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+    def scatter(
+        self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
+    ) -> FloatArray:
         size = self.features.shape[1]
         total = np.zeros((size, size))
-        for differences, p in zip(self._differences(self.features), coefficients, strict=True):
-            total += differences.T @ (p[:, None] * differences)
+        differences = self._differences(self.features)
+        for block, of_block, p in zip(self.blocks(), differences, coefficients, strict=True):
+            total += of_block.T @ (p[:, None] * of_block)
+            if degrees is not None:
+                self.add_degrees(degrees, block, p)
         symmetric: FloatArray = (total + total.T) / 2  # to the last bit
         return symmetric
 

@@ -141,13 +141,15 @@ class RectanglePairs(Pairs):
                 out -= log_weight
             yield out
 
-    def scatter(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+    def scatter(
+        self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
+    ) -> FloatArray:
         near = np.zeros((self.features.shape[1], self.features.shape[1]))
 
         def add_near(left: FloatArray, right: FloatArray) -> None:
             np.add(near, left.T @ right, out=near)
 
-        half: FloatArray = self.features.T @ self._half_scatter(coefficients, add_near)
+        half: FloatArray = self.features.T @ self._half_scatter(coefficients, add_near, degrees)
         half += near / 2  # of products that BLAS does not round alike on both sides
         return half + half.T
 
@@ -168,6 +170,7 @@ class RectanglePairs(Pairs):
         self,
         coefficients: Iterable[FloatArray],
         add_near: Callable[[FloatArray, FloatArray], None],
+        all_degrees: FloatArray | None = None,
     ) -> FloatArray:
         """Return Y, of shape (N, K), with ``X'Y + Y'X = scatter``: no K×K matrix is needed.
 
@@ -179,6 +182,9 @@ class RectanglePairs(Pairs):
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
             sums = _sums(columns, p)
+            if all_degrees is not None:
+                all_degrees[block.rows] += sums.of_rows
+                all_degrees[block.columns] += sums.of_columns
             if sums.lose_digits(rows, columns, p):
                 for factors in _near_factors(rows, columns, p):
                     add_near(*factors)
