@@ -121,7 +121,7 @@ class TwoSparseAtoms(AtomFamily):
         self.check_size(len(gradient))
         if isinstance(gradient, MaskedMatrix):
             return replace(gradient, on_edges=self._of_graph(gradient.on_edges, *gradient.edges))
-        changed = np.array(_toward(self._all_signs, dense(gradient)))
+        changed = _toward(self._all_signs, dense(gradient))
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
@@ -267,9 +267,13 @@ class TwoSparseAtoms(AtomFamily):
 
 def _toward(signs: FloatArray, entries: FloatArray) -> FloatArray:
     """Return how fast an edge of an allowed sign would lower ``⟨G, M⟩``, by entries of G."""
-    if not signs.ndim:
-        return -signs * entries if signs else np.abs(entries)
-    return np.where(signs, -signs * entries, np.abs(entries))
+    if not signs.any():
+        return np.abs(entries)
+    lowered: FloatArray = -signs * entries
+    free = signs == 0
+    if free.any():
+        lowered[free] = np.abs(entries[free])
+    return lowered
 
 
 def _second_order(atomic_part: cp.Expression, edges: Edges) -> list[cp.Constraint]:
