@@ -86,7 +86,8 @@ class MetricProblem(ShownAsTable):
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
         self.feasible_set.budget(self.n_features)  # refuses a size that does not fit
-        self.restricted  # noqa: B018 (refuses constraints that cannot be kept)
+        if self.constraints is not None:
+            self.restricted  # noqa: B018 (refuses constraints that cannot be kept)
 
     @classmethod
     def from_cvxpy(cls, problem: cp.Problem) -> MetricProblem:

@@ -147,3 +147,15 @@ def test_corrections_alternate_between_rows_and_entries() -> None:
     assert problem.rows is not None
     assert problem.rows.violation(feasible) <= 1e-9
     assert np.abs(feasible - metric).max() <= 2e-4
+
+
+def test_a_metric_below_the_smallest_eigenvalue_goes_towards_the_one_inside() -> None:
+    problem = gda.MetricProblem(
+        gda.LogDet(np.eye(3)),
+        gda.GraphMetrics(3.0, min_eigenvalue=0.1),
+        constraints=lambda M: [M[0, 1] == 0],
+    )
+    feasible = problem.made_feasible(np.diag([1.0, 1.0, 0.1 - 1e-6]))
+    assert not problem.violations(feasible)
+    assert np.linalg.eigvalsh(feasible)[0] >= 0.1 - 1e-12
+    assert np.abs(feasible - np.diag([1.0, 1.0, 0.1])).max() <= 2e-5

@@ -311,7 +311,10 @@ def matrix_of_eigenvalues(family: AtomFamily, matrix: Any) -> Any:
 
 def _entry_violations(family: AtomFamily, matrix: Any, slack: float) -> list[str]:
     """Return a sentence on the largest wrong sign, and on the largest entry without an edge."""
-    refused = matrix - family.with_feasible_entries(matrix)
+    feasible = family.with_feasible_entries(matrix)
+    if isinstance(matrix, np.ndarray) and np.array_equal(matrix, feasible):
+        return []  # as nearly always: a second array of this size costs more than all of this
+    refused = matrix - feasible
     if largest_entry(refused) <= slack:
         return []
     rows, columns, excesses = _off_diagonals(refused)

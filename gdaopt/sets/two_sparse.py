@@ -122,10 +122,9 @@ class TwoSparseAtoms(AtomFamily):
             return gradient
         self.check_size(len(gradient))
         if isinstance(gradient, MaskedMatrix):
-            return replace(
-                gradient, on_edges=self.graph_entries(gradient.on_edges, *gradient.edges)
-            )
-        changed = np.array(_toward(self._all_signs, dense(gradient)))
+            on_edges = self.graph_entries(gradient.on_edges, *gradient.edges)
+            return replace(gradient, on_edges=on_edges)
+        changed = _toward(self._all_signs, dense(gradient))
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
@@ -271,9 +270,13 @@ class TwoSparseAtoms(AtomFamily):
 
 def _toward(signs: FloatArray, entries: FloatArray) -> FloatArray:
     """Return how fast an edge of an allowed sign would lower ``⟨G, M⟩``, by entries of G."""
-    if not signs.ndim:
-        return -signs * entries if signs else np.abs(entries)
-    return np.where(signs, -signs * entries, np.abs(entries))
+    if not signs.any():
+        return np.abs(entries)
+    lowered: FloatArray = -signs * entries
+    free = signs == 0
+    if free.any():
+        lowered[free] = np.abs(entries[free])
+    return lowered
 
 
 def _second_order(atomic_part: cp.Expression, edges: Edges) -> list[cp.Constraint]:
