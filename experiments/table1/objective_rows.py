@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gdaopt.errors import GdaoptError
-from gdaopt.methods import Method, solve
+from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem

@@ -1,5 +1,5 @@
 """How far a metric can be from the optimum: lower bounds by the exact oracle."""
 
-from gdaopt.certificate.certify import Certificate, Kind, certify_metric, certify_point
+from gdaopt.certificate.certify import Certificate, certify_metric, certify_point
 
-__all__ = ["Certificate", "Kind", "certify_metric", "certify_point"]
+__all__ = ["Certificate", "certify_metric", "certify_point"]

@@ -33,7 +33,7 @@ from gdaopt.support.validation import (
 _FEW_FEATURES = 2000  # of which K×K arrays always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
 
-Demand = Literal["not convex", "linear constraints", "many features"]
+Demand = Literal["not convex", "linear constraints"]
 """What only some problems are or have, and only some methods take."""
 
 
@@ -73,10 +73,9 @@ class Method(ABC):
     ----------
     name : str
         What `gdaopt.solve` calls the method.
-    takes : tuple of {"not convex", "linear constraints", "many features"}
-        Which problems it takes beside convex ones of few features without linear constraints. Every
-        metric that it yields keeps these, and it makes no K×K array where a problem needs none
-        (`MetricProblem.is_wide`).
+    takes : tuple of {"not convex", "linear constraints"}
+        Which problems it takes beside convex ones without linear constraints. Every metric that it
+        yields keeps these.
     sets : tuple of classes
         The only kinds of feasible sets that it takes; none where it takes all.
     """
@@ -116,9 +115,11 @@ class Method(ABC):
 
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, and say which does."""
+        why = _has_many_features(problem)
+        if why:
+            raise InvalidInputError(f"method {self.name!r} {why}")
         for demand, reason_of in _DEMANDS.items():
-            is_taken = demand in self.takes and (demand != "many features" or problem.is_wide)
-            why = "" if is_taken else reason_of(problem)
+            why = "" if demand in self.takes else reason_of(problem)
             if why:
                 raise InvalidInputError(f"method {self.name!r} {why}: {_names_of(demand)}")
         # A set of the user's own that inherits from one of them may have fewer members.
@@ -257,7 +258,7 @@ def _has_many_features(problem: MetricProblem) -> str:
             f"{math.isqrt(int(free / 8 / _ARRAYS))}"
         )
     return (
-        f"works with arrays of K×K numbers, and {why}; methods that make none, for losses of "
+        f"works with arrays of K×K numbers, and {why}; 'certified' makes none for losses of "
         "distances over sets of atoms of one or two features without linear constraints"
     )
 
@@ -265,7 +266,6 @@ def _has_many_features(problem: MetricProblem) -> str:
 _DEMANDS: dict[Demand, Callable[[MetricProblem], str]] = {
     "not convex": _not_convex,
     "linear constraints": _has_constraints,
-    "many features": _has_many_features,
 }
 """What a problem demands of methods: functions say why it does, and nothing where it does not."""
 

@@ -13,12 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import ActiveSet, MasterPoint
@@ -51,8 +48,6 @@ _SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of f
 _SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
 _GROWTH = 1.25  # of the weights in a round, where a longer step may end at a worse point
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
-_FEW_FEATURES = 4096  # of many, whose optimum is a start
-_FEW_TIMES = 2  # as many features have one
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
@@ -114,7 +109,7 @@ class Certified(Method):
     """
 
     name: ClassVar[str] = "certified"
-    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints", "many features")
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "linear constraints")
 
     memory_limit: int = 2**30
     warm_start: Result | Optimum | None = None
@@ -126,12 +121,14 @@ class Certified(Method):
         super().__post_init__()
         store_checked(self, integer, "memory_limit", at_least=1)
         if self.warm_start is not None:
+            given = "atoms"
             if not isinstance(self.warm_start, Optimum):
                 check_instance("warm_start", self.warm_start, Result)
+                given = f"one of {self.warm_start.method!r}"
             if self.warm_start.atoms is None or self.initial is not None:
                 raise InvalidInputError(
                     "warm_start takes a result with atoms, as of 'certified', and no initial; got "
-                    f"{shortened(self.warm_start)}, initial={shortened(self.initial)}"
+                    f"{given}, initial={shortened(self.initial)}"
                 )
         check_name("pricing", self.pricing, _PRICINGS)
         if self.solver is not None:
@@ -175,8 +172,6 @@ class Certified(Method):
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
                 known, is_warm = found, False
-        if problem.is_wide and known is None and self.initial is None:
-            known = _optimum_of_few(self, problem, clock)
         run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
         has_start = known is not None or self.initial is not None
         surrogate = None if has_start else problem.objective.surrogate()
@@ -232,7 +227,7 @@ class CertifiedRun(HullRun):
             self.n_priced = 1
         self._log = problem.objective.log_convex
         self._newton_steps = 0
-        self._sample = None if problem.is_wide else problem.subsample()
+        self._sample = problem.subsample()
 
     def taken_over(self, other: CertifiedRun, last: State) -> State:
         """Move to the end of another run, and return the state there."""
@@ -347,8 +342,7 @@ class CertifiedRun(HullRun):
             self._optimise(ActiveSet(new, np.full(len(new), total / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
-            # Of many features the middle of the set has too many atoms for a Hessian.
-            if is_better or (self.problem.is_wide and self._start is None):
+            if is_better:
                 return
             self.active_set, self.point = active_set, point
         # With rows the metric is added up anew: next to no room may be left, within round-off.
@@ -454,27 +448,6 @@ def _finished(
                 break
             clock.check()
     return run if hasattr(run, "point") else None
-
-
-def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
-    """Return the optimum over the features of steepest slopes ("Algorithm: nested features")."""
-    feasible_set, size = problem.feasible_set, problem.n_features
-    metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
-    point: Any = problem.objective.at(metric)
-    gradient = feasible_set.family.gradient_at(point)
-    if size < _FEW_TIMES * _FEW_FEATURES or not isinstance(gradient, ScatterMatrix):
-        return None
-    if nothing_to_certify(point, gradient) is not None:
-        return None
-    strongest = np.argsort(-gradient.least_eigenvalues, kind="stable")[:_FEW_FEATURES]
-    features = np.sort(strongest)
-    objective: Any = problem.objective
-    few = MetricProblem(objective.of_features(features), feasible_set.of_features(features, size))
-    run = _finished(replace(method, time_limit=None), few, clock)
-    if run is None:
-        return None
-    atoms = run.active_set.atoms
-    return ActiveSet(Atoms(features[atoms.support], atoms.values), run.active_set.weights)
 
 
 def _rescaled(result: Result | Optimum, problem: MetricProblem) -> ActiveSet:

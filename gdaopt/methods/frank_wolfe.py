@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.base import Demand, Method
+from gdaopt.methods.base import Method
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
@@ -57,7 +57,6 @@ class FrankWolfe(Method):
     """
 
     name: ClassVar[str] = "frank-wolfe"
-    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "many features")
 
     variant: str = "vanilla"
     step: str | Step = "exact"
@@ -159,6 +158,6 @@ class _Run(HullRun):
         changed = np.flatnonzero(change)
         size = self.problem.n_features
         direction = AtomsDirection(change[changed], target.atoms[changed])
-        if len(changed) <= size or self.problem.is_wide:
+        if len(changed) <= size:
             return direction
         return DenseDirection(direction.added_to(np.zeros((size, size)), 1.0))

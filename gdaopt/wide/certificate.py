@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from gdaopt.certificate import Certificate, Kind
+from gdaopt.certificate.certify import Certificate, Kind
 from gdaopt.certificate.tangent import Bound, InflatableTangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.objectives.pair_objective import GramPoint

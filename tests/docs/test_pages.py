@@ -115,6 +115,7 @@ NOT_PUBLIC = {
     "gdaopt.master": "what the method certified is made of",
     "gdaopt.support": "helpers of all packages",
     "gdaopt.studies": "what the commands are made of",
+    "gdaopt.wide": "what solve, iterate and certify do with many features",
 }
 """Packages that are not in the reference, and why."""
 

@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gdaopt as gda
 from gdaopt.methods import State
-from tests.methods.run_cases import small, solve
+from gdaopt.wide.features import ManyFeatures, has_many_features
+from tests.methods.run_cases import before_each, small, solve
 
 # At least one run by each kind of method and of subproblem, short.
 # At least one run by each kind of method and of subproblem, short.
@@ -122,11 +123,14 @@ def test_small_products_have_one_thread_inside_of_runs(
 
 @pytest.mark.usefixtures("two")
 @pytest.mark.parametrize(("n_samples", "inside"), [(30, 1), (400, 2)])
-def test_many_features_of_few_samples_have_one_thread(n_samples: int, inside: int) -> None:
+def test_many_features_of_few_samples_have_one_thread(
+    n_samples: int, inside: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X = np.random.default_rng(0).standard_normal((n_samples, 1200))
     problem = gda.MetricProblem(gda.GLR(X, np.sign(X[:, 0])), gda.GraphMetrics(12.0, 0.0))
-    assert problem.is_wide
+    assert has_many_features(problem)
     assert (2.0 * problem.objective).n_samples == n_samples
     seen: list[set[int]] = []
-    gda.solve(problem, max_iterations=0, callback=lambda _: seen.append(n_threads()))
+    before_each(monkeypatch, ManyFeatures, "gram_of", lambda *_: seen.append(n_threads()))
+    gda.solve(problem, max_iterations=0)
     assert seen == [{inside}]
