@@ -34,6 +34,7 @@ from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
 from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
+from gdaopt.wide.features import value_at
 
 ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
@@ -102,7 +103,8 @@ callable
         these samples, and of the pairs that were drawn: its certificate says nothing of the others.
     full_objective_ : float or None
         Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
-        which is evaluated once; None where there was no time for it, and where none were drawn.
+        which is evaluated once; None where there was no time for it, of many features no memory
+        for N×N numbers, and where none were drawn.
 
     See Also
     --------
@@ -216,7 +218,8 @@ callable
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
                     every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
-                    self.full_objective_ = every.at(self.result_.known_metric).value
+                    with suppress(InvalidInputError):  # of many samples without memory for N×N
+                        self.full_objective_ = value_at(every, self.result_)
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

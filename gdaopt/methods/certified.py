@@ -468,9 +468,9 @@ def _rescaled(result: Result, problem: MetricProblem) -> ActiveSet:
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = result.feasible_set  # a dataclass
     alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
-    if len(result.known_metric) != size or not alike:
+    if result.n_features != size or not alike:
         raise InvalidInputError(
-            f"warm_start is a result over {other!r} of {len(result.known_metric)} features, and "
+            f"warm_start is a result over {other!r} of {result.n_features} features, and "
             f"the problem has {feasible_set!r} of {size}; only their trace bounds may differ"
         )
     assert result.atoms is not None

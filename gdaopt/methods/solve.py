@@ -36,7 +36,7 @@ from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result, Status
+from gdaopt.result import Result, Status, block_of
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
@@ -264,11 +264,15 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         status = "stationary" if is_stationary else "stalled"
     lower_bound = min(tracer.lower_bound, best.objective)
     metric, feasible_set = best.known_metric, problem.feasible_set
+    features, block = None, metric
+    if isinstance(metric, MaskedMatrix):
+        features, block = block_of(metric.sparse(), feasible_set.min_eigenvalue)
     threshold = edge_threshold(feasible_set.trace_bound, problem.n_features)
     atoms = None if best.atoms is None else _array_of(best.atoms, metric)
     weights = None if best.weights is None else read_only(best.weights.copy())
     return Result(
-        known_metric=metric,
+        block=block,
+        features=features,
         feasible_set=feasible_set,
         objective=best.objective,
         status=status,

@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from gdaopt.certificate import Certificate
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import iterate_method, run_method
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
-from gdaopt.support.resources import check_fits
+from gdaopt.result import Result, block_of
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.wide.features import atomic_part_of, set_of_features
+from gdaopt.wide.features import atomic_part_of
 from gdaopt.wide.search import Search
 
 _GOES_ON = ("converged", "stationary", "stalled")  # with other features
@@ -105,8 +101,9 @@ class _Run:
         feasible_set = last.feasible_set if is_users else self._problem.feasible_set
         return replace(
             last,
-            known_metric=np.eye(len(features)),
-            feasible_set=set_of_features(feasible_set, features, size),
+            block=np.eye(len(features)),
+            features=None,
+            feasible_set=feasible_set.of_features(features, size),
             atoms=self.atoms(last.atoms).sparse(size)[:, features].toarray(),
         )
 
@@ -190,24 +187,24 @@ class _Run:
         status, message = self.search.end
         atoms = self.atoms(last.atoms)
         is_convex = self._problem.objective.convex
+        feasible_set = self._problem.feasible_set
         total = atomic_part_of(atoms, last.weights, size)
-        metric = MaskedMatrix.of_sparse(
-            "metric", total + self._problem.feasible_set.min_eigenvalue * eye_array(size), size
-        )
+        metric = csr_array(total + feasible_set.min_eigenvalue * eye_array(size))
+        features, block = block_of(metric, feasible_set.min_eigenvalue)
+        threshold = edge_threshold(feasible_set.trace_bound, size)
+        n_joined = n_components(comparison_matrix(block), threshold)
         return replace(
             last,
-            known_metric=metric,
-            feasible_set=self._problem.feasible_set,
+            block=block,
+            features=features,
+            feasible_set=feasible_set,
             status=status,
             message=message,
             lower_bound=self._rows[-1].lower_bound,
             frank_wolfe_gap=None
             if is_convex or certificate is None
             else certificate.frank_wolfe_gap,
-            components=n_components(
-                comparison_matrix(metric),
-                edge_threshold(self._problem.feasible_set.trace_bound, size),
-            ),
+            components=size - len(features) + n_joined,
             iterations=self._iterations,
             oracle_calls=self._oracle_calls,
             seconds=self.clock.seconds - self._tracing_seconds,
