@@ -70,8 +70,8 @@ CASES = (
 
 def n_edges_of(result: gda.Result) -> int:
     """Return the number of edges of a metric that count."""
-    metric = result.known_metric
-    return n_edges(metric, edge_threshold(result.feasible_set.trace_bound, len(metric)))
+    threshold = edge_threshold(result.feasible_set.trace_bound, result.n_features)
+    return n_edges(result.block, threshold)
 
 
 def normal(n_features: int, scaled: bool) -> tuple[FloatArray, FloatArray]:

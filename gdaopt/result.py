@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import as_edges
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
+from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.sets import FeasibleSet, record_of, set_of_record
 from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
+from gdaopt.support.resources import check_fits
 from gdaopt.support.text import ShownAsTable, number_text, plain, reason
 from gdaopt.support.validation import FloatArray, as_path, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
@@ -42,7 +42,7 @@ FAILURES = frozenset({"solver_failed", "left_domain"})
 _FORMAT = 2
 _RECORD = "result"
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
-_OUTSIDE = (*_ARRAYS, "known_metric", "feasible_set", "trace")  # the fields that are not plain JSON
+_OUTSIDE = (*_ARRAYS, "block", "features", "feasible_set", "trace")  # what is not plain JSON
 _IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
 _CLAIM_SLACK = 1e-9  # of C, and of objectives: round-off in what a result says
 _ROW = 2000  # bytes that a row of a trace takes in memory
@@ -57,8 +57,15 @@ class Result(ShownAsTable):
     metric : ndarray of shape (K, K)
         A member of the feasible set, read-only: the best state of the run, which is not the last
         one where a method went up. Of many features it is made when it is asked for,
-        if there is memory for it; `known_metric` is then a `MaskedMatrix`, and `sparse_metric`, a
-        `scipy.sparse.csr_array`, is cheap.
+        if there is memory for it; `sparse_metric`, a `scipy.sparse.csr_array`, is then cheap.
+    block : ndarray of shape (n, n)
+        The rows and columns of the metric that `features` lists, or all of it; read-only.
+    features : ndarray of int, shape (n,), or None
+        Of many features those at which the metric is not ρI, ascending: ρ is the smallest
+        eigenvalue that the set allows, and elsewhere the metric is ρ on the diagonal and 0 beside
+        it. None where `block` is all of the metric.
+    n_features : int
+        K.
     feasible_set : FeasibleSet
         The set of the problem.
     objective : float
@@ -128,7 +135,8 @@ class Result(ShownAsTable):
       reason              no block improves on its own: ...
     """
 
-    known_metric: Symmetric
+    block: FloatArray
+    features: IndexArray | None = None
     feasible_set: FeasibleSet
     objective: float
     status: Status
@@ -154,16 +162,31 @@ class Result(ShownAsTable):
     constraint_violation: float | None = None
 
     @property
+    def n_features(self) -> int:
+        """Return K."""
+        return len(self.block) if self.features is None else self.trace.left_ends.shape[1]
+
+    @property
     def metric(self) -> FloatArray:
         """Return the metric as an array; InvalidInputError where there is no memory for it."""
-        return read_only(dense(self.known_metric))
+        if self.features is None:
+            return self.block
+        size = self.n_features
+        check_fits(8.0 * size**2, f"a dense {size}×{size} matrix", "its sparse form has all of it")
+        return read_only(self.sparse_metric.toarray())
 
     @property
     def sparse_metric(self) -> csr_array:
         """Return the metric as a sparse array."""
-        if isinstance(self.known_metric, MaskedMatrix):
-            return self.known_metric.sparse()
-        return csr_array(self.metric)
+        return csr_array(self.block) if self.features is None else _symmetric(*self._entries())
+
+    def _entries(self) -> tuple[FloatArray, Edges, FloatArray]:
+        """Return the diagonal of the metric of many features, its edges, and the entries there."""
+        assert self.features is not None
+        diagonal = np.full(self.n_features, self.feasible_set.min_eigenvalue)
+        diagonal[self.features] = np.diagonal(self.block)
+        rows, columns = np.nonzero(np.triu(self.block, 1))
+        return diagonal, (self.features[rows], self.features[columns]), self.block[rows, columns]
 
     @property
     def gap(self) -> float | None:
@@ -202,7 +225,7 @@ class Result(ShownAsTable):
         return "\n".join(map(plain, [self._title(), *lines]))
 
     def _title(self) -> str:
-        return f"{self.method}: {len(self.known_metric)}×{len(self.known_metric)} metric"
+        return f"{self.method}: {self.n_features}×{self.n_features} metric"
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by their names."""
@@ -253,12 +276,11 @@ class Result(ShownAsTable):
     def _arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of metric, atoms and what belongs to them, as a file has them."""
         arrays = {name: array for name in _ARRAYS if (array := getattr(self, name)) is not None}
-        if isinstance(self.known_metric, MaskedMatrix):
-            arrays["metric"] = self.known_metric.on_diagonal
-            arrays["edges"] = np.column_stack(self.known_metric.edges).astype(np.int64)
-            arrays["edge_entries"] = self.known_metric.on_edges
+        if self.features is None:
+            arrays["metric"] = self.block
         else:
-            arrays["metric"] = self.known_metric
+            arrays["metric"], edges, arrays["edge_entries"] = self._entries()
+            arrays["edges"] = np.column_stack(edges).astype(np.int64)
         if isinstance(self.atoms, csr_array):
             arrays["atoms"] = self.atoms.data
             arrays["atom_features"] = self.atoms.indices.astype(np.int64)
@@ -336,11 +358,11 @@ class Result(ShownAsTable):
             kept: dict[str, Any] = {
                 name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
             }
-            kept["known_metric"] = read_only(arrays["metric"])
+            kept["block"] = read_only(arrays["metric"])
             if _IS_SPARSE in arrays:
                 if feasible_set.has_fixed_part or feasible_set.family.all_unit_vectors:
                     raise ValueError("its metric is sparse, and its set has no sparse metrics")
-                kept |= _sparse_of(arrays)
+                kept |= _sparse_of(arrays, feasible_set.min_eigenvalue)
             loaded = cls(feasible_set=feasible_set, trace=trace, **record, **kept)
             _check_claims(loaded)
             return loaded
@@ -350,6 +372,34 @@ class Result(ShownAsTable):
             raise InvalidInputError(
                 f"{path} is not a saved gdaopt result: {reason(error)}"
             ) from error
+
+
+def block_of(metric: csr_array, least: float) -> tuple[IndexArray, FloatArray]:
+    """Return the features at which a sparse metric is not ρI, and its block of them.
+
+    ρ is the `least` eigenvalue. There is one feature at least, and both arrays are read-only.
+    """
+    entries = metric.tocoo()
+    rows, columns = entries.coords
+    is_edge = (rows != columns) & (entries.data != 0)
+    differs = metric.diagonal() != least
+    differs[rows[is_edge]] = True
+    features = np.flatnonzero(differs) if differs.any() else np.array([0])
+    size = len(features)
+    check_fits(8.0 * size**2, f"the {size}×{size} block of a metric", "it takes more memory")
+    block: FloatArray = metric[features][:, features].toarray()
+    return read_only(features.astype(np.intp)), read_only(block)
+
+
+def _symmetric(diagonal: FloatArray, edges: Edges, entries: FloatArray) -> csr_array:
+    """Return a sparse symmetric matrix with all of its diagonal."""
+    (rows, columns), places = edges, np.arange(len(diagonal))
+    index = (
+        np.concatenate([places, rows, columns]),
+        np.concatenate([places, columns, rows]),
+    )
+    values = np.concatenate([diagonal, entries, entries])
+    return csr_array((values, index), shape=(len(diagonal), len(diagonal)))
 
 
 def _is_number(value: Any) -> bool:
@@ -417,8 +467,11 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints:
 
 def _check_claims(result: Result) -> None:
     """Refuse what no run ends with: a metric, a bound or atoms that `solve` does not return."""
-    feasible_set, size = result.feasible_set, len(result.known_metric)
-    broken = [f"the metric: {what}" for what in feasible_set.violations(result.known_metric)]
+    feasible_set, size = result.feasible_set, result.n_features
+    of_block = feasible_set
+    if result.features is not None:
+        of_block = feasible_set.of_features(result.features, size)
+    broken = [f"the metric: {what}" for what in of_block.violations(result.block)]
     if result.lower_bound is None and result.status == "converged":
         broken.append("it is converged without a lower bound")
     slack = _CLAIM_SLACK * float(np.abs(result.trace.column("objective")).max())
@@ -432,14 +485,22 @@ def _check_claims(result: Result) -> None:
     if result.colors is not None and (np.abs(result.colors) != 1).any():
         broken.append("colors are other than +1 and -1")
     if result.atoms is not None and result.weights is not None:
-        metric: Any = result.known_metric
-        base = feasible_set.base_like(metric)
-        total = Atoms.of_few_entries(result.atoms).added_to(base, result.weights)
-        error = largest_entry(metric - total)
+        error = _distance_to_atoms(result, result.atoms, result.weights)
         if result.weights.min(initial=0) < 0 or error > _CLAIM_SLACK * feasible_set.trace_bound:
             broken.append(f"atoms and weights are those of another metric, up to {error:.3g} away")
     if broken:
         raise ValueError(f"no run ends so: {'; '.join(broken)}")
+
+
+def _distance_to_atoms(result: Result, atoms: Any, weights: FloatArray) -> float:
+    """Return the largest entry of the difference of the metric and the sum of its atoms."""
+    feasible_set = result.feasible_set
+    if result.features is None:
+        base = feasible_set.base(result.n_features)
+        total = Atoms.of_few_entries(atoms).added_to(base, weights)
+        return float(np.abs(result.block - total).max())
+    floor = feasible_set.min_eigenvalue * eye_array(result.n_features)
+    return float(abs(result.sparse_metric - floor - (atoms.T * weights) @ atoms).max())
 
 
 def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) -> None:
@@ -459,12 +520,13 @@ def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) ->
         raise ValueError("its atoms are no sparse vectors of its features")
 
 
-def _sparse_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return metric and atoms that are no K×K arrays."""
-    rows, columns = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
-    entries = MaskedMatrix(arrays["metric"], arrays["edge_entries"], (rows, columns))
-    if "atoms" not in arrays:
-        return {"known_metric": entries}
-    parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
-    shape = len(parts[2]) - 1, len(entries)
-    return {"known_metric": entries, "atoms": csr_array(parts, shape=shape)}
+def _sparse_of(arrays: Mapping[str, np.ndarray], least: float) -> dict[str, Any]:
+    """Return features, block and atoms of a metric that is no K×K array."""
+    edges = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
+    metric = _symmetric(arrays["metric"], edges, arrays["edge_entries"])
+    found: dict[str, Any] = {}
+    found["features"], found["block"] = block_of(metric, least)
+    if "atoms" in arrays:
+        parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
+        found["atoms"] = csr_array(parts, shape=(len(parts[2]) - 1, len(arrays["metric"])))
+    return found

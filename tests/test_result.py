@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array, vstack
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.objectives.pairs import base
+from gdaopt.result import block_of
 from gdaopt.sets import record_of
 from gdaopt.studies.saved_runs import read_runs
+from gdaopt.support import resources
 from tests.helpers import n_parts, refusals, traced_peak
 from tests.result_cases import COLUMNS, optimum, problem, solve, solved
 
@@ -111,7 +115,7 @@ class TestFiles:
         assert loaded.gap == (None if bound is None else closed.objective - bound)
 
     def test_equality_sees_every_part(self, of_atoms: gda.Result) -> None:
-        names, trace = ("known_metric", "objective", "lower_bound", "atoms"), of_atoms.trace
+        names, trace = ("block", "objective", "lower_bound", "atoms"), of_atoms.trace
         others: list[dict[str, Any]] = [
             {name: getattr(of_atoms, name) * (1 + 1e-15)} for name in (*names, "weights")
         ]
@@ -448,6 +452,89 @@ def test_any_damage_is_told_in_one_sentence(tmp_path: Path) -> None:
     """One byte that was missing raised an OSError."""
     path = solved("analytic").save(tmp_path / "run.npz")
     assert len(refusals(path, lambda: gda.Result.load(path), 400)) > 300
+
+
+# --- Many features: a block, and ρI elsewhere -----------------------------------------------------
+
+WIDE = 40
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> gda.Result:
+    """Return a result whose metric is ρI but for a block."""
+    monkeypatch.setattr(base, "MOST_DENSE", 1)
+    rng, labels = np.random.default_rng(0), np.repeat([0, 1, 2], 6)
+    X = rng.standard_normal((18, WIDE))
+    X[:, :4] += labels[:, None]
+    whole = gda.MetricProblem(gda.GLR(X / 6, labels), gda.GraphMetrics(80.0, 0.2))
+    return gda.solve(whole, tolerance=1e-6)
+
+
+def test_a_block_is_where_the_metric_is_not_least(wide: gda.Result) -> None:
+    assert wide.features is not None
+    assert wide.n_features == WIDE
+    assert 2 < len(wide.features) < WIDE
+    beyond = wide.metric - 0.2 * np.eye(WIDE)
+    np.testing.assert_array_equal(wide.features, np.flatnonzero(beyond.any(axis=0)))
+    np.testing.assert_array_equal(wide.block, wide.metric[np.ix_(wide.features, wide.features)])
+    np.testing.assert_array_equal(wide.sparse_metric.toarray(), wide.metric)
+    assert wide.components == n_parts(wide.feasible_set, wide.metric)
+    for array in (wide.block, wide.features, wide.metric):
+        assert not array.flags.writeable
+
+
+def test_an_array_of_many_features_is_refused_where_memory_is_short(
+    wide: gda.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "free_memory", lambda: 8 * WIDE**2 - 1)
+    with pytest.raises(InvalidInputError, match=r"a dense 40×40 matrix would need about .* GB"):
+        _ = wide.metric
+    assert wide.sparse_metric.shape == (WIDE, WIDE)
+
+
+def test_files_of_many_features(
+    wide: gda.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with an edge of weight 0, as of version 0.1.0; a block without memory is refused."""
+    path = wide.save(tmp_path / "run")
+    assert gda.Result.load(path) == wide
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    assert wide.features is not None
+    assert arrays["metric"].shape == (WIDE,)
+    assert sorted({*arrays["edges"].ravel()} - {*wide.features}) == []
+    outside = np.setdiff1d(np.arange(WIDE), [*wide.features, 0])[:2]
+    edges = np.vstack([arrays["edges"], outside])
+    order = np.lexsort(edges.T[::-1])
+    entries = np.append(arrays["edge_entries"], 0.0)[order]
+    np.savez(path, **arrays | {"edges": edges[order], "edge_entries": entries})
+    assert gda.Result.load(path) == wide
+    monkeypatch.setattr(resources, "free_memory", lambda: 8 * len(wide.block) ** 2 - 1)
+    with pytest.raises(InvalidInputError, match=r"block of a metric would need about .* GB"):
+        gda.Result.load(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-6])
+def test_atoms_outside_of_the_block_are_those_of_another_metric(
+    wide: gda.Result, share: float, tmp_path: Path
+) -> None:
+    assert wide.features is not None
+    assert wide.weights is not None
+    feature = int(np.setdiff1d(np.arange(WIDE), wide.features)[0])
+    single = csr_array(([1.0], ([0], [feature])), shape=(1, WIDE))
+    atoms, weights = vstack([wide.atoms, single], format="csr"), np.append(wide.weights, share)
+    path = replace(wide, atoms=csr_array(atoms), weights=weights).save(tmp_path / "run")
+    if not share:
+        assert gda.Result.load(path).atoms.shape == atoms.shape
+        return
+    with pytest.raises(InvalidInputError, match="those of another metric, up to"):
+        gda.Result.load(path)
+
+
+def test_a_metric_that_is_least_everywhere_has_a_block_of_one_feature() -> None:
+    features, block = block_of(csr_array(0.2 * np.eye(3)), 0.2)
+    np.testing.assert_array_equal(features, [0])
+    np.testing.assert_array_equal(block, [[0.2]])
 
 
 # --- Traces: their columns, as rows, data frames, files and in print ------------------------------

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, triu
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -38,13 +38,15 @@ from gdaopt.estimators.inputs import (
     read_samples,
     read_tuples,
 )
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.laplacian import (
     connected_features,
     edge_threshold,
     edge_weights,
     self_loops,
 )
-from gdaopt.linalg.masked import MaskedMatrix, connected_part, trace
+from gdaopt.linalg.samples import is_sparse
+from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
 from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
@@ -235,8 +237,8 @@ class BaseMetricLearner(
         self._set_factor(metric, components_of(metric), X)
 
     def _set_factor(self, metric: Any, components: Any, X: FloatArray) -> None:
-        if isinstance(metric, MaskedMatrix):
-            self.metric_, self.components_ = metric.sparse(), components
+        if is_sparse(metric):
+            self.metric_, self.components_ = metric, components
         else:
             self.metric_ = read_only(metric.copy())
             self.components_ = read_only(components)
@@ -379,17 +381,22 @@ def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> 
     return square if squared else float(np.sqrt(square))
 
 
+def metric_of(result: Result) -> Any:
+    """Return the metric of a result: an array, or of many features a sparse array."""
+    return result.metric if result.features is None else result.sparse_metric
+
+
 def components_of(metric: Any) -> Any:
-    """Return L with ``L'L = M``, by connected components; of a `MaskedMatrix` as a sparse array."""
-    if isinstance(metric, MaskedMatrix):
+    """Return L with ``L'L = M``, by connected components; a sparse array as a sparse array."""
+    if is_sparse(metric):
         index, part = connected_part(metric)
         roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))
         roots[index] = 0.0
         found = coo_array(components_of(part) if len(index) else np.zeros((0, 0)))
-        diagonal = np.arange(len(metric))
+        diagonal = np.arange(len(roots))
         where = [np.concatenate([diagonal, index[ends]]) for ends in found.coords]
         values = np.concatenate([roots, found.data])
-        sparse = csr_array((values, tuple(where)), shape=(len(metric), len(metric)))
+        sparse = csr_array((values, tuple(where)), shape=metric.shape)
         sparse.eliminate_zeros()
         return sparse
     # Divided by powers of two, M has a diagonal of about 1, and features of any unit keep digits.
@@ -401,6 +408,14 @@ def components_of(metric: Any) -> Any:
         block = np.ix_(index, index)
         components[block] = _factor(scaled[block])
     return components * units
+
+
+def connected_part(metric: csr_array) -> tuple[IndexArray, FloatArray]:
+    """Return the features with an entry ≠ 0 off the diagonal, and the block of these."""
+    entries = metric.tocoo()
+    rows, columns = entries.coords
+    index = np.unique(rows[(rows != columns) & (entries.data != 0)])
+    return index, metric[index][:, index].toarray()
 
 
 def _factor(block: FloatArray) -> FloatArray:
@@ -444,15 +459,19 @@ class MetricGraph:
 
     @classmethod
     def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
-        """Return the graph of a K×K metric, of the edges above ``1e-9·tr M / K``.
+        """Return the graph of a K×K metric, dense or sparse, of the edges above ``1e-9·tr M / K``.
 
         Smaller entries are edges that a method removes: it shrinks them geometrically.
         """
-        threshold = edge_threshold(trace(metric), len(metric))
-        if isinstance(metric, MaskedMatrix):
-            counts = np.abs(metric.on_edges) > threshold
-            edges, found = np.column_stack(metric.edges)[counts], -metric.on_edges[counts]
+        threshold = edge_threshold(float(metric.trace()), metric.shape[0])
+        if is_sparse(metric):
+            loops = np.asarray(metric.sum(axis=1))
+            entries = triu(metric, 1).tocoo()
+            counts = np.abs(entries.data) > threshold
+            edges = np.column_stack(entries.coords)[counts].astype(np.intp)
+            found = -entries.data[counts]
         else:
+            loops = self_loops(metric)
             weights = np.triu(edge_weights(metric), 1)
             edges = np.argwhere(np.abs(weights) > threshold)
             found = weights[edges[:, 0], edges[:, 1]]
@@ -463,7 +482,7 @@ class MetricGraph:
             tuple(str(name) for name in feature_names),
             edges,
             read_only(found[order]),
-            read_only(self_loops(metric)),
+            read_only(loops),
         )
 
     def named_edges(self) -> list[tuple[str, str, float]]:

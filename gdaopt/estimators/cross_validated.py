@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner, metric_of
 from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
 from gdaopt.estimators.inputs import Codes, Interval, called, read_weighted_samples
 from gdaopt.estimators.metric_learner import (
@@ -41,6 +41,7 @@ from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
+from gdaopt.wide.features import has_many_features
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
@@ -355,13 +356,13 @@ def path_results(
         feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
         problem = MetricProblem(objective, feasible_set)
         # Of many features a start would be a K×K array, and runs find one of their own.
-        start = None if last is None or problem.is_wide else _moved(last, feasible_set)
+        start = None if last is None or has_many_features(problem) else _moved(last, feasible_set)
         last = solve(problem, learner.method, **learner._method_options(), initial=start)
         yield last
 
 
 def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
-    size, before = len(result.known_metric), result.feasible_set
+    size, before = result.n_features, result.feasible_set
     weights = result.metric - before.base(size)
     if np.trace(result.metric) >= (1 - _BINDING) * before.trace_bound:
         weights = weights * (feasible_set.budget(size) / before.budget(size))
@@ -391,7 +392,7 @@ def _fold_scores(
         results = path_results(learner, X[train], y[train], trace_bounds, weights)
         for result in in_fold(fold, results):
             taken.append(time.perf_counter() - start)
-            components = learner._components(learner._in_units(result.known_metric))
+            components = learner._components(learner._in_units(metric_of(result)))
             # What scikit-learn would look at again and again is known to be finite.
             with until(None), config_context(assume_finite=True):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])

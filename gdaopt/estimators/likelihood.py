@@ -126,7 +126,7 @@ def most_likely_metric(
         )
     )
     found = Result(
-        known_metric=read_only(metric),
+        block=read_only(metric),
         feasible_set=feasible_set,
         objective=objective,
         status=status,

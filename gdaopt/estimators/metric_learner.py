@@ -27,13 +27,14 @@ from gdaopt.estimators.inputs import (
 )
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
-from gdaopt.methods import METHODS
+from gdaopt.methods import Certified
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
 from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
+from gdaopt.wide.features import value_at
 
 ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
@@ -102,7 +103,8 @@ callable
         these samples, and of the pairs that were drawn: its certificate says nothing of the others.
     full_objective_ : float or None
         Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
-        which is evaluated once; None where there was no time for it, and where none were drawn.
+        which is evaluated once; None where there was no time for it, of many features no memory
+        for N×N numbers, and where none were drawn.
 
     See Also
     --------
@@ -171,16 +173,15 @@ callable
             metrics.family.all_unit_vectors or metrics.has_fixed_part
         ):
             return False
-        method = METHODS.get(self.method)
-        return method is not None and "many features" in method.takes
+        return self.method == Certified.name
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric.
 
         Sparse samples are taken, and stay sparse, where no array of K×K numbers is needed: by the
-        learner's `method`, ``"certified"`` or ``"frank-wolfe"``, and its `metrics`, all but
-        ``"definite"`` and ``"balanced"``, without `edge_floor`.
+        learner's `method`, which is ``"certified"``, and its `metrics`, all but ``"definite"`` and
+        ``"balanced"``, without `edge_floor`.
 
         Parameters
         ----------
@@ -216,7 +217,8 @@ callable
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
                     every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
-                    self.full_objective_ = every.at(self.result_.known_metric).value
+                    with suppress(InvalidInputError):  # of many samples without memory for N×N
+                        self.full_objective_ = value_at(every, self.result_)
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

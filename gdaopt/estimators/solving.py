@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError, NothingLearnedWarning
-from gdaopt.estimators.base import BaseMetricLearner, MetricGraph, components_of
+from gdaopt.estimators.base import (
+    BaseMetricLearner,
+    MetricGraph,
+    components_of,
+    connected_part,
+    metric_of,
+)
 from gdaopt.estimators.inputs import Interval, called
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense, trace
-from gdaopt.linalg.samples import divided
+from gdaopt.linalg.samples import divided, is_sparse
 from gdaopt.methods import METHODS
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
@@ -81,7 +86,7 @@ class OptimalMetricLearner(BaseMetricLearner):
     def graph_(self) -> MetricGraph:
         """The metric of the scaled features as a graph: edges and self-loops by features' names."""
         check_is_fitted(self)
-        return MetricGraph.of_metric(self.result_.known_metric, self._feature_names())
+        return MetricGraph.of_metric(metric_of(self.result_), self._feature_names())
 
     def plot_graph(self, ax: Axes | None = None) -> Axes:
         """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
@@ -276,15 +281,15 @@ class SolvingLearner(OptimalMetricLearner):
                 MetricProblem(objective, feasible_set), method, **self._method_options()
             )
         self.n_iter_ = self.result_.iterations
-        return self._in_units(self.result_.known_metric)
+        return self._in_units(metric_of(self.result_))
 
     def _deadline(self) -> Deadline | None:
         limit = self.time_limit
         return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
 
     def _in_units(self, metric: Any) -> Any:
-        if isinstance(metric, MaskedMatrix):
-            return metric.congruent(1 / self.scale_)
+        if is_sparse(metric):
+            return _divided_entries(metric, self.scale_)
         in_units: FloatArray = metric / np.outer(self.scale_, self.scale_)
         return in_units
 
@@ -292,7 +297,7 @@ class SolvingLearner(OptimalMetricLearner):
         """Return L of a metric in the features' units; of its largest eigenvalues if asked."""
         if self.n_components is None:
             return components_of(metric)
-        if isinstance(metric, MaskedMatrix):
+        if is_sparse(metric):
             return self._sparse_components(metric, self.n_components)
         scaled = metric * np.outer(self.scale_, self.scale_)
         return self._largest(scaled, self.n_components) / self.scale_
@@ -308,24 +313,22 @@ class SolvingLearner(OptimalMetricLearner):
         components: FloatArray = (vectors * roots).T
         return components
 
-    def _sparse_components(self, metric: MaskedMatrix, count: int) -> csr_array:
+    def _sparse_components(self, metric: csr_array, count: int) -> csr_array:
         """Return components of the features of the largest eigenvalues, and of their neighbours."""
-        scaled = metric.congruent(self.scale_)
+        scaled = _divided_entries(metric, 1 / self.scale_)
         connected, _ = connected_part(scaled)
-        strongest = np.argsort(-scaled.on_diagonal, kind="stable")[:count]
+        strongest = np.argsort(-scaled.diagonal(), kind="stable")[:count]
         index = np.union1d(connected, strongest)
-        block = scaled.sparse()[index][:, index].toarray()
+        block = scaled[index][:, index].toarray()
         rows = self._largest(block, count) / self.scale_[index]
         places = np.repeat(np.arange(count), len(index)), np.tile(index, count)
-        return csr_array((rows.ravel(), places), shape=(count, len(scaled)))
+        return csr_array((rows.ravel(), places), shape=(count, len(self.scale_)))
 
     def _set_metric(self, metric: Any, X: FloatArray) -> None:
         components = self._components(metric)
-        if self.n_components is not None and isinstance(metric, MaskedMatrix):
+        if self.n_components is not None:
             product = components.T @ components
-            metric = MaskedMatrix.of_sparse("metric", (product + product.T) / 2, len(metric))
-        elif self.n_components is not None:
-            metric = components.T @ components
+            metric = csr_array(product + product.T) / 2 if is_sparse(metric) else product
         self._set_factor(metric, components, X)
 
     def _spreads(self, X: FloatArray) -> FloatArray:
@@ -361,6 +364,14 @@ class SolvingLearner(OptimalMetricLearner):
         return options
 
 
+def _divided_entries(metric: csr_array, scale: FloatArray) -> csr_array:
+    """Return the sparse matrix of ``M_ij / (s_i s_j)``."""
+    entries = metric.tocoo()
+    rows, columns = entries.coords
+    values = entries.data / (scale[rows] * scale[columns])
+    return csr_array((values, (rows, columns)), shape=metric.shape)
+
+
 def _returned_set(make: SetOfBounds, trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
     found: FeasibleSet = called("metrics", make, trace_bound, min_eigenvalue)
     check_instance("what metrics returns", found, FeasibleSet)
@@ -371,7 +382,7 @@ def warn_of_result(
     estimator: Any, result: Result, tolerance: float, objectives: Sequence[str]
 ) -> None:
     """Warn the caller of `fit` of a metric far from the optimum, or as without learning."""
-    gap, name, metric = result.relative_gap, type(estimator).__name__, result.known_metric
+    gap, name = result.relative_gap, type(estimator).__name__
     kind = "certified"
     if result.frank_wolfe_gap is not None:  # not convex
         gap, kind = result.frank_wolfe_gap / (abs(result.objective) or 1.0), "Frank–Wolfe"
@@ -383,7 +394,7 @@ def warn_of_result(
             ConvergenceWarning,
             stacklevel=5,  # through _learn, fit and scikit-learn's decorator
         )
-    elif objectives and len(metric) > 1 and _is_isotropic(metric):
+    elif objectives and result.n_features > 1 and _is_isotropic(metric_of(result)):
         warnings.warn(
             f"{name} learned nothing: its metric is a multiple of the identity, as without "
             f"learning; another objective may find more, such as {' or '.join(objectives)}",
@@ -392,10 +403,8 @@ def warn_of_result(
         )
 
 
-def _is_isotropic(metric: Symmetric) -> bool:
-    if isinstance(metric, MaskedMatrix):
-        spread = float(np.ptp(metric.on_diagonal)) + float(np.abs(metric.on_edges).max(initial=0.0))
-        return spread <= _ISOTROPIC * trace(metric) / len(metric)
-    metric = dense(metric)
-    mean = np.trace(metric) / len(metric)
-    return bool(np.abs(metric - mean * np.eye(len(metric))).max() <= _ISOTROPIC * mean)
+def _is_isotropic(metric: Any) -> bool:
+    size = metric.shape[0]
+    mean = float(metric.trace()) / size
+    identity = eye_array(size) if is_sparse(metric) else np.eye(size)
+    return bool(abs(metric - mean * identity).max() <= _ISOTROPIC * mean)

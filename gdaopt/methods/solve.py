@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gdaopt.certificate import certify_point
 from gdaopt.errors import (
@@ -19,10 +18,8 @@ from gdaopt.errors import (
     SolverFailedError,
     TimeLimitError,
 )
-from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.methods.alternating import Alternating
 from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method
@@ -40,7 +37,7 @@ from gdaopt.result import Result, Status
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_name, read_only
+from gdaopt.support.validation import check_name, read_only
 from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _ALL: tuple[type[Method], ...] = (
@@ -163,12 +160,12 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         is_stationary = stationary <= method.allowed_gap(best.objective)
         status = "stationary" if is_stationary else "stalled"
     lower_bound = min(tracer.lower_bound, best.objective)
-    metric, feasible_set = best.known_metric, problem.feasible_set
+    metric, feasible_set = best.metric, problem.feasible_set
     threshold = edge_threshold(feasible_set.trace_bound, problem.n_features)
-    atoms = None if best.atoms is None else _array_of(best.atoms, metric)
+    atoms = None if best.atoms is None else read_only(best.atoms.dense(len(metric)).copy())
     weights = None if best.weights is None else read_only(best.weights.copy())
     return Result(
-        known_metric=metric,
+        block=metric,
         feasible_set=feasible_set,
         objective=best.objective,
         status=status,
@@ -194,13 +191,6 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         constraints=() if problem.rows is None else problem.rows.names,
         constraint_violation=None if problem.rows is None else problem.rows.violation(best.metric),
     )
-
-
-def _array_of(atoms: Atoms, metric: Symmetric) -> FloatArray | csr_array:
-    """Return atoms as an array, beside a metric that is none as a sparse one."""
-    if isinstance(metric, MaskedMatrix):
-        return atoms.sparse(len(metric))
-    return read_only(atoms.dense(len(metric)).copy())
 
 
 def states_of(method: Method, problem: MetricProblem) -> Iterator[State]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -13,11 +14,10 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import edge_threshold
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.result import Result
 from gdaopt.support.files import write_atomically
 from gdaopt.support.text import plain, shortened
-from gdaopt.support.validation import symmetric_matrix
+from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ _SMALLEST_SCALE = 0.65
 _SMALLEST_FONT = 6.0  # points
 _LABEL_SHARE = 0.8  # of the height, for the label of a vertical axis
 _NAMES_SHARE = 0.45  # of the room, for names beside rows
-_MOST_FEATURES = 40  # that are drawn of a metric that is no array
+_MOST_FEATURES = 40  # that are drawn where there are many
 _PADDING = 0.22  # inches that a layout leaves around axes, about
 
 
@@ -278,29 +278,53 @@ def _no_runs(value: object) -> InvalidInputError:
     return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
 
 
-def metric_and_threshold(metric: Result | npt.ArrayLike) -> tuple[Symmetric, float]:
-    """Return a K×K metric and the weight above which one of its edges counts.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A K×K metric to draw: all of it or, of a run with many features, its block.
 
-    The metric of a run of few features is an array.
+    Attributes
+    ----------
+    block : ndarray of shape (n, n)
+        The metric of some features.
+    features, shown : ndarrays of int
+        These features, and the places in the block of those to draw.
+    n_features : int
+        K.
+    threshold : float
+        The weight above which an edge counts.
+    outside : float or None
+        The diagonal entries outside of the block; None where there are no features outside.
     """
-    if isinstance(metric, Result):
-        known = metric.known_metric
-        threshold = edge_threshold(metric.feasible_set.trace_bound, len(known))
-        return known if len(known) > _MOST_FEATURES else metric.metric, threshold
-    matrix = symmetric_matrix("metric", metric)
-    return matrix, edge_threshold(abs(float(np.trace(matrix))), len(matrix))
+
+    block: FloatArray
+    features: npt.NDArray[np.intp]
+    shown: npt.NDArray[np.intp]
+    n_features: int
+    threshold: float
+    outside: float | None = None
 
 
-def shown_features(metric: Symmetric) -> npt.NDArray[np.intp]:
-    """Return the features to draw, ascending: of a metric that is no array, at most 40.
+def drawn(metric: Result | npt.ArrayLike) -> Drawn:
+    """Return what is drawn of a run, or of a symmetric matrix."""
+    if not isinstance(metric, Result):
+        matrix = symmetric_matrix("metric", metric)
+        every = np.arange(len(matrix))
+        threshold = edge_threshold(abs(float(np.trace(matrix))), len(matrix))
+        return Drawn(matrix, every, every, len(matrix), threshold)
+    block, features, size = metric.block, metric.features, metric.n_features
+    threshold = edge_threshold(metric.feasible_set.trace_bound, size)
+    if features is None:
+        return Drawn(block, np.arange(size), np.arange(size), size, threshold)
+    outside = None if len(features) == size else metric.feasible_set.min_eigenvalue
+    return Drawn(block, features, _strongest(block), size, threshold, outside)
 
-    They have the strongest edges, and then the largest diagonal entries.
-    """
-    if not isinstance(metric, MaskedMatrix):
-        return np.arange(len(metric))
-    order = np.argsort(-np.abs(metric.on_edges), kind="stable")
-    ends = np.column_stack(metric.edges)[order].ravel()
-    ranked = np.concatenate([ends, np.argsort(-metric.diagonal(), kind="stable")])
+
+def _strongest(block: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the places of the strongest edges, then of the largest diagonal entries, ascending."""
+    rows, columns = np.nonzero(np.triu(block, 1))
+    order = np.argsort(-np.abs(block[rows, columns]), kind="stable")
+    ends = np.column_stack([rows, columns])[order].ravel()
+    ranked = np.concatenate([ends, np.argsort(-np.diagonal(block), kind="stable")])
     _, first = np.unique(ranked, return_index=True)
     return np.sort(ranked[np.sort(first)[:_MOST_FEATURES]])
 

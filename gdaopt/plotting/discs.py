@@ -11,7 +11,6 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import align, comparison_matrix
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.plotting.canvas import (
     BLUE,
@@ -20,14 +19,14 @@ from gdaopt.plotting.canvas import (
     LINE_STYLES,
     ORANGE,
     AxesArray,
+    Drawn,
     axes_of_shape,
+    drawn,
     fit_text,
     font_size,
     letters,
-    metric_and_threshold,
     panel_width,
     scale,
-    shown_features,
 )
 from gdaopt.plotting.legends import feature_names, short_label, written
 from gdaopt.result import Result
@@ -50,8 +49,8 @@ def discs(
     """Draw the Gershgorin discs of a metric M, as they are and aligned, one row for each feature.
 
     Each disc is flattened to the height of its row, or drawn as a true circle in the complex plane.
-    The horizontal axis has the same limits in both panels. Of a run with many features, which has
-    no K×K array, the 40 features with the strongest edges are drawn.
+    The horizontal axis has the same limits in both panels. Of a run with many features, those
+    with the strongest edges are drawn, 40 at most.
 
     Parameters
     ----------
@@ -88,32 +87,35 @@ def discs(
     >>> [round(float(disc.get_center()[0] - disc.get_width() / 2), 4) for disc in aligned.patches]
     [0.1078, 0.1078, 0.1078]
     """
-    M, threshold = metric_and_threshold(metric)
-    labels = feature_names(names, len(M))
+    of = drawn(metric)
+    size, shown = of.n_features, of.shown
+    labels = feature_names(names, size)
     circles = flag("circles", circles)
-    if circles and len(M) > len(COLOURS):
+    if circles and size > len(COLOURS):
         raise InvalidInputError(
-            f"circles of {len(M)} features cannot be told apart; leave circles out for more than "
+            f"circles of {size} features cannot be told apart; leave circles out for more than "
             f"{len(COLOURS)}"
         )
-    shown = shown_features(M)
     pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(shown))
     if v is not None:
-        v = positive_vector("v", v, len(M))
-    found = gershgorin.discs(M), _aligned(M, threshold) if v is None else gershgorin.discs(M, v)
+        v = positive_vector("v", v, size)[of.features]
+    found = gershgorin.discs(of.block), _aligned(of) if v is None else gershgorin.discs(of.block, v)
+    smallest = smallest_eigenvalue(of.block)
+    if of.outside is not None:
+        smallest = min(smallest, of.outside)
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
-    labels = [short_label(labels[k], longest) for k in shown]
+    labels = [short_label(labels[k], longest) for k in of.features[shown]]
     for panel, of_all in zip(pair, found, strict=True):
         if panel is not None:
             centres, radii = (values[shown] for values in of_all)
             if circles:
                 _draw_circles(panel, centres, radii, labels)
-                _mark_eigenvalues(panel, dense(M))
+                _mark_eigenvalues(panel, of.block)
             else:
                 _draw_rows(panel, centres, radii, labels)
-            label = _mark_smallest(panel, smallest_eigenvalue(M))
+            label = _mark_smallest(panel, smallest)
     if raw is not None:
         raw.set_title("Gershgorin discs")
     if aligned is not None:
@@ -135,17 +137,16 @@ def discs(
     return pair
 
 
-def _aligned(M: Symmetric, threshold: float) -> tuple[FloatArray, FloatArray]:
+def _aligned(of: Drawn) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of aligned discs.
 
-    A metric that is no array has left-ends at the smallest eigenvalues of its components, for which
-    no v is needed ("Theorem: eigenvector alignment").
+    Of many features the left-ends are the smallest eigenvalues of the components, for which no v is
+    needed ("Theorem: eigenvector alignment").
     """
-    if isinstance(M, MaskedMatrix):
-        centres = M.diagonal()
-        return centres, centres - component_eigenvalues(comparison_matrix(M))
-    array = dense(M)
-    return gershgorin.discs(array, align(array, edge_threshold=threshold).v)
+    if of.outside is not None:
+        centres = of.block.diagonal()
+        return centres, centres - component_eigenvalues(comparison_matrix(of.block))
+    return gershgorin.discs(of.block, align(of.block, edge_threshold=of.threshold).v)
 
 
 def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:

@@ -9,17 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.linalg.laplacian import edge_weights, self_loops
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.plotting.canvas import (
     GREY,
     ORANGE,
     axes_or_new,
+    drawn,
     figure_of,
     font_size,
-    metric_and_threshold,
     room,
     scale,
-    shown_features,
 )
 from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
 from gdaopt.result import Result
@@ -56,8 +54,7 @@ def graph(
     The width of an edge is proportional to the size of its weight ``-M_ij``; edges of less than 2 %
     of the largest size are dotted, and those of negative weight, ``M_ij > 0``, are orange. The
     colour of a feature is its self-loop, the row sum of M: a circle, or a square where it is
-    negative. Of a run with many features, which has no K×K array, the features with the strongest
-    edges are drawn, 40 at most.
+    negative. Of a run with many features, those with the strongest edges are drawn, 40 at most.
 
     Parameters
     ----------
@@ -90,18 +87,14 @@ def graph(
     """
     import networkx as nx
 
-    whole, edge_threshold = metric_and_threshold(metric)
-    shown = shown_features(whole)
-    size = len(shown)
-    every = feature_names(names, len(whole))
-    labels, loops = [every[k] for k in shown], self_loops(whole)[shown]
-    M: Any = whole
-    if isinstance(whole, MaskedMatrix):
-        M = whole.sparse()[shown][:, shown].toarray()
+    of = drawn(metric)
+    shown, size = of.shown, len(of.shown)
+    every = feature_names(names, of.n_features)
+    labels, loops = [every[k] for k in of.features[shown]], self_loops(of.block)[shown]
     if threshold is None:
-        threshold = edge_threshold
+        threshold = of.threshold
     threshold = number("threshold", threshold, at_least=0)
-    weights = np.triu(edge_weights(M), 1)
+    weights = np.triu(edge_weights(of.block[np.ix_(shown, shown)]), 1)
     graph_: nx.Graph[int] = nx.Graph()
     graph_.add_nodes_from(range(size))
     graph_.add_edges_from((int(i), int(j)) for i, j in np.argwhere(abs(weights) > threshold))

@@ -145,13 +145,17 @@ class FeasibleSet(ShownAsTable, ABC):
         return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
 
     def of_features(self, features: IndexArray, n_features: int) -> Self:
-        """Return the set of the blocks of some features of members that are ρI outside of them."""
-        changed: dict[str, Any] = {
-            "trace_bound": self.trace_bound - (n_features - len(features)) * self.min_eigenvalue
-        }
-        colors = getattr(self, "colors", None)
-        if colors is not None:
-            changed["colors"] = np.array(colors)[features]
+        """Return the set of the blocks of some features of members that are ρI outside of them.
+
+        The features are ascending, and the set has no fixed part.
+        """
+        outside = (n_features - len(features)) * self.min_eigenvalue
+        changed: dict[str, Any] = {"trace_bound": self.trace_bound - outside}
+        own = vars(self)
+        if own.get("colors") is not None:
+            changed["colors"] = np.array(own["colors"])[features].tolist()
+        if own.get("edges") is not None:
+            changed["edges"] = own["edges"].of_features(features, n_features)
         found: Self = replace(cast(Any, self), **changed)
         return found
 

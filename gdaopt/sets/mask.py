@@ -208,6 +208,14 @@ class EdgeMask:
         is_complete = 2 * len(self) == n_features * (n_features - 1)
         return all_edges(n_features) if is_complete else (self.rows, self.columns)
 
+    def of_features(self, features: IndexArray, n_features: int) -> EdgeMask:
+        """Return the mask of the pairs among some of K features, ascending, by their places."""
+        places = np.full(n_features, -1)
+        places[features] = np.arange(len(features))
+        rows, columns = (places[ends] for ends in self.edges_of(n_features))
+        kept = (rows >= 0) & (columns >= 0)
+        return EdgeMask(read_only(rows[kept]), read_only(columns[kept]), len(features))
+
     def forest(self, n_features: int) -> Edges:
         """Return the pairs of a spanning forest, see `gdaopt.linalg.laplacian.spanning_forest`."""
         return _forest(self, n_features)

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -22,8 +22,7 @@ from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import components_of
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
+from gdaopt.estimators.base import components_of, metric_of
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.methods import Method
 from gdaopt.result import Result
@@ -44,7 +43,7 @@ class LearnedRun:
     scale: str  # of the features, see `gdaopt.scaling.scale_features`
     fill: FloatArray | None  # what missing values of new samples are replaced by
     table: Mapping[str, str | None]  # the label column and the marks of its file: see `read_csv`
-    metrics: Mapping[str, Symmetric]  # of each class
+    metrics: Mapping[str, FloatArray | csr_array]  # of each class
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -62,7 +61,7 @@ class LearnedRun:
             if dataset.sha256 != record["data_sha256"]:
                 raise InvalidInputError(f"{samples} does not hold the samples of the run")
             metrics = {
-                name: Result.load(path / entry["file"]).known_metric
+                name: metric_of(Result.load(path / entry["file"]))
                 for name, entry in record["classes"].items()
             }
             scale = str(options["scale"])
@@ -125,7 +124,7 @@ class LearnedRun:
         codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
         samples, new = self._scaled(self.dataset.features), self._scaled(X)
 
-        def under(metric: Symmetric) -> FloatArray:
+        def under(metric: FloatArray | csr_array) -> FloatArray:
             components = components_of(metric)
             neighbors = KNeighborsClassifier(n_neighbors).fit(samples @ components.T, codes)
             found: FloatArray = neighbors.predict_proba(new @ components.T)
@@ -150,7 +149,7 @@ class LearnedRun:
         found: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
         return found
 
-    def _metric(self, name: str | None) -> Symmetric:
+    def _metric(self, name: str | None) -> FloatArray | csr_array:
         if name is None:
             if len(self.metrics) > 1:
                 raise InvalidInputError(
@@ -252,8 +251,7 @@ def cross_validated(
     for number, (known, new) in enumerate(splits, 1):
         progress(f"accuracy, fold {number} of {FOLDS}")
         part = replace(dataset, features=dataset.features[known], labels=dataset.labels[known])
-        euclidean = MaskedMatrix.of_diagonal(np.ones(dataset.features.shape[1]))
-        identity: dict[str, Symmetric] = {"": euclidean}
+        identity: dict[str, Any] = {"": csr_array(eye_array(dataset.features.shape[1]))}
         for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
             run = LearnedRun(part, options.scale, None, {}, metrics)
             found = run.predict(dataset.features[new], min(NEIGHBORS, len(known)))
@@ -264,8 +262,8 @@ def cross_validated(
 
 def _metrics(
     dataset: Dataset, options: LearningOptions, method: Method
-) -> Iterator[tuple[str, Symmetric]]:
+) -> Iterator[tuple[str, FloatArray | csr_array]]:
     for name, result in learn_classes(options.problems(dataset), method):
         if result.status == "interrupted":
             raise KeyboardInterrupt
-        yield name, result.known_metric
+        yield name, metric_of(result)

@@ -276,7 +276,7 @@ def solve_task(
         "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
         "eigenvalue_slack": None if smallest is None else smallest - least,
         "edges": n_edges(
-            result.known_metric,
+            result.block,
             edge_threshold(problem.feasible_set.trace_bound, problem.n_features),
         ),
         "peak_memory": peak_memory(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure, shown_features
+from gdaopt.plotting.canvas import FORMATS, drawn, is_picture, new_figure, save_figure
 from gdaopt.plotting.legends import shared_legend, short_label, written
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
@@ -50,12 +50,12 @@ class Run:
     @property
     def n_shown(self) -> int:
         """How many features pictures show."""
-        return len(shown_features(self.result.known_metric))
+        return len(drawn(self.result).shown)
 
     @property
     def selection(self) -> str:
         """What a title says where not all features are shown."""
-        size = len(self.result.known_metric)
+        size = self.result.n_features
         return "" if self.n_shown == size else f" ({self.n_shown} of {size} features)"
 
 

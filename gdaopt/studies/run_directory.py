@@ -20,7 +20,6 @@ from scipy.sparse import triu
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
@@ -93,7 +92,7 @@ class RunDirectory:
         stem = self._stems[name]
         result.save(self.path / f"{stem}.npz")
         result.trace.to_csv(self.path / f"{stem}{_TRACE}")
-        metric = _metric_text(result.known_metric, self._dataset.feature_names)
+        metric = _metric_text(result, self._dataset.feature_names)
         write_text(self.path / f"{stem}{_METRIC}", metric)
         found = {**self.results, name: result}
         self.results = {name: found[name] for name in self._dataset.classes if name in found}
@@ -177,12 +176,12 @@ class RunDirectory:
         }
 
 
-def _metric_text(metric: Symmetric, names: Sequence[str]) -> str:
-    """Return a metric as a table of K rows and columns, or, of sparse ones, as its entries."""
-    if not isinstance(metric, MaskedMatrix):
-        table = pd.DataFrame(dense(metric), index=list(names), columns=list(names))
+def _metric_text(result: Result, names: Sequence[str]) -> str:
+    """Return a metric as a table of K rows and columns, or, of many features, as its entries."""
+    if result.features is None:
+        table = pd.DataFrame(result.metric, index=list(names), columns=list(names))
         return table.to_csv(index_label="feature")
-    upper = triu(metric.sparse()).tocoo()
+    upper = triu(result.sparse_metric).tocoo()
     rows, columns = (np.array(names)[places] for places in upper.coords)
     entries = {"feature": rows, "other feature": columns, "entry": upper.data}
     return pd.DataFrame(entries).to_csv(index=False)

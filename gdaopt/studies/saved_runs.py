@@ -90,7 +90,7 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
         runs = []
         for name, entry in record["classes"].items():
             result = Result.load(path / Path(entry["file"]).name)
-            if len(features) != (size := len(result.known_metric)):
+            if len(features) != (size := result.n_features):
                 raise ValueError(f"{len(features)} features, {size} in {name}")
             runs.append(
                 Run(
@@ -135,7 +135,7 @@ def _compared(path: Path, prefix: str) -> list[Run]:
 
 def _of_file(path: Path, name: str) -> Run:
     result = Result.load(path)
-    return Run(name=name, problem=(path.stem, len(result.known_metric)), result=result)
+    return Run(name=name, problem=(path.stem, result.n_features), result=result)
 
 
 def _unrecorded(path: Path, prefix: str) -> list[Run]:

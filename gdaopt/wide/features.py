@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,12 +12,17 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
+from gdaopt.objectives import Objective
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_objective import GramPoint, PairObjective
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import EdgeMask, FeasibleSet
+from gdaopt.result import Result
+from gdaopt.sets import FeasibleSet
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
+
+_GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
 
 
 def has_many_features(problem: MetricProblem) -> bool:
@@ -65,7 +69,7 @@ class ManyFeatures:
         part = columns_of(self.samples, features)
         outside = self.floor * (self.gram - part @ part.T)
         objective = self.objective.of_features(features, outside)
-        return MetricProblem(objective, set_of_features(self.feasible_set, features, self.size))
+        return MetricProblem(objective, self.feasible_set.of_features(features, self.size))
 
     def gram_of(self, atomic_part: csr_array) -> FloatArray:
         """Return ``X N X'`` for a sparse symmetric matrix N."""
@@ -96,27 +100,6 @@ def used_features(atomic_part: csr_array) -> tuple[IndexArray, csr_array]:
     return used, block
 
 
-def set_of_features(feasible_set: FeasibleSet, features: IndexArray, size: int) -> FeasibleSet:
-    """Return the set of the blocks of some features of members that are ρI outside of them."""
-    outside = (size - len(features)) * feasible_set.min_eigenvalue
-    changed: dict[str, Any] = {"trace_bound": feasible_set.trace_bound - outside}
-    own = vars(feasible_set)
-    if own.get("colors") is not None:
-        changed["colors"] = np.array(own["colors"])[features].tolist()
-    if own.get("edges") is not None:
-        changed["edges"] = _mask_of_features(own["edges"], features, size)
-    return cast(FeasibleSet, replace(cast(Any, feasible_set), **changed))
-
-
-def _mask_of_features(mask: EdgeMask, features: IndexArray, size: int) -> EdgeMask:
-    places = np.full(size, -1)
-    places[features] = np.arange(len(features))
-    rows, columns = (places[ends] for ends in mask.edges_of(size))
-    kept = (rows >= 0) & (columns >= 0)
-    pairs = np.sort(np.column_stack([rows[kept], columns[kept]]), axis=1)
-    return replace(EdgeMask.of(pairs), n_features=len(features))
-
-
 def edges_among(feasible_set: FeasibleSet, size: int) -> Edges | None:
     """Return the pairs that may have an edge, where these are listed; None for all pairs."""
     edges = vars(feasible_set).get("edges")
@@ -138,3 +121,17 @@ def symmetric_sparse(name: str, matrix: Any, size: int) -> csr_array:
     if not np.isfinite(entries.data).all() or (entries - entries.T).count_nonzero():
         raise InvalidInputError(f"{name} must be symmetric, and all entries finite")
     return entries
+
+
+def value_at(objective: Objective, result: Result) -> float:
+    """Return an objective of all features at the metric of a result, as ρI and its block."""
+    if result.features is None:
+        return objective.value(result.metric)
+    whole = ManyFeatures(MetricProblem(objective, result.feasible_set))
+    size = whole.objective.n_samples
+    needed = _GRAM_MATRICES * 8.0 * size**2
+    check_fits(needed, f"the Gram matrix of {size} samples", "take fewer samples")
+    part = columns_of(whole.samples, result.features)
+    atomic_part = result.block - whole.floor * np.eye(len(result.block))
+    gram: FloatArray = part @ (atomic_part @ part.T)
+    return whole.at((gram + gram.T) / 2).total.value

@@ -19,7 +19,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Status
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.certificate import GramTangent
-from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features
+from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.pricing import Prices, Pricing, listed_edges
 
 _FEW = 500  # features that a search begins with, and that join at most
@@ -91,7 +91,7 @@ class Search:
         level, whole = self._levels[0], self.whole
         if self._is_complete:
             return Pricing(whole.samples, whole.feasible_set)
-        feasible_set = set_of_features(whole.feasible_set, level, whole.size)
+        feasible_set = whole.feasible_set.of_features(level, whole.size)
         return Pricing(columns_of(whole.samples, level), feasible_set)
 
     def look(self, atoms: Atoms, weights: FloatArray) -> None:

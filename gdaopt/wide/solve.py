@@ -16,16 +16,15 @@ from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.methods.certified import Certified, Optimum
 from gdaopt.methods.solve import calculating, run, states_of
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
+from gdaopt.result import Result, block_of
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.wide.certificate import tangent_at
-from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features, symmetric_sparse
+from gdaopt.wide.features import ManyFeatures, atomic_part_of, symmetric_sparse
 from gdaopt.wide.search import Search
 
 _GOES_ON = ("converged", "stationary", "stalled")  # with other features
@@ -112,9 +111,7 @@ class _Runs:
             start = Optimum(
                 atoms=csr_array(known.atoms)[:, features].toarray(),
                 weights=known.weights,
-                feasible_set=set_of_features(
-                    known.feasible_set, features, self._problem.n_features
-                ),
+                feasible_set=known.feasible_set.of_features(features, self._problem.n_features),
             )
         return replace(
             method,
@@ -202,22 +199,24 @@ class _Runs:
         assert known is not None
         assert self.search.end is not None
         status, message = self.search.end
-        size, bound = self._problem.n_features, self._problem.feasible_set.trace_bound
-        atoms = Atoms.of_few_entries(known.atoms)
-        total = atomic_part_of(atoms, known.weights, size)
-        floor = self._problem.feasible_set.min_eigenvalue
-        metric = MaskedMatrix.of_sparse("metric", total + floor * eye_array(size), size)
+        feasible_set, size = self._problem.feasible_set, self._problem.n_features
+        total = atomic_part_of(Atoms.of_few_entries(known.atoms), known.weights, size)
+        metric = csr_array(total + feasible_set.min_eigenvalue * eye_array(size))
+        features, block = block_of(metric, feasible_set.min_eigenvalue)
+        threshold = edge_threshold(feasible_set.trace_bound, size)
+        n_joined = n_components(comparison_matrix(block), threshold)
         is_convex = self._problem.objective.convex
         gap = None if is_convex or certificate is None else certificate.frank_wolfe_gap
         return replace(
             last,
-            known_metric=metric,
-            feasible_set=self._problem.feasible_set,
+            block=block,
+            features=features,
+            feasible_set=feasible_set,
             status=status,
             message=message,
             lower_bound=self._rows[-1].lower_bound,
             frank_wolfe_gap=gap,
-            components=n_components(comparison_matrix(metric), edge_threshold(bound, size)),
+            components=size - len(features) + n_joined,
             iterations=self.n_steps,
             oracle_calls=self._oracle_calls,
             seconds=self.clock.seconds - self._tracing_seconds,

@@ -10,11 +10,12 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.estimators import PairMetricLearner
 from gdaopt.estimators.base import components_of
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.estimators.inputs import class_signal
 from gdaopt.linalg.samples import divided
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.objectives.pairs import base
 from gdaopt.scaling import feature_scales
+from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import refused
 
@@ -67,7 +68,7 @@ def test_the_metric_is_the_same_and_sparse(
 
 
 def test_a_metric_without_edges_has_diagonal_components() -> None:
-    found = components_of(MaskedMatrix.of_diagonal(np.array([4.0, 0.0, 9.0])))
+    found = components_of(csr_array(np.diag([4.0, 0.0, 9.0])))
     np.testing.assert_array_equal(found.toarray(), np.diag([2.0, 0.0, 3.0]))
 
 
@@ -120,7 +121,6 @@ def test_sparse_samples_have_the_same_optimum(objective: str, metrics: str, make
         {"scale": "none"},
         {"n_components": 3},
         {"edges": [(0, 1), (1, 2)]},
-        {"method": "frank-wolfe", "tolerance": 0.1},
         {"objective": lambda X, signal: gda.MCML(X, signal.argmax(axis=1))},
     ],
     ids=lambda options: "-".join(options),
@@ -178,3 +178,15 @@ def test_pairs_of_sparse_samples_are_refused(pairs: Any) -> None:
     for call in (learner.pair_distance, lambda given: PairMetricLearner().fit(given, [1])):
         with refused("pairs holds sparse samples; pass an array of"):
             call(pairs)
+
+
+def test_the_objective_of_all_samples_is_that_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes N×N numbers: where there is no memory for them, it is None."""
+    X, y = csr_array(sparse_samples()), Y > 0
+    found = gda.MetricLearner("glr", max_samples=12, scale="none").fit(X, y)
+    assert found.result_.features is not None
+    every = gda.GLR(X.toarray(), class_signal(y.astype(int)))
+    expected = every.value(found.result_.metric)
+    assert found.full_objective_ == pytest.approx(expected, rel=1e-12)
+    monkeypatch.setattr(resources, "free_memory", lambda: 8.0 * 30**2)
+    assert gda.MetricLearner("glr", max_samples=12).fit(X, y).full_objective_ is None

@@ -210,7 +210,7 @@ def test_calm_problems_have_no_faults(sort: str, kind: str) -> None:
 
 
 def moved(by: FloatArray) -> Callable[[gda.Result], dict[str, Any]]:
-    return lambda result: {"known_metric": result.metric + by}
+    return lambda result: {"block": result.metric + by}
 
 
 LIES: tuple[tuple[str, Callable[[gda.Result], dict[str, Any]]], ...] = (

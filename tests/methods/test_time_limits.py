@@ -157,7 +157,9 @@ def test_after_the_limit_no_eigenvalues_of_many_features(
         assert (result.trace[-1].lambda_min is None) == bool(
             np.isnan(result.trace.left_ends[-1, 0])
         )
-        if result.iterations and result.trace[-1].seconds > limit:  # the last step was completed after the limit
+        if (
+            result.iterations and result.trace[-1].seconds > limit
+        ):  # the last step was completed after the limit
             assert result.trace[-1].lambda_min is None
         if result.lower_bound is not None:
             assert result.lower_bound <= optimum * (1 + 1e-9)

@@ -14,7 +14,6 @@ import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.linalg import edge_weights
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.plotting import canvas
 from gdaopt.support.validation import FloatArray
 from tests.plotting.cases import NAMES, render, solved
@@ -117,6 +116,13 @@ def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:
     assert len(edges_on(plotting.graph(nothing_counts)).get_segments()) == 0
 
 
+def of_many_features(block: FloatArray, features: Any, size: int) -> gda.Result:
+    """Return a run over graph metrics of K features with a block of some of them."""
+    run, feasible_set = solved(), gda.GraphMetrics(100.0 * size, 1e-3)
+    trace = gda.trace.Trace(run.trace.rows[:1], np.full((1, size), 1e-3))
+    return replace(run, block=block, features=features, feasible_set=feasible_set, trace=trace)
+
+
 def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> None:
     """As an array this metric would need 320 GB."""
     size = 200_000
@@ -124,8 +130,10 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
     rows, columns = rng.permutation(size)[:120].reshape(2, 60)
     edges = np.minimum(rows, columns), np.maximum(rows, columns)
     weights = np.arange(60, 0, -1) / 100
-    entries = MaskedMatrix(np.full(size, 1.0), -weights, edges)
-    run = replace(solved(), known_metric=entries, feasible_set=gda.GraphMetrics(2.0 * size, 1e-3))
+    features = np.unique(edges)
+    block, places = np.eye(120), np.searchsorted(features, edges)
+    block[tuple(places)] = block[tuple(places[::-1])] = -weights
+    run = of_many_features(block, features, size)
     ax = plotting.graph(run, [f"gene {number}" for number in range(size)])
     assert len(edges_on(ax).get_segments()) == 20
     shown = sorted([*edges[0][:20], *edges[1][:20]])
@@ -136,9 +144,9 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
 
 
 def test_features_without_edges_fill_the_places() -> None:
-    diagonal = np.arange(1.0, 101.0)
-    entries = MaskedMatrix(diagonal, np.array([-0.5]), (np.array([3]), np.array([7])))
-    run = replace(solved(), known_metric=entries, feasible_set=gda.GraphMetrics(1e4, 1e-3))
+    block = np.diag(np.arange(1.0, 101.0))
+    block[3, 7] = block[7, 3] = -0.5
+    run = of_many_features(block, np.arange(100), 100)
     ax = plotting.graph(run)
     shown = [3, 7, *range(62, 100)]
     assert [text.get_text() for text in ax.texts] == [str(number) for number in shown]

@@ -329,3 +329,21 @@ def test_wrong_matrices_are_refused(family: Family, use: str) -> None:
     for matrix, message in WRONG[:3]:
         with pytest.raises(InvalidInputError, match=f"^gradient {message}"):
             family.feasible_set(2).family.best_atoms(np.array(matrix))
+
+
+@pytest.mark.parametrize("family", [each for each in FAMILIES if each.path_weight == 0], ids=str)
+def test_a_set_of_some_features_has_the_members_that_are_least_elsewhere(family: Family) -> None:
+    """With prices above 0 outside of these features, both sets have the same best vertex."""
+    size, features = 8, np.array([0, 2, 3, 6, 7])
+    whole = family.feasible_set(size)
+    part = whole.of_features(features, size)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        gradient = random_symmetric(rng, len(features))
+        found = part.minimize_linear(gradient)
+        embedded, vertex = 100.0 * np.eye(size), RHO * np.eye(size)
+        embedded[np.ix_(features, features)] = gradient
+        vertex[np.ix_(features, features)] = found.vertex
+        outside = 100.0 * RHO * (size - len(features))
+        assert vertex in whole
+        assert whole.minimize_linear(embedded).value == pytest.approx(found.value + outside)
