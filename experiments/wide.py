@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 from pages import FIGURES, Page, header, here, in_a_process, wrapped
 from pages import row as line
+from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 import gdaopt as gda
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
-from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.steps import find_step
 from gdaopt.objectives.pairs import base
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
+from gdaopt.wide.features import ManyFeatures
+from gdaopt.wide.scatter import ScatterMatrix
 
 TOLERANCE = 1e-4
 SAME = 1e-9  # the tolerance where two ways are compared
@@ -131,33 +129,32 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
     That is the idea of HDSL (Liu, Bellet, Sha 2015), with all pairs looked at, exact steps and the
     same budget: the two features of an atom have the same weight, and no bound says when to stop.
     """
-    size, budget = problem.n_features, problem.feasible_set.budget(problem.n_features)
-    base_point = problem.objective.at(problem.base())
-    centre = ActiveSet(*problem.centre)
-    point = base_point.moved(AtomsDirection(centre.weights, centre.atoms), 1.0)
-    step = find_step("exact").prepared(problem)
-    current = centre
-    for iteration in range(n_steps):
-        gradient: Any = problem.feasible_set.family.gradient_at(point)
-        diagonal, best, pair = gradient.diagonal(), np.inf, (0, 0)
+    whole = ManyFeatures(problem)
+    samples, size, budget = whole.samples, whole.size, whole.budget
+    gram = budget / size * whole.gram  # X N X' of the middle of the set
+    for _ in range(n_steps):
+        scatter = whole.scatter(whole.at(gram).gradient)
+        diagonal, best, pair = scatter.diagonal, np.inf, (0, 0)
         for start in range(0, size, 256):
             rows = slice(start, start + 256)
-            products = gradient.products(gradient.samples[:, rows])
-            block = (gradient.samples.T @ products).T
+            block = (samples.T @ scatter.products(samples[:, rows])).T
             prices = np.add.outer(diagonal[rows] / 2, diagonal / 2) - np.maximum(block, 0.0)
             place = int(prices.argmin())
             if prices.flat[place] < best:
                 best, pair = float(prices.flat[place]), divmod(place + start * size, size)
-        values = np.array([[1.0, 0.0]] if pair[0] == pair[1] else [[0.5**0.5, -(0.5**0.5)]])
-        atom = Atoms(np.array([pair]), values)
-        target = current.with_new(atom)
-        change = -target.weights
-        change[target.nearest(atom)[0]] += budget
-        direction = AtomsDirection(change, target.atoms)
-        gamma = step.checked_size(point.line(direction), iteration)
-        current = ActiveSet(target.atoms, target.weights + gamma * change).without_zeros()
-        point = point.moved(direction, gamma)
-    return point.value
+        along = samples[:, pair[0]]
+        if pair[0] != pair[1]:
+            along = (along - samples[:, pair[1]]) * 0.5**0.5
+        direction = budget * np.multiply.outer(along, along) - gram
+        step = minimize_scalar(
+            lambda gamma, start, way: whole.at(start + gamma * way).total.log_value,
+            bounds=(0.0, 1.0),
+            args=(gram, direction),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        gram = gram + step.x * direction
+    return whole.at(gram).total.value
 
 
 def measure(case: Case) -> dict[str, Any]:
