@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
@@ -41,6 +41,9 @@ class State(StepColumns):
         As those of `gdaopt.Result`, where the method knows them after each step.
     frank_wolfe_gap, gap_round_off : float
         As those of `gdaopt.Certificate`, of the current metric.
+    features : ndarray of int, shape (n,), or None
+        Of many features those that the metric and the atoms are of; all others have ρ on the
+        diagonal. None for all.
     newton_steps : int
         Newton steps so far, in the weights and in the directions of atoms.
     """
@@ -54,7 +57,7 @@ class State(StepColumns):
     colors: FloatArray | None = None
     multipliers: FloatArray | None = None
     newton_steps: int = 0
-    features: Any = None
+    features: IndexArray | None = None
 
     @property
     def metric(self) -> FloatArray:

@@ -59,19 +59,20 @@ class Search:
         feasible_set, size = self.whole.feasible_set, self.whole.size
         above_floor = feasible_set.trace_bound / size - self.whole.floor
         point = self.whole.at(above_floor * self.whole.gram)
-        strengths = self.whole.scatter(point.gradient).least_eigenvalues
-        if not (np.isfinite(strengths).all() and strengths.any()):
+        if not np.isfinite(point.gradient).all():
             raise InvalidInputError(
-                "nothing to learn from at the start: the gradient of the objective is 0 or not "
-                "finite in the middle of the set; rescale the features"
+                "nothing to learn from at the start: the gradient of the objective is not finite "
+                "in the middle of the set; rescale the features"
             )
+        strengths = self.whole.scatter(point.gradient).least_eigenvalues
         order = np.argsort(-strengths, kind="stable")
         levels = [level for level in _LEVELS if _MUCH_MORE * level < size]
         if listed_edges(feasible_set, size) is not None:
             levels = []
         self._levels = [*(np.sort(order[:level]) for level in levels), np.arange(size)]
         self._pricing = self._pricing_of_level()
-        self._take(order[:_FEW] if used is None else np.union1d(used, order[: _FEW - len(used)]))
+        known = np.zeros(0, np.intp) if used is None else used
+        self._take(np.union1d(known, order[: max(_FEW - len(known), 0)]))
 
     @property
     def _is_complete(self) -> bool:
@@ -84,7 +85,7 @@ class Search:
         return self._share if self._is_complete else self._share * _ROUGH
 
     def _take(self, features: IndexArray) -> None:
-        self.features = np.sort(features)
+        self.features = features
         self.problem = self.whole.few(self.features)
 
     def _pricing_of_level(self) -> Pricing:
@@ -94,8 +95,14 @@ class Search:
         feasible_set = whole.feasible_set.of_features(level, whole.size)
         return Pricing(columns_of(whole.samples, level), feasible_set)
 
-    def look(self, atoms: Atoms, weights: FloatArray) -> None:
-        """Take the optimum over the current features, as atoms of all; find who is missing."""
+    def look(self, atoms: Atoms, weights: FloatArray, *, is_last: bool = False) -> None:
+        """Take the optimum over the current features, as atoms of all; find who is missing.
+
+        The last optimum is certified over all features at once.
+        """
+        if is_last and not self._is_complete:
+            del self._levels[:-1]
+            self._pricing = self._pricing_of_level()
         whole, self.certificate = self.whole, None
         atomic_part = atomic_part_of(atoms, weights, whole.size)
         gram = whole.gram_of(atomic_part)

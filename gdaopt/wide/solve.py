@@ -40,8 +40,9 @@ def solve(problem: MetricProblem, method: Certified) -> Result:
                 while runs.search.end is None:
                     result = run(runs.method(), runs.search.problem)
                     runs.take(result)
-                    runs.look(result.atoms, result.weights)
-                    if runs.search.end is None and result.status not in _GOES_ON:
+                    is_last = result.status not in _GOES_ON
+                    runs.look(result.atoms, result.weights, is_last=is_last)
+                    if is_last and runs.search.end is None:
                         runs.search.end = result.status, result.message
             except TimeLimitError as error:
                 runs.search.end = "time_limit", str(error)
@@ -52,12 +53,13 @@ def iterate(problem: MetricProblem, method: Certified) -> Iterator[State]:
     """Yield the states of runs over a few features after each other."""
     with _calculating(problem):
         runs = _Runs(problem, method)
-    while runs.search.end is None:
-        first = runs.n_steps
+    begins = True
+    while runs.search.end is None and (begins or not runs.is_over):
         for state in states_of(runs.method(), runs.search.problem):
             shown = runs.shown(state)
-            if not first or state.iteration:  # a later run begins where the last one has ended
+            if begins or state.iteration:  # a later run begins where the last one has ended
                 yield shown
+        begins = False
         assert shown.atoms is not None
         assert shown.weights is not None
         runs.n_steps = shown.iteration
@@ -99,6 +101,12 @@ class _Runs:
         self._oracle_calls = 0
         self._tracing_seconds = 0.0
         self._started = 0.0  # the current run, in seconds since the start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a limit of the method is reached."""
+        most = self._method.max_iterations
+        return self.clock.is_over or (most is not None and self.n_steps >= most)
 
     def method(self) -> Certified:
         """Return the method for the problem of the current features."""
@@ -167,7 +175,7 @@ class _Runs:
         self._oracle_calls += result.oracle_calls
         self._tracing_seconds += result.tracing_seconds
 
-    def look(self, vectors: Any, weights: FloatArray | None) -> None:
+    def look(self, vectors: Any, weights: FloatArray | None, *, is_last: bool = False) -> None:
         """Take the atoms of an optimum over the current features; find who is missing."""
         assert weights is not None
         few = Atoms.of_few_entries(vectors)
@@ -177,7 +185,7 @@ class _Runs:
             weights=weights,
             feasible_set=self._problem.feasible_set,
         )
-        self.search.look(atoms, weights)
+        self.search.look(atoms, weights, is_last=is_last)
         self._oracle_calls += 1
         if self.search.certificate is not None:
             self._bound = max(self._bound, self.search.certificate.lower_bound)

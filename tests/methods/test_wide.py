@@ -142,16 +142,42 @@ def test_sparse_samples_have_the_same_values(name: str) -> None:
         assert optima[1].objective == pytest.approx(optima[0].objective, rel=1e-8)
 
 
-@pytest.mark.parametrize("variant", ["vanilla", "away", "pairwise"])
-def test_frank_wolfe_takes_the_same_steps(variant: str, wide: Callable[[], None]) -> None:
-    options: dict[str, Any] = {"variant": variant, "max_iterations": 60, "tolerance": 0.0}
-    dense = gda.solve(problem("MCML"), "frank-wolfe", **options)
+def test_a_limit_ends_a_run_with_its_bound(wide: Callable[[], None]) -> None:
+    """Of steps, by the callback or of time; and a loop over states ends there."""
+    optimum = gda.solve(problem("MCML"), tolerance=1e-9).objective
     wide()
-    found = gda.solve(problem("MCML"), "frank-wolfe", **options)
-    np.testing.assert_allclose(
-        found.trace.column("objective"), dense.trace.column("objective"), rtol=1e-9
-    )
-    np.testing.assert_allclose(found.metric, dense.metric, atol=1e-9)
+    whole = problem("MCML")
+    found = gda.solve(whole, max_iterations=2)
+    assert (found.status, found.iterations) == ("iteration_limit", 2)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum <= found.objective
+    assert len(list(gda.iterate(whole, max_iterations=2))) == 3
+    seen: list[gda.methods.State] = []
+
+    def note(state: gda.methods.State) -> bool:
+        seen.append(state)
+        return len(seen) < 2
+
+    found = gda.solve(whole, callback=note)
+    assert (found.status, len(seen)) == ("interrupted", 2)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= optimum
+    assert seen[-1].features is not None
+    assert len(seen[-1].metric) == len(seen[-1].features)
+    found = gda.solve(whole, time_limit=1e-9)
+    assert (found.status, found.iterations) == ("time_limit", 0)
+
+
+def test_many_features_of_an_optimum_are_refused_in_the_end(
+    wide: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide()
+    for name, number in (("_FEW", 3), ("_MOST", 4)):
+        monkeypatch.setattr(search, name, number)
+    found = gda.solve(problem("MCML"), tolerance=1e-7)
+    assert found.status == "stalled"
+    assert "over 4 features at a time" in found.message
+    assert found.lower_bound is not None
 
 
 def test_a_wide_run_makes_no_square_array() -> None:
