@@ -204,8 +204,11 @@ def test_missing_features_join(
     wide()
     monkeypatch.setattr(search, "_FEW", 3)
     states = list(gda.iterate(problem(name), tolerance=1e-7))
-    assert len(states[0].features) == 3
-    assert len(states[-1].features) > 3
+    first, last = states[0].features, states[-1].features
+    assert first is not None
+    assert last is not None
+    assert len(first) == 3
+    assert len(last) > 3
     found = gda.solve(problem(name), tolerance=1e-7)
     assert found.status == "converged"
     assert found.objective == pytest.approx(dense.objective, rel=2e-7)
