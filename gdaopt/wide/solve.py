@@ -22,10 +22,10 @@ from gdaopt.methods.solve import calculating, run, states_of
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.support.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.wide.certificate import tangent_at
-from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features, symmetric_sparse
+from gdaopt.wide.features import ManyFeatures, atomic_part_of, set_of_features
 from gdaopt.wide.search import Search
 
 _GOES_ON = ("converged", "stationary", "stalled")  # with other features
