@@ -24,7 +24,7 @@ from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.steps import find_step
-from gdaopt.objectives.pairs import base
+from gdaopt.objectives import pair_objective
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
@@ -132,9 +132,8 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
     same budget: the two features of an atom have the same weight, and no bound says when to stop.
     """
     size, budget = problem.n_features, problem.feasible_set.budget(problem.n_features)
-    base_point = problem.objective.at(problem.base())
     centre = ActiveSet(*problem.centre)
-    point = base_point.moved(AtomsDirection(centre.weights, centre.atoms), 1.0)
+    point = problem.objective.at(problem.central_metric())
     step = find_step("exact").prepared(problem)
     current = centre
     for iteration in range(n_steps):
@@ -142,9 +141,8 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
         diagonal, best, pair = gradient.diagonal(), np.inf, (0, 0)
         for start in range(0, size, 256):
             rows = slice(start, start + 256)
-            products = gradient.products(gradient.samples[:, rows])
-            block = (gradient.samples.T @ products).T
-            prices = np.add.outer(diagonal[rows] / 2, diagonal / 2) - np.maximum(block, 0.0)
+            entries = np.maximum(gradient[rows], 0.0)
+            prices = np.add.outer(diagonal[rows] / 2, diagonal / 2) - entries
             place = int(prices.argmin())
             if prices.flat[place] < best:
                 best, pair = float(prices.flat[place]), divmod(place + start * size, size)
@@ -171,7 +169,7 @@ def measure(case: Case) -> dict[str, Any]:
     if case.kind == "text" and case.way == "dense":
         screened = problem_of(Case("text", "screened", case.n_features))
         known = gda.solve(screened, **options).metric
-    base.MOST_DENSE = case.n_features if case.way == "dense" else 1
+    pair_objective.MOST_DENSE = case.n_features if case.way == "dense" else 1
     problem = problem_of(case)
     priced = [0]
 

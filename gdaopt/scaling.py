@@ -22,12 +22,13 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import Samples, as_samples, divided, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
+from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, number
+from gdaopt.wide import has_many_features, slopes_at_zero
 
 __all__ = ["auto_trace_bound", "scale_features"]
 
@@ -165,13 +166,14 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
             f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
             "none; pass a number, or 'K'"
         )
-    size = objective.n_features
-    diagonal = MaskedMatrix.of_diagonal(np.zeros(size))
-    zero: Any = diagonal if objective.is_wide else diagonal.dense()
-    start = objective.at(zero)
-    gradient = start.known_gradient()
-    of_features = -float(gradient.diagonal().min()) / start.value
-    largest = -float(feasible_set.family.best_atoms(gradient).prices[0]) / start.value
+    problem = MetricProblem(objective, feasible_set)
+    if has_many_features(problem):
+        value, slopes, price = slopes_at_zero(problem)
+    else:
+        start = objective.at(np.zeros((objective.n_features, objective.n_features)))
+        value, slopes = start.value, np.diagonal(start.gradient())
+        price = float(feasible_set.family.best_atoms(start.gradient()).prices[0])
+    of_features, largest = -float(slopes.min()) / value, -price / value
     if not (of_features > 1 / _LARGEST and largest < _LARGEST):
         raise InvalidInputError(
             f"samples of different classes differ by {largest:.3g} in the square, of which "

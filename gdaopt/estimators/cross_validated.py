@@ -41,6 +41,7 @@ from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
+from gdaopt.wide import has_many_features
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
@@ -355,7 +356,7 @@ def path_results(
         feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
         problem = MetricProblem(objective, feasible_set)
         # Of many features a start would be a K×K array, and runs find one of their own.
-        start = None if last is None or problem.is_wide else _moved(last, feasible_set)
+        start = None if last is None or has_many_features(problem) else _moved(last, feasible_set)
         last = solve(problem, learner.method, **learner._method_options(), initial=start)
         yield last
 

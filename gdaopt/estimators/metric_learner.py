@@ -26,6 +26,7 @@ from gdaopt.estimators.inputs import (
     read_weighted_samples,
 )
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import METHODS
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
@@ -216,7 +217,9 @@ callable
             if self.sample_indices_ is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
                     every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
-                    self.full_objective_ = every.at(self.result_.known_metric).value
+                    known = self.result_.known_metric
+                    at: Any = known.sparse() if isinstance(known, MaskedMatrix) else known
+                    self.full_objective_ = every.at(at).value
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

@@ -75,8 +75,7 @@ class Method(ABC):
         What `gdaopt.solve` calls the method.
     takes : tuple of {"not convex", "linear constraints", "many features"}
         Which problems it takes beside convex ones of few features without linear constraints. Every
-        metric that it yields keeps these, and it makes no K×K array where a problem needs none
-        (`MetricProblem.is_wide`).
+        metric that it yields keeps these.
     sets : tuple of classes
         The only kinds of feasible sets that it takes; none where it takes all.
     """
@@ -117,7 +116,8 @@ class Method(ABC):
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, and say which does."""
         for demand, reason_of in _DEMANDS.items():
-            is_taken = demand in self.takes and (demand != "many features" or problem.is_wide)
+            # Who takes many features solves them by problems of few.
+            is_taken = demand in self.takes and demand != "many features"
             why = "" if is_taken else reason_of(problem)
             if why:
                 raise InvalidInputError(f"method {self.name!r} {why}: {_names_of(demand)}")

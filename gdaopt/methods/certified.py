@@ -13,12 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.scatter import ScatterMatrix
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import ActiveSet, MasterPoint
@@ -175,8 +172,6 @@ class Certified(Method):
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
                 known, is_warm = found, False
-        if problem.is_wide and known is None and self.initial is None:
-            known = _optimum_of_few(self, problem, clock)
         run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
         has_start = known is not None or self.initial is not None
         surrogate = None if has_start else problem.objective.surrogate()
@@ -232,7 +227,7 @@ class CertifiedRun(HullRun):
             self.n_priced = 1
         self._log = problem.objective.log_convex
         self._newton_steps = 0
-        self._sample = None if problem.is_wide else problem.subsample()
+        self._sample = problem.subsample()
 
     def taken_over(self, other: CertifiedRun, last: State) -> State:
         """Move to the end of another run, and return the state there."""
@@ -347,8 +342,7 @@ class CertifiedRun(HullRun):
             self._optimise(ActiveSet(new, np.full(len(new), total / len(new))))
             with unlimited():
                 is_better = self.point.value <= point.value
-            # Of many features the middle of the set has too many atoms for a Hessian.
-            if is_better or (self.problem.is_wide and self._start is None):
+            if is_better:
                 return
             self.active_set, self.point = active_set, point
         # With rows the metric is added up anew: next to no room may be left, within round-off.
@@ -439,7 +433,7 @@ class CertifiedRun(HullRun):
         most = point.value + _ROUND_OFF * abs(point.value)
         with unlimited():
             is_worse = not self.point.value <= most
-        if is_worse or self.problem.violations(self.point.known_metric):
+        if is_worse or self.problem.violations(self.point.metric):
             self.active_set, self.point = active_set, point
 
 
@@ -454,27 +448,6 @@ def _finished(
                 break
             clock.check()
     return run if hasattr(run, "point") else None
-
-
-def _optimum_of_few(method: Certified, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
-    """Return the optimum over the features of steepest slopes ("Algorithm: nested features")."""
-    feasible_set, size = problem.feasible_set, problem.n_features
-    metric = MaskedMatrix.of_diagonal(np.full(size, feasible_set.trace_bound / size))
-    point: Any = problem.objective.at(metric)
-    gradient = feasible_set.family.gradient_at(point)
-    if size < _FEW_TIMES * _FEW_FEATURES or not isinstance(gradient, ScatterMatrix):
-        return None
-    if nothing_to_certify(point, gradient) is not None:
-        return None
-    strongest = np.argsort(-gradient.least_eigenvalues, kind="stable")[:_FEW_FEATURES]
-    features = np.sort(strongest)
-    objective: Any = problem.objective
-    few = MetricProblem(objective.of_features(features), feasible_set.of_features(features, size))
-    run = _finished(replace(method, time_limit=None), few, clock)
-    if run is None:
-        return None
-    atoms = run.active_set.atoms
-    return ActiveSet(Atoms(features[atoms.support], atoms.values), run.active_set.weights)
 
 
 def _rescaled(result: Result | Optimum, problem: MetricProblem) -> ActiveSet:

@@ -57,7 +57,7 @@ class FrankWolfe(Method):
     """
 
     name: ClassVar[str] = "frank-wolfe"
-    takes: ClassVar[tuple[Demand, ...]] = ("not convex", "many features")
+    takes: ClassVar[tuple[Demand, ...]] = ("not convex",)
 
     variant: str = "vanilla"
     step: str | Step = "exact"
@@ -159,6 +159,6 @@ class _Run(HullRun):
         changed = np.flatnonzero(change)
         size = self.problem.n_features
         direction = AtomsDirection(change[changed], target.atoms[changed])
-        if len(changed) <= size or self.problem.is_wide:
+        if len(changed) <= size:
             return direction
         return DenseDirection(direction.added_to(np.zeros((size, size)), 1.0))

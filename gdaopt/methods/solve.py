@@ -163,7 +163,7 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         is_stationary = stationary <= method.allowed_gap(best.objective)
         status = "stationary" if is_stationary else "stalled"
     lower_bound = min(tracer.lower_bound, best.objective)
-    metric, feasible_set = best.known_metric, problem.feasible_set
+    metric, feasible_set = best.metric, problem.feasible_set
     threshold = edge_threshold(feasible_set.trace_bound, problem.n_features)
     atoms = None if best.atoms is None else _array_of(best.atoms, metric)
     weights = None if best.weights is None else read_only(best.weights.copy())
