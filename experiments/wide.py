@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
-from gdaopt.objectives.pairs import base
+from gdaopt.objectives import pair_objective
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
@@ -168,7 +168,7 @@ def measure(case: Case) -> dict[str, Any]:
     if case.kind == "text" and case.way == "dense":
         screened = problem_of(Case("text", "screened", case.n_features))
         known = gda.solve(screened, **options).metric
-    base.MOST_DENSE = case.n_features if case.way == "dense" else 1
+    pair_objective.MOST_DENSE = case.n_features if case.way == "dense" else 1
     problem = problem_of(case)
     priced = [0]
 

@@ -15,8 +15,7 @@ from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, MatrixT
-from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, is_finite
+from gdaopt.linalg.masked import Symmetric, is_finite
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -132,23 +131,6 @@ class MetricProblem(ShownAsTable):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "constraints": self.rows}
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether methods over atoms make no K×K array ("Proposition: screened prices")."""
-        return (
-            self.objective.is_wide
-            and not self.feasible_set.family.all_unit_vectors
-            and not self.feasible_set.has_fixed_part
-            and self.rows is None
-        )
-
-    def base(self) -> Symmetric:
-        """Return the base of the set, of which methods over atoms start."""
-        if self.is_wide:
-            zero = MaskedMatrix.of_diagonal(np.zeros(self.n_features))
-            return cast(Symmetric, self.feasible_set.base_like(zero))
-        return self.feasible_set.base(self.n_features)
-
     def subsample(self) -> MetricProblem | None:
         """Return the same problem of fewer samples, None where the objective offers none."""
         offered = self.objective.subsample()
@@ -205,7 +187,7 @@ class MetricProblem(ShownAsTable):
         if not self.objective.convex:
             return math.inf
         atoms, weights = self.centre
-        point = self.objective.at(self.base()).moved(AtomsDirection(weights, atoms), 1.0)
+        point = self.objective.at(self.central_metric())
         gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
             return math.inf

@@ -22,15 +22,13 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import no_edges
 from gdaopt.linalg.samples import Samples, as_samples, divided, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, number
-from gdaopt.wide.pricing import Pricing
-from gdaopt.wide.scatter import ScatterMatrix
+from gdaopt.wide import has_many_features, slopes_at_zero
 
 __all__ = ["auto_trace_bound", "scale_features"]
 
@@ -168,35 +166,20 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
             f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
             "none; pass a number, or 'K'"
         )
-    value, steepest, price = _at_zero(objective, feasible_set)
-    of_features, largest = -steepest / value, -price / value
+    problem = MetricProblem(objective, feasible_set)
+    if has_many_features(problem):
+        value, slopes, price = slopes_at_zero(problem)
+    else:
+        start = objective.at(np.zeros((objective.n_features, objective.n_features)))
+        value, slopes = start.value, np.diagonal(start.gradient())
+        price = float(feasible_set.family.best_atoms(start.gradient()).prices[0])
+    of_features, largest = -float(slopes.min()) / value, -price / value
     if not (of_features > 1 / _LARGEST and largest < _LARGEST):
         raise InvalidInputError(
             f"samples of different classes differ by {largest:.3g} in the square, of which "
             "trace_bound='auto' makes no bound; rescale the features, or drop constant ones"
         )
     return min(_DISTANCE / of_features, _MOST / largest)
-
-
-def _at_zero(objective: Objective, feasible_set: FeasibleSet) -> tuple[float, float, float]:
-    """Return Q at ``M = 0``, the least diagonal entry of its gradient, and the least price."""
-    family = feasible_set.family
-    if (
-        isinstance(objective, PairObjective)
-        and objective.has_many_features
-        and not family.all_unit_vectors
-    ):
-        samples, size = objective.pairs.features, objective.n_samples
-        at_zero = objective.at_gram(np.zeros((size, size)))
-        pricing, is_negative = Pricing(samples, feasible_set), objective.loss.sign < 0
-        best = pricing.best(at_zero.gradient, no_edges(), is_negative=is_negative)
-        diagonal = ScatterMatrix(samples, at_zero.gradient).diagonal
-        return at_zero.total.value, float(diagonal.min()), float(best.prices[0])
-    size = objective.n_features
-    start = objective.at(np.zeros((size, size)))
-    gradient = start.gradient()
-    price = float(family.best_atoms(gradient).prices[0])
-    return start.value, float(gradient.diagonal().min()), price
 
 
 def read_trace_bound(

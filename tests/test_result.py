@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, vstack
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.pairs import base
+from gdaopt.objectives import pair_objective
 from gdaopt.result import block_of
 from gdaopt.sets import record_of
 from gdaopt.studies.saved_runs import read_runs
@@ -462,7 +462,7 @@ WIDE = 40
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> gda.Result:
     """Return a result whose metric is ρI but for a block."""
-    monkeypatch.setattr(base, "MOST_DENSE", 1)
+    monkeypatch.setattr(pair_objective, "MOST_DENSE", 1)
     rng, labels = np.random.default_rng(0), np.repeat([0, 1, 2], 6)
     X = rng.standard_normal((18, WIDE))
     X[:, :4] += labels[:, None]

@@ -11,6 +11,7 @@ from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import SETS
+from gdaopt.solving import solve
 from table1.protocol import Protocol
 from table1.training import Learned, Training
 

@@ -153,7 +153,7 @@ def certify_point(
     if rows is not None and multipliers is None:
         multipliers = TightMultipliers(problem).at(point)
     if gradient is None:
-        gradient = problem.lagrangian_gradient(point.known_gradient(), multipliers)
+        gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
     if best is None:
         best = problem.feasible_set.family.best_atoms(gradient)
     tangent = Tangent(problem, point, gradient, best, multipliers)

@@ -63,7 +63,7 @@ def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str |
     reason = point.degenerate_reason()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
-    if reason is None and not is_finite(point.known_gradient() if gradient is None else gradient):
+    if reason is None and not is_finite(point.gradient() if gradient is None else gradient):
         reason = "the gradient of the objective is not finite"
     return reason
 
@@ -154,7 +154,7 @@ class Tangent(InflatableTangent):
     @cached_property
     def metric(self) -> Symmetric:
         """M."""
-        return self.point.known_metric
+        return self.point.metric
 
     @cached_property
     def seen(self) -> Symmetric:

@@ -41,7 +41,7 @@ from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
-from gdaopt.wide.features import has_many_features
+from gdaopt.wide import has_many_features
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5

@@ -12,7 +12,6 @@ from scipy.sparse import csc_array, csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, finite_array
 
@@ -104,19 +103,17 @@ def squared_columns(samples: Samples, weights: FloatArray, centre: FloatArray) -
     return sums
 
 
-def gram_matrix(samples: Samples, metric: MaskedMatrix) -> FloatArray:
-    """Return ``X M X'``, N×N and exactly symmetric."""
-    if is_sparse(samples):
-        product = (samples @ (metric.sparse() @ samples.T)).toarray()
-        return np.asarray((product + product.T) / 2)
-    gram = np.zeros((len(samples), len(samples)))
+def column_forms(matrix: FloatArray, samples: Samples) -> FloatArray:
+    """Return ``x_k' A x_k`` for each feature k and a symmetric N×N matrix A."""
+    forms = np.empty(samples.shape[1])
     for run in column_runs(samples):
-        part = samples[:, run]
-        gram += (part * metric.on_diagonal[run]) @ part.T
-    rows, columns = metric.edges
-    if len(rows):
-        gram += 2 * (samples[:, rows] * metric.on_edges) @ samples[:, columns].T
-    return (gram + gram.T) / 2
+        columns = samples[:, run]
+        products = products_of(matrix, columns)
+        if is_sparse(columns):
+            forms[run] = np.asarray(columns.multiply(products).sum(axis=0)).ravel()
+        else:
+            forms[run] = np.einsum("nk,nk->k", columns, products)
+    return forms
 
 
 def by_columns(samples: Any) -> csc_array:

@@ -433,7 +433,7 @@ class CertifiedRun(HullRun):
         most = point.value + _ROUND_OFF * abs(point.value)
         with unlimited():
             is_worse = not self.point.value <= most
-        if is_worse or self.problem.violations(self.point.known_metric):
+        if is_worse or self.problem.violations(self.point.metric):
             self.active_set, self.point = active_set, point
 
 

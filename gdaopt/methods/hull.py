@@ -53,7 +53,7 @@ class HullRun(ABC):
         self.problem = problem
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
-        self.base = problem.objective.at(problem.base())
+        self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
         self.clock = clock
         self.lower_bound = LowerBound()
         self._tight_multipliers = TightMultipliers(problem)

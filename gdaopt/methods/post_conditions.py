@@ -30,8 +30,7 @@ class PostConditions:
 
     def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
         self._problem = problem
-        # The tests take K×K arrays.
-        self._is_tested = bool(problem.objective.tested) or problem.is_wide
+        self._is_tested = bool(problem.objective.tested)
         self._rng = np.random.default_rng(0)
         broken = self._broken(start)
         if broken and is_users:
@@ -39,7 +38,7 @@ class PostConditions:
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
         self.in_order = self._best = self._least = start
-        self._start_metric = start.known_metric
+        self._start_metric = start.metric
         self._allowance: float | None = None  # of the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
@@ -67,14 +66,14 @@ class PostConditions:
         if not_finite:
             return not_finite
         try:
-            return "; ".join(self._problem.violations(state.known_metric))
+            return "; ".join(self._problem.violations(state.metric))
         except InvalidInputError as error:  # which is no symmetric K×K matrix
             return str(error)
 
     def _not_finite(self, state: State) -> str:
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
-        return "" if is_finite(state.known_metric) else "entries of the metric are not finite"
+        return "" if is_finite(state.metric) else "entries of the metric are not finite"
 
     def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""
@@ -98,11 +97,11 @@ class PostConditions:
     def _allowed(self, state: State) -> float:
         """Return by how much the value of a member, slightly outside, can be below the optimum."""
         problem = self._problem
-        point = problem.objective.at(state.known_metric)
+        point = problem.objective.at(state.metric)
         certificate = certify_point(problem, point, multipliers=self._by)
         if certificate.reason:
             return math.inf
-        inside = problem.objective.at(problem.made_feasible(state.known_metric)).value - point.value
+        inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
             # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
@@ -125,7 +124,7 @@ class PostConditions:
         if self._is_tested:
             return
         problem, point = self._problem, state.point
-        if state.known_metric is not self._start_metric:  # the start has been checked
+        if state.metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
         if problem.rows is not None or not problem.objective.convex or state.colors is not None:
             return  # in the last case the bound is one for the balanced metrics only

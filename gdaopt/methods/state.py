@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.masked import Symmetric
 from gdaopt.objectives.protocol import Point
 from gdaopt.result import Status
 from gdaopt.support.deadline import Deadline, check_time, completing, until
@@ -63,11 +62,6 @@ class State(StepColumns):
     def metric(self) -> FloatArray:
         """The current metric, read-only."""
         return self.point.metric
-
-    @property
-    def known_metric(self) -> Symmetric:
-        """The current metric as it is kept: of many features as a `MaskedMatrix`."""
-        return self.point.known_metric
 
 
 class Clock:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
-from gdaopt.linalg.masked import MaskedMatrix, magnitude_inner
+from gdaopt.linalg.masked import magnitude_inner
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -63,10 +63,7 @@ class StallRule:
         """Return the size of the objective, against which its changes are judged."""
         if self._problem.objective.log_convex:
             return abs(point.value)
-        metric: Any = point.known_metric
-        is_masked = isinstance(metric, MaskedMatrix)
-        slopes = point.gradient_entries(metric.edges) if is_masked else point.gradient()
-        return max(abs(point.value), magnitude_inner(slopes, metric))
+        return max(abs(point.value), magnitude_inner(point.gradient(), point.metric))
 
 
 class Patience:

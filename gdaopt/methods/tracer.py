@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from gdaopt.certificate import certify_point
 from gdaopt.certificate.multipliers import TightMultipliers, smallest_multipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
-from gdaopt.linalg.masked import MaskedMatrix, trace
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
@@ -95,7 +93,7 @@ class Tracer:
             return
         # At a point of its own: the tracer must not do computations in place of the method.
         at = self._problem.objective.at
-        point = state.point if self._clock.is_over else at(state.known_metric)
+        point = state.point if self._clock.is_over else at(state.metric)
         try:
             multipliers = self._tight_multipliers.at(point)
             certificate = certify_point(self._problem, point, multipliers=multipliers)
@@ -136,7 +134,7 @@ class Tracer:
             lambda_min=smallest,
             left_end_min=None if spectrum is None else float(ends.min()),
             left_end_max=None if spectrum is None else float(ends.max()),
-            matrix_trace=trace(state.known_metric),
+            matrix_trace=float(np.trace(state.metric)),
             constraint_violation=(
                 None if self._problem.rows is None else self._problem.rows.violation(state.metric)
             ),
@@ -161,12 +159,8 @@ def _spectrum(state: State) -> tuple[FloatArray, float, str]:
     if state.v is not None:
         ends = left_ends(state.metric, state.v)
         return ends, smallest_eigenvalue(state.metric), state.scaling
-    metric: Any = state.known_metric
-    comparison = comparison_matrix(metric)
+    comparison = comparison_matrix(state.metric)
     ends = component_eigenvalues(comparison)
-    entries, others = (
-        each.on_edges if isinstance(each, MaskedMatrix) else each for each in (comparison, metric)
-    )
-    same = np.array_equal(entries, others)
-    smallest = float(ends.min()) if same else smallest_eigenvalue(metric)
+    same = np.array_equal(comparison, state.metric)
+    smallest = float(ends.min()) if same else smallest_eigenvalue(state.metric)
     return ends, smallest, _OF_COMPONENTS

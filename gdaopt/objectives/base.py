@@ -87,11 +87,6 @@ class Objective(ShownAsTable, ABC):
         return 0
 
     @property
-    def is_wide(self) -> bool:
-        """Whether methods over atoms keep metrics and gradients without K×K arrays."""
-        return False
-
-    @property
     def is_sparse(self) -> bool:
         """Whether the samples are sparse."""
         return False

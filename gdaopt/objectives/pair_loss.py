@@ -176,7 +176,7 @@ class LossSum:
     def slopes(self, coordinates: FloatArray) -> FloatArray:
         """Return the derivatives by the weights of n atoms, for coordinates of shape (N, n)."""
         with np.errstate(over="ignore", invalid="ignore"):  # such steps are shortened
-            return self.loss.sign * self.pairs.scatter_diagonal(self.coefficients, coordinates)
+            return self.loss.sign * self.pairs.squared_sums(self.coefficients, coordinates)
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # such steps are shortened
     def curvature(

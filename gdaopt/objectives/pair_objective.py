@@ -10,17 +10,17 @@ from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DeferredMatrix, Direction, direction_of
+from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, magnitude_form, trace
-from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.linalg.scatter import ScatterMatrix
+from gdaopt.linalg.masked import MaskedMatrix, magnitude_form
+from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
+from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
 from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.expressions import expression_bytes
@@ -32,10 +32,13 @@ from gdaopt.objectives.pairs.passes import (
     Sizes,
     Total,
 )
-from gdaopt.objectives.protocol import Derivatives, Point
+from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.support.resources import mapped
-from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
+from gdaopt.support.resources import check_fits, mapped
+from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix, symmetric_sparse
+
+MOST_DENSE = 1000
+"""With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
@@ -129,13 +132,10 @@ class PairObjective(Objective, Generic[LossT]):
         return int(self.pairs.features.shape[0])
 
     @property
-    def is_wide(self) -> bool:
-        return self.pairs.is_wide and self._cluster is None
-
-    @property
     def has_many_features(self) -> bool:
         """Whether there are more features than is good for K×K arrays, or sparse samples."""
-        return self.pairs.is_wide and self._cluster is None
+        is_wide = self.is_sparse or self.n_features > max(MOST_DENSE, self.n_samples)
+        return is_wide and self._cluster is None
 
     @property
     def is_sparse(self) -> bool:
@@ -178,14 +178,15 @@ class PairObjective(Objective, Generic[LossT]):
                 np.sqrt(unit * (of_slopes * sizes.squares + _ROUNDINGS * self.cancelled.squares)),
             )
 
-    def at(self, metric: Any) -> PairPoint:
-        if is_sparse(metric):
-            metric = MaskedMatrix.of_sparse("metric", metric, self.n_features)
-        if not isinstance(metric, MaskedMatrix):
-            metric = symmetric_matrix("metric", metric, self.n_features)
-        if is_sparse(self.pairs.features) and not isinstance(metric, MaskedMatrix):
-            metric = MaskedMatrix.of_sparse("metric", csr_array(metric), self.n_features)
-        return PairPoint(self, DeferredMatrix(lambda: metric))
+    def at(self, metric: Any) -> Point:
+        """Return the point at a symmetric K×K matrix, an array or sparse.
+
+        At a sparse one, or of sparse samples, it has a value and a gradient alone.
+        """
+        if issparse(metric):
+            return SparsePoint(self, symmetric_sparse("metric", metric, self.n_features))
+        metric = symmetric_matrix("metric", metric, self.n_features)
+        return SparsePoint(self, csr_array(metric)) if self.is_sparse else PairPoint(self, metric)
 
     def conic_bytes(self) -> float:
         return expression_bytes(self.pairs)
@@ -193,10 +194,9 @@ class PairObjective(Objective, Generic[LossT]):
     def squares(self) -> Iterator[FloatArray]:
         """Yield ``‖d_p‖²`` for the pairs of each block."""
         features = self.pairs.features
-        if not self.is_wide:
-            return self.pairs.products(features, features)
-        identity = MaskedMatrix.of_diagonal(np.ones(self.n_features))
-        return self.pairs.products(*direction_of(identity).factors(features))
+        if self.is_sparse:
+            return self.pairs.products((features @ features.T).toarray(), np.eye(self.n_samples))
+        return self.pairs.products(features, features)
 
     @property
     def has_many_pairs(self) -> bool:
@@ -278,44 +278,33 @@ class PairObjective(Objective, Generic[LossT]):
 
 
 class PairPoint(Point):
-    """An objective of pairs at one metric.
-
-    After a step along a line the distances are known. Points that come from each other by steps
-    share what is known of the best pairs of features.
-    """
+    """An objective of pairs at one metric; after a step along a line the distances are known."""
 
     def __init__(
         self,
         objective: PairObjective[DistanceLoss],
-        metric: DeferredMatrix,
+        metric: FloatArray,
         distances: PairValues | None = None,
         moves: int = 0,
-        screened: dict[object, Any] | None = None,
     ) -> None:
         self.objective = objective
-        self._metric = metric
+        self._metric = read_only(metric)
         self._pairs = objective.pairs
         known = distances or objective.pair_values(self._compute_distances)
         self.sum = LossSum(objective.loss, self._pairs, known, objective.pair_values)
         self._is_single_pass = distances is None and objective.is_single_pass
-        self._is_single_pass &= not objective.is_wide
         self._moves = moves
         self._last_line: LossLine | None = None
         self._last_slopes: tuple[Atoms, FloatArray] | None = None
         self._entries: MaskedMatrix | None = None
-        self._screened = {} if screened is None else screened
 
     @property
     def metric(self) -> FloatArray:
-        return self._metric.dense()
-
-    @property
-    def known_metric(self) -> Symmetric:
-        return self._metric.known()
+        return self._metric
 
     def _compute_distances(self) -> Iterator[FloatArray]:
-        factors = direction_of(self.known_metric).factors(self._pairs.features)
-        distances = self._pairs.products(*factors)
+        features = self._pairs.features
+        distances = self._pairs.products(features, features @ self.metric)
         return less(distances, self.objective.log_weights)
 
     @cached_property
@@ -343,29 +332,8 @@ class PairPoint(Point):
         return self._pairs.scatter(self.sum.coefficients)
 
     @cached_property
-    def _scattered(self) -> ScatterMatrix:
-        """The gradient in units of ``exp(shift)``, without its entries."""
-        sign = self.objective.loss.sign
-        laplacian = sign * self._pairs.laplacian(self.sum.coefficients)
-        return ScatterMatrix(self._pairs.features, laplacian, sign < 0)
-
-    def scattered_gradient(self) -> ScatterMatrix | None:
-        if not (self.objective.is_wide and isinstance(self.known_metric, MaskedMatrix)):
-            return None
-        return self._scaled_scatter
-
-    @cached_property
-    @_without_warnings
-    def _scaled_scatter(self) -> ScatterMatrix:
-        scaled = self._scattered.scaled(self.sum.scale)
-        scaled.screened = self._screened
-        return scaled
-
-    @cached_property
     @_without_warnings
     def _gradient(self) -> FloatArray:
-        if is_sparse(self._pairs.features):
-            return read_only(self._scaled_scatter.dense())
         gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
         return read_only(gradient)
 
@@ -387,10 +355,6 @@ class PairPoint(Point):
     @_without_warnings
     def gradient_entries(self, edges: Edges) -> MaskedMatrix:
         size = self.objective.n_features
-        if self.scattered_gradient() is not None:
-            if len(edges[0]):
-                return self._scaled_scatter.under(edges)
-            return MaskedMatrix(self._scaled_scatter.diagonal(), np.zeros(0), edges)
         is_known = "_gradient" in vars(self) or self._is_single_pass
         if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
             return MaskedMatrix.of(self._gradient, edges)
@@ -424,7 +388,7 @@ class PairPoint(Point):
     @cached_property
     def _of_subsample(self) -> PairPoint | None:
         sample = self.objective.curvature_sample
-        return None if sample is None else PairPoint(sample, self._metric)
+        return None if sample is None else PairPoint(sample, self.metric)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         point = self.curvature_point
@@ -445,23 +409,23 @@ class PairPoint(Point):
         return self._last_line
 
     def moved(self, direction: Direction, gamma: float) -> PairPoint:
-        objective, metric = self.objective, self._metric.moved(direction, gamma)
+        objective, metric = self.objective, direction.added_to(self.metric, gamma)
         line = self._last_line
         is_followed = line is not None and line.direction is direction
         if (
             not objective.keeps_pairs
             or self._moves >= _MOVES_BEFORE_REFRESH
             # One pass gives all that is needed.
-            or (self.estimates_curvature and not is_followed and not objective.is_wide)
+            or (self.estimates_curvature and not is_followed)
         ):
-            return PairPoint(objective, metric, screened=self._screened)
+            return PairPoint(objective, metric)
         if line is not None and is_followed:
             distances = partial(line.distances, gamma)
         else:
             left, right = direction.factors(self._pairs.features)
             distances = partial(self._moved_distances, gamma * left, right)
         kept = objective.pair_values(distances)
-        return PairPoint(objective, metric, kept, self._moves + 1, self._screened)
+        return PairPoint(objective, metric, kept, self._moves + 1)
 
     def _moved_distances(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
         changes = self._pairs.products(left, right)
@@ -490,9 +454,8 @@ class PairPoint(Point):
         return drift
 
     def round_off(self) -> RoundOff:
-        metric = self.known_metric
         return self.objective.round_off(
-            self.total, self._sizes, lambda sizes: magnitude_form(metric, sizes), self._drift()
+            self.total, self._sizes, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
         )
 
     def degenerate_reason(self) -> str | None:
@@ -510,14 +473,9 @@ class PairPoint(Point):
         if not self.objective.log_convex:
             return None
         known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
-        if known is not None:
-            diagonal = known.on_diagonal
-        elif self.scattered_gradient() is not None:
-            diagonal = -self._scattered.diagonal()
-        else:
-            diagonal = np.diagonal(self.scatter)
+        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
         steepest, size = float(diagonal.max()), float(self._sizes.squares.sum())
-        return _underflow(self._pairs.features, self.known_metric, self.total, steepest, size)
+        return _underflow(self._pairs.features, self.metric, self.total, steepest, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -527,6 +485,68 @@ class GramPoint:
     total: Total
     sizes: Sizes
     gradient: FloatArray
+
+
+class SparsePoint(MatrixPoint):
+    """Value, gradient and round-off at a sparse K×K metric, by the Gram matrix of the samples."""
+
+    objective: PairObjective[DistanceLoss]
+
+    def __init__(self, objective: PairObjective[DistanceLoss], metric: csr_array) -> None:
+        self.objective = objective
+        self._sparse_metric = metric
+
+    @cached_property
+    def metric(self) -> FloatArray:
+        _check_dense(self.objective.n_features)
+        metric: Any = self._sparse_metric
+        return read_only(metric.toarray())
+
+    @cached_property
+    def _of_gram(self) -> GramPoint:
+        samples = self.objective.pairs.features
+        product: Any = samples @ (self._sparse_metric @ samples.T)
+        gram: FloatArray = product.toarray() if is_sparse(product) else product
+        return self.objective.at_gram((gram + gram.T) / 2)
+
+    @property
+    def value(self) -> float:
+        return self._of_gram.total.value
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        _check_dense(self.objective.n_features)
+        samples = self.objective.pairs.features
+        half: FloatArray = samples.T @ products_of(self._of_gram.gradient, samples) / 2
+        return read_only(half + half.T)
+
+    def gradient(self) -> FloatArray:
+        return self._gradient
+
+    def round_off(self) -> RoundOff:
+        magnitudes, found = abs(self._sparse_metric), self._of_gram
+        return self.objective.round_off(
+            found.total, found.sizes, lambda sizes: float(sizes @ (magnitudes @ sizes))
+        )
+
+    def curvature(self, _atoms: Atoms, /) -> FloatArray:
+        raise _no_lines()
+
+    def line(self, _direction: Direction, /) -> Line:
+        raise _no_lines()
+
+
+def _check_dense(size: int) -> None:
+    check_fits(
+        16.0 * size**2, f"an array of {size}×{size} numbers", "values and sparse metrics need none"
+    )
+
+
+def _no_lines() -> InvalidInputError:
+    return InvalidInputError(
+        "there are no lines and no second derivatives at sparse metrics, or of sparse samples: "
+        "pass the samples and the metric as arrays, or take gdaopt.solve with 'certified'"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,11 +570,11 @@ class ExponentialLogarithm(Derivatives):
 
 
 def _underflow(
-    features: Samples, metric: Symmetric, total: Total, steepest: float, size: float
+    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
 ) -> str | None:
     """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
     is_small = steepest <= _NOISE * size
-    is_flat = steepest * trace(metric) <= _NOISE * total.scaled
+    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
     is_lost = steepest * total.scale <= _LEAST_GRADIENT
     if total.value > 0 and not (is_small and is_flat) and not is_lost:
         return None
@@ -563,7 +583,7 @@ def _underflow(
         return "all samples coincide: the gradient is 0, and no metric tells them apart"
     # The root mean squared distance of samples, in units in which squares stay within float64.
     spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum()) / features.shape[0])
-    unit = float(np.abs(metric.diagonal()).mean()) or 1.0
+    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
     factor = 1 / (spread * math.sqrt(unit))
     what = "the objective" if total.value == 0 else "the gradient of the objective"
     advice = (

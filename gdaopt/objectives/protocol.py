@@ -17,8 +17,7 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
-from gdaopt.linalg.scatter import ScatterMatrix
+from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
@@ -102,20 +101,6 @@ class Point(Derivatives, Protocol):
     @abstractmethod
     def degenerate_reason(self) -> str | None:
         """Say why the value or the gradient carries no information, and what to do; else None."""
-
-    @property
-    def known_metric(self) -> Symmetric:
-        """The metric as it is kept: as an array, or of many features as a `MaskedMatrix`."""
-        return self.metric
-
-    def known_gradient(self) -> Symmetric:
-        """Return all of ``∇Q(M)``, as it is kept: as an array, or of many features without one."""
-        scattered = self.scattered_gradient()
-        return self.gradient() if scattered is None else scattered
-
-    def scattered_gradient(self) -> ScatterMatrix | None:
-        """Return ``∇Q(M)`` without its entries where there are many features, else None."""
-        return None
 
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: lower bounds are lowered by that much."""

@@ -131,10 +131,9 @@ class TwoSparseAtoms(AtomFamily):
     # --- atoms ---------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> Symmetric:
-        if self.leaves_out(size := len(point.known_metric)):
+        if self.leaves_out(size := len(point.metric)):
             return point.gradient_entries(self.edges_of(size))
-        found = point.scattered_gradient()
-        return super().gradient_at(point) if found is None else found
+        return super().gradient_at(point)
 
     def best_atoms(
         self,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import cut, plain, reason, shortened
@@ -114,6 +114,16 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
         )
     symmetric: FloatArray = (matrix + matrix.T) / 2
     return symmetric
+
+
+def symmetric_sparse(name: str, matrix: Any, size: int) -> csr_array:
+    """Return a K×K matrix as a sparse one; refuse one that is not symmetric and finite."""
+    entries = csr_array(matrix).astype(np.float64)
+    if entries.shape != (size, size):
+        raise InvalidInputError(f"{name} must be {size}×{size}, got {entries.shape}")
+    if not np.isfinite(entries.data).all() or (entries - entries.T).count_nonzero():
+        raise InvalidInputError(f"{name} must be symmetric, and all entries finite")
+    return entries
 
 
 def returned_numbers(value: Any) -> FloatArray:

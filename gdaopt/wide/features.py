@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
@@ -111,16 +110,6 @@ def atomic_part_of(atoms: Atoms, weights: FloatArray, size: int) -> csr_array:
     vectors = atoms.sparse(size)
     total = (vectors.T * weights) @ vectors
     return csr_array((total + total.T) / 2)
-
-
-def symmetric_sparse(name: str, matrix: Any, size: int) -> csr_array:
-    """Return a K×K matrix as a sparse one; refuse one that is not symmetric and finite."""
-    entries = csr_array(matrix).astype(np.float64)
-    if entries.shape != (size, size):
-        raise InvalidInputError(f"{name} must be {size}×{size}, got {entries.shape}")
-    if not np.isfinite(entries.data).all() or (entries - entries.T).count_nonzero():
-        raise InvalidInputError(f"{name} must be symmetric, and all entries finite")
-    return entries
 
 
 def value_at(objective: Objective, result: Result) -> float:

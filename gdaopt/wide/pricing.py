@@ -7,10 +7,12 @@ from typing import cast
 
 import numpy as np
 
-from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.linalg.samples import Samples
+from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
+from gdaopt.wide.features import ManyFeatures
 from gdaopt.wide.scatter import ScatterMatrix
 from gdaopt.wide.screening import Screened, best_screened
 
@@ -70,3 +72,12 @@ def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
     """Return the pairs that may have an edge where a mask lists them, None where all may."""
     family = cast(TwoSparseAtoms, feasible_set.family)
     return family.edges_of(size) if family.leaves_out(size) else None
+
+
+def slopes_at_zero(problem: MetricProblem) -> tuple[float, FloatArray, float]:
+    """Return Q at M = 0, the derivatives by the diagonal, and the least price of all atoms."""
+    whole, objective = ManyFeatures(problem), problem.objective
+    point = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
+    pricing = Pricing(whole.samples, whole.feasible_set)
+    prices = pricing.best(point.gradient, no_edges(), is_negative=whole.is_negative)
+    return point.total.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])

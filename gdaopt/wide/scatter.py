@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.samples import Samples, column_runs, is_sparse, paired_sums, products_of
+from gdaopt.linalg.samples import Samples, column_forms, paired_sums, products_of
 from gdaopt.support.validation import FloatArray
 
 _MOST_DECOMPOSED = 500  # samples: of more the negative part is that of the pairs alone
@@ -42,19 +42,7 @@ class ScatterMatrix:
     @cached_property
     def diagonal(self) -> FloatArray:
         """The diagonal, shape (K,)."""
-        return self._forms(self._laplacian)
-
-    def _forms(self, matrix: FloatArray) -> FloatArray:
-        """Return ``x_k' A x_k`` for each feature k."""
-        forms = np.empty(len(self))
-        for run in column_runs(self.samples):
-            columns = self.samples[:, run]
-            products = products_of(matrix, columns)
-            if is_sparse(columns):
-                forms[run] = np.asarray(columns.multiply(products).sum(axis=0)).ravel()
-            else:
-                forms[run] = np.einsum("nk,nk->k", columns, products)
-        return forms
+        return column_forms(self._laplacian, self.samples)
 
     @cached_property
     def least_eigenvalues(self) -> FloatArray:
@@ -64,10 +52,10 @@ class ScatterMatrix:
         if len(self._laplacian) > _MOST_DECOMPOSED:
             weights = np.maximum(self._laplacian, 0.0)  # of the pairs that push, but for the sign
             np.fill_diagonal(weights, 0.0)
-            return self._forms(np.diag(weights.sum(axis=1)) - weights)
+            return column_forms(np.diag(weights.sum(axis=1)) - weights, self.samples)
         roots, signs = self.roots
         negative = roots[signs < 0]
-        return self._forms(negative.T @ negative)
+        return column_forms(negative.T @ negative, self.samples)
 
     @cached_property
     def roots(self) -> tuple[FloatArray, FloatArray]:

@@ -21,10 +21,10 @@ from gdaopt.methods.solve import calculating, run, states_of
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, block_of
-from gdaopt.support.validation import FloatArray, read_only
+from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.wide.certificate import tangent_at
-from gdaopt.wide.features import ManyFeatures, atomic_part_of, symmetric_sparse
+from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.search import Search
 
 _GOES_ON = ("converged", "stationary", "stalled")  # with other features

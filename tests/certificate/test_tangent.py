@@ -344,7 +344,7 @@ def test_the_budget_costs_nothing_where_no_price_is_below_zero(kind: str, share:
         low = share * trace_bound / size
         problem = gda.MetricProblem(gda.Ridge(size), set_of(kind, size, trace_bound, low))
         optimum = size * Fraction(low) ** 2 / 2
-        certificate = gda.certify(problem, problem.base())
+        certificate = gda.certify(problem, problem.feasible_set.base(size))
         assert 0 <= optimum - Fraction(certificate.lower_bound) <= 1e-10 * optimum
         result = gda.solve(problem, "certified", tolerance=1e-9)
         assert result.status == "converged", result.message

@@ -19,8 +19,7 @@ import gdaopt as gda
 from gdaopt.cli import app
 from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.linalg import spectrum
-from gdaopt.objectives import PairObjective
-from gdaopt.objectives.pairs import base
+from gdaopt.objectives import PairObjective, pair_objective
 from gdaopt.studies.run_directory import RunDirectory
 from gdaopt.support.validation import FloatArray
 from gdaopt.trace import Trace
@@ -260,7 +259,7 @@ def test_labels_that_are_no_file_names(tmp_path: Path) -> None:
 def test_the_metric_is_that_of_the_table(
     scale: str, zero_based: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "MOST_DENSE", 10)  # a table takes the same way
+    monkeypatch.setattr(pair_objective, "MOST_DENSE", 10)  # a table takes the same way
     X, labels = sparse_words(20)
     first = int(not zero_based)
     numbers = [str(k + first) for k in range(20)]

@@ -12,8 +12,7 @@ from gdaopt.estimators import PairMetricLearner
 from gdaopt.estimators.base import components_of
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.linalg.samples import divided
-from gdaopt.objectives import OBJECTIVES
-from gdaopt.objectives.pairs import base
+from gdaopt.objectives import OBJECTIVES, pair_objective
 from gdaopt.scaling import feature_scales
 from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
@@ -40,7 +39,7 @@ def test_the_metric_is_the_same_and_sparse(
     X = samples()
     options = {"metrics": metrics, "n_components": n_components, "tolerance": 1e-7}
     dense = gda.MetricLearner(objective, **options).fit(X, Y)  # type: ignore[arg-type]
-    monkeypatch.setattr(base, "MOST_DENSE", 1)
+    monkeypatch.setattr(pair_objective, "MOST_DENSE", 1)
     wide = gda.MetricLearner(objective, **options).fit(X, Y)  # type: ignore[arg-type]
     assert isinstance(wide.metric_, csr_array)
     assert isinstance(wide.components_, csr_array)

@@ -52,7 +52,7 @@ class Moved:
 
     def __init__(self, point: Point, metric: FloatArray) -> None:
         self._point = point
-        self.metric = self.known_metric = metric
+        self.metric = metric
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._point, name)

@@ -84,7 +84,7 @@ class Fading:
     """A point of an objective of two features that tends to 0, as the t-th round of a run."""
 
     value: float
-    known_metric: FloatArray
+    metric: FloatArray
     slope: float
 
     def gradient(self) -> FloatArray:

@@ -42,7 +42,7 @@ FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
     (
         *(PairPoint, "moved"),
         lambda _right, point, direction, gamma: PairPoint(
-            point.objective, point._metric.moved(direction, gamma), point.sum.distances
+            point.objective, direction.added_to(point.metric, gamma), point.sum.distances
         ),
         "^the value moved along a DiagonalDirection",
     ),

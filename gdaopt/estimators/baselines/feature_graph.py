@@ -19,7 +19,7 @@ from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Directi
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives import GLR
-from gdaopt.objectives.pair_objective import PairPoint
+from gdaopt.objectives.protocol import Point
 from gdaopt.scaling import TRACE_BOUNDS, read_trace_bound
 from gdaopt.sets import PositiveDefiniteMetrics
 from gdaopt.support.validation import FloatArray, integer, number
@@ -166,7 +166,7 @@ class FeatureGraphDescent:
         self.point = self.objective.at(start_metric(self.objective.n_features))
         self.rate = _RATE / self.n_samples
 
-    def steps(self) -> Iterator[tuple[int | None, PairPoint]]:
+    def steps(self) -> Iterator[tuple[int | None, Point]]:
         """Yield the objective at the start and after each step, with the row, None for others."""
         yield None, self.point
         size = len(self.point.metric)
@@ -182,7 +182,7 @@ class FeatureGraphDescent:
                 self.n_limits += 1
                 return
 
-    def _descend(self, block: _Diagonal | _Row) -> Iterator[tuple[int | None, PairPoint]]:
+    def _descend(self, block: _Diagonal | _Row) -> Iterator[tuple[int | None, Point]]:
         for _ in range(self.max_iterations):
             lower = self._lower(block)
             if lower is None:
@@ -195,7 +195,7 @@ class FeatureGraphDescent:
                 return
         self.n_limits += 1
 
-    def _lower(self, block: _Diagonal | _Row) -> PairPoint | None:
+    def _lower(self, block: _Diagonal | _Row) -> Point | None:
         """Return a point that is not higher, or None if no step is to be taken."""
         gradient = block.gradient(self.point)
         rate = self.rate
@@ -224,7 +224,7 @@ class _Diagonal:
     def __init__(self, metric: FloatArray) -> None:
         self._floors = floors(metric) + _LEAST
 
-    def gradient(self, point: PairPoint) -> FloatArray:
+    def gradient(self, point: Point) -> FloatArray:
         """Return the derivatives by the entries, shape (K,)."""
         return point.gradient_diagonal()
 
@@ -262,7 +262,7 @@ class _Row:
         rest = float(sums.sum()) - 2 * float(sums[row])
         self._budget = (1 - 2 * _LEAST) * len(metric) - rest
 
-    def gradient(self, point: PairPoint) -> FloatArray:
+    def gradient(self, point: Point) -> FloatArray:
         gradient = 2 * point.gradient_column(self.row)
         gradient[self.row] = 0.0
         return gradient

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
 from typing import Any, Self
 
@@ -15,15 +14,18 @@ import numpy.typing as npt
 
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.linalg.samples import Samples, by_columns, columns_of, is_sparse, squared_columns
-from gdaopt.linalg.scatter import ScatterMatrix
+from gdaopt.linalg.samples import (
+    Samples,
+    by_columns,
+    column_forms,
+    columns_of,
+    is_sparse,
+    squared_columns,
+)
 from gdaopt.objectives.pairs.passes import Block, Sizes, TransformedSamples
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
-
-MOST_DENSE = 1000
-"""With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 Changes = Callable[..., FloatArray]
 """Returns how the distances of pairs of a block at given indices, or of all, change along n
@@ -59,23 +61,9 @@ class Pairs(ABC):
         Distances of pairs (r, c) are larger by ``g_rr + g_cc - 2 g_rc`` than by the features alone.
         """
         found = copy(self)
-        for name in ("_squares", "is_wide"):
-            vars(found).pop(name, None)
         found.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
         found._centre, found.gram = self._centre[features], gram
         return found
-
-    @cached_property
-    def is_wide(self) -> bool:
-        """Whether there are so many features, or sparse samples, that nothing is K×K."""
-        n_samples, n_features = self.features.shape
-        return is_sparse(self.features) or n_features > max(MOST_DENSE, n_samples)
-
-    @cached_property
-    def _squares(self) -> FloatArray:
-        # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
-        squares: FloatArray = (np.abs(self.features) + np.abs(self._centre) / 4) ** 2
-        return squares
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -154,22 +142,15 @@ class Pairs(ABC):
     @abstractmethod
     def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None: ...
 
-    def scatter_diagonal(
-        self, coefficients: Iterable[FloatArray], coordinates: FloatArray | None = None
-    ) -> FloatArray:
-        """Return ``Σ_p c_p (a_r - a_c)²``, shape (n,), for p = (r, c).
-
-        Without coordinates a, of shape (N, n), they are `features`: the diagonal of `scatter`.
-        """
-        if coordinates is None and self.is_wide:
-            return ScatterMatrix(self.features, self.laplacian(coefficients)).diagonal()
-        values = self.features if coordinates is None else coordinates
-        return self._squared_sums(coefficients, values)
+    def scatter_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+        """Return the diagonal of `scatter`, shape (K,)."""
+        if is_sparse(self.features):
+            return column_forms(self.laplacian(coefficients), self.features)
+        return self.squared_sums(coefficients, self.features)
 
     @abstractmethod
-    def _squared_sums(
-        self, coefficients: Iterable[FloatArray], values: FloatArray
-    ) -> FloatArray: ...
+    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
+        """Return ``Σ_p c_p (a_r - a_c)²`` for p = (r, c) and values a of samples, shape (N, n)."""
 
     @abstractmethod
     def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
@@ -190,11 +171,8 @@ class Pairs(ABC):
 
     def sizes(self, degrees: FloatArray) -> Sizes:
         """Return what round-off is relative to, for degrees of numbers that are not negative."""
-        squares = (
-            squared_columns(self.features, degrees, np.abs(self._centre) / 4)
-            if self.is_wide
-            else degrees @ self._squares
-        )
+        # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
+        squares = squared_columns(self.features, degrees, np.abs(self._centre) / 4)
         return Sizes(float(degrees.sum()) / 2, squares)
 
     def log_weight_size(self) -> float:

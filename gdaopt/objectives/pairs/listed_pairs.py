@@ -91,7 +91,7 @@ class ListedPairs(Pairs):
     def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
         np.subtract.at(weights, self.samples(block), p)
 
-    def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
+    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])
         for differences, p in zip(self._differences(values), coefficients, strict=True):
             diagonal += p @ differences**2

@@ -208,7 +208,7 @@ class RectanglePairs(Pairs):
         # Two sums over the samples, and in coefficients of ordered pairs there may be a third.
         return (1 + self.orders) * int(self.features.shape[0])
 
-    def _squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
+    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
         diagonal = np.zeros(values.shape[1])
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = values[block.rows], values[block.columns]
