@@ -6,7 +6,7 @@ import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms, MatrixT
-from gdaopt.linalg.masked import Symmetric, is_finite
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.masked import Gradient, is_finite
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -199,26 +199,27 @@ class MetricProblem(ShownAsTable):
         """Keep a bound of what can be gained in the middle of the set, which a run has found."""
         vars(self).setdefault("central_gap", gap)
 
-    def lagrangian_gradient(self, gradient: MatrixT, multipliers: FloatArray | None) -> MatrixT:
+    def lagrangian_gradient(
+        self, gradient: FloatArray, multipliers: FloatArray | None
+    ) -> FloatArray:
         """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced, for the rows as written."""
         if self.rows is None or multipliers is None:
             return gradient
-        found: Any = cast(Any, gradient) + self.rows.combined(self.rows.in_own_units(multipliers))
-        return cast(MatrixT, found)
+        return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
 
-    def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Symmetric:
+    def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Gradient:
         """Return as much of the Lagrangian's gradient as the prices of the set's atoms need."""
         if self.rows is None or multipliers is None:
             return self.feasible_set.family.gradient_at(point)
         return self.lagrangian_gradient(point.gradient(), multipliers)
 
-    def violations(self, metric: Symmetric) -> tuple[str, ...]:
+    def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""
         return (self.restricted or self.feasible_set).violations(metric)
 
-    def made_feasible(self, metric: MatrixT) -> MatrixT:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and constraints, but for round-off."""
-        return cast(MatrixT, (self.restricted or self.feasible_set).made_feasible(metric))
+        return (self.restricted or self.feasible_set).made_feasible(metric)
 
     def to_cvxpy(
         self, metric: cp.Expression, *, cone: str = "semidefinite", log: bool = False

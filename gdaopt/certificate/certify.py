@@ -32,7 +32,7 @@ from gdaopt.certificate.tangent import (
     nothing_to_certify,
 )
 from gdaopt.errors import GdaoptError
-from gdaopt.linalg.masked import Symmetric
+from gdaopt.linalg.masked import Gradient
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -136,7 +136,7 @@ def certify_metric(
 def certify_point(
     problem: MetricProblem,
     point: Point,
-    gradient: Symmetric | None = None,
+    gradient: Gradient | None = None,
     best: PricedAtoms | None = None,
     multipliers: FloatArray | None = None,
 ) -> Certificate:

@@ -15,10 +15,7 @@ import numpy as np
 
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.masked import (
-    ImplicitMatrix,
-    MaskedMatrix,
-    Symmetric,
-    dense,
+    Gradient,
     inner,
     is_finite,
     like,
@@ -26,7 +23,6 @@ from gdaopt.linalg.masked import (
     magnitude_inner,
     n_terms,
     norm,
-    trace,
 )
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
@@ -58,7 +54,7 @@ class Bound:
     round_off: float
 
 
-def nothing_to_certify(point: Point, gradient: Symmetric | None = None) -> str | None:
+def nothing_to_certify(point: Point, gradient: Gradient | None = None) -> str | None:
     """Say why there is no bound where an objective carries no information; else None."""
     reason = point.degenerate_reason()
     if reason is None and not math.isfinite(point.value):
@@ -112,27 +108,21 @@ class Tangent(InflatableTangent):
 
     problem: MetricProblem
     point: Point
-    gradient: Symmetric
+    gradient: Gradient
     best: PricedAtoms
     multipliers: FloatArray | None
 
     def moved(self, point: Point) -> Tangent:
-        """Return the tangent at another metric, with as much of its gradient as there is here."""
-        problem = self.problem
-        gradient = (
-            problem.gradient_at(point, self.multipliers)
-            if isinstance(self.gradient, ImplicitMatrix)
-            else problem.lagrangian_gradient(point.gradient(), self.multipliers)
-        )
-        best = problem.feasible_set.family.best_atoms(
+        """Return the tangent at another metric, with its whole gradient."""
+        gradient = self.problem.lagrangian_gradient(point.gradient(), self.multipliers)
+        best = self.problem.feasible_set.family.best_atoms(
             gradient, len(self.best.prices), self.best.atoms
         )
         return replace(self, point=point, gradient=gradient, best=best)
 
     def inflated(self, share: float) -> Tangent | None:
-        metric: Any = self.metric
-        base = self.problem.feasible_set.base_like(metric)
-        point = self.problem.objective.at(base + (1 + share) * (metric - base))
+        metric = self.base + (1 + share) * (self.metric - self.base)
+        point = self.problem.objective.at(metric)
         return None if nothing_to_certify(point) is not None else self.moved(point)
 
     @property
@@ -145,54 +135,41 @@ class Tangent(InflatableTangent):
 
     @property
     def total(self) -> float:
-        return trace(self.metric) - (self.problem.feasible_set.trace_bound - self.budget)
+        return float(np.trace(self.metric)) - (self.problem.feasible_set.trace_bound - self.budget)
 
     @cached_property
     def budget(self) -> float:
         return self.problem.feasible_set.budget(self.problem.n_features)
 
-    @cached_property
-    def metric(self) -> Symmetric:
+    @property
+    def metric(self) -> FloatArray:
         """M."""
         return self.point.metric
 
     @cached_property
-    def seen(self) -> Symmetric:
-        """G, where M has few edges under the mask of these."""
-        if isinstance(self.metric, MaskedMatrix):
-            return self.gradient_on(self.metric)
-        return self.gradient
-
-    def gradient_on(self, metric: MaskedMatrix) -> MaskedMatrix:
-        """Return G under the mask of a metric."""
-        if isinstance(self.gradient, ImplicitMatrix):
-            return self.gradient.under(metric.edges)
-        return MaskedMatrix.of(self.gradient, metric.edges)
-
-    @cached_property
-    def base(self) -> Any:
+    def base(self) -> FloatArray:
         """B, the base of the set."""
-        return self.problem.feasible_set.base_like(self.seen)
+        return self.problem.feasible_set.base(self.problem.n_features)
 
     @cached_property
     def atomic_part(self) -> Any:
-        """``M - B``."""
-        return like(self.seen, self.metric) - self.base
+        """``M - B``, as much of it as G has."""
+        return like(self.gradient, self.metric - self.base)
 
     @cached_property
     def gap(self) -> float:
         """``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M."""
         return self.gap_at(self.metric)
 
-    def gap_at(self, metric: Symmetric) -> float:
+    def gap_at(self, metric: FloatArray) -> float:
         """Return the gap of some metric, which is not negative for a member of the set."""
         is_own = metric is self.metric
-        atomic_part = self.atomic_part if is_own else like(self.seen, metric) - self.base
-        gap = inner(self.seen, atomic_part) - self.budget * min(0.0, self.price)
+        atomic_part = self.atomic_part if is_own else like(self.gradient, metric - self.base)
+        gap = inner(self.gradient, atomic_part) - self.budget * min(0.0, self.price)
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
             return gap
-        residuals = rows.residuals(dense(metric))
+        residuals = rows.residuals(metric)
         return gap - float(rows.in_own_units(self.multipliers) @ residuals)
 
     def bound(self) -> Bound:
@@ -225,14 +202,13 @@ class Tangent(InflatableTangent):
         # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
         least = min(feasible_set.family.least_price(price, gradient, errors), 0.0)
         of_price = self.budget * min(0.0, price)
-        sizes_of_terms = magnitude_inner(self.seen, atomic_part) + magnitude_inner(
-            self.seen, self.base
-        )
+        base = like(gradient, self.base)
+        sizes_of_terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, base)
         return (
             8 * UNIT * abs(self.gap)  # for the few operations of `lower_bound`
             + (of_price - self.budget * least)
             + magnitude_form(atomic_part, errors)
-            + (n_terms(self.seen) + 8) * UNIT * (sizes_of_terms - of_price)
+            + (n_terms(gradient) + 8) * UNIT * (sizes_of_terms - of_price)
             - 8 * UNIT * feasible_set.trace_bound * least  # τ is rounded relative to C
             + of_rows
         )
@@ -241,7 +217,7 @@ class Tangent(InflatableTangent):
         """Return how far Q can be below the optimum at a member that is outside by round-off."""
         rows = self.problem.rows
         moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
-        of_set = moved * norm(cast(Any, self.seen))
+        of_set = moved * norm(cast(Any, self.gradient))
         if rows is None or self.multipliers is None:
             return of_set
         with np.errstate(over="ignore"):

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.constraints.rows import LinearConstraints
-from gdaopt.linalg.atoms import Atoms, MatrixT
-from gdaopt.linalg.masked import Symmetric, dense
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.sets.feasible_set import FeasibleSet, matrix_of_eigenvalues
 from gdaopt.support.validation import FloatArray, symmetric_matrix
@@ -41,19 +40,19 @@ class Restricted:
 
     # --- members --------------------------------------------------------------------------------
 
-    def violations(self, metric: Symmetric) -> tuple[str, ...]:
+    def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of the set and each row that a metric breaks."""
         found, size = self.feasible_set.violations(metric), self.written.n_features
         metric = symmetric_matrix("metric", metric, size)
         return (*found, *self.written.violations(metric, self.feasible_set.trace_bound))
 
-    def made_feasible(self, metric: MatrixT) -> FloatArray:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and rows, but for round-off.
 
         Rows and trace, and the conditions on entries, are mended in turns; then the metric goes
         towards the one inside until its eigenvalues are large enough.
         """
-        feasible_set, near = self.feasible_set, dense(metric)
+        feasible_set, near = self.feasible_set, metric
         family, base = feasible_set.family, feasible_set.base(len(near))
         for _ in range(_CORRECTIONS):
             mended = self.rows.corrected(near, feasible_set.trace_bound)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry
+from gdaopt.linalg.masked import Gradient, MaskedMatrix, largest_entry
 from gdaopt.linalg.samples import Samples, columns_of, is_sparse
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
@@ -32,9 +32,6 @@ _BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator k
 _FEW_FEATURES = 100  # whose pairs are priced faster one by one than as blocks of a matrix
 _LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
-
-
-MatrixT = TypeVar("MatrixT", bound=Symmetric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +146,7 @@ class Atoms:
                 total += meets * np.multiply.outer(self.values[:, i], others.values[:, j])
         return total
 
-    def quadratic_forms(self, matrix: Symmetric) -> FloatArray:
+    def quadratic_forms(self, matrix: Gradient) -> FloatArray:
         """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G.
 
         A `MaskedMatrix` must hold the entries at which the atoms are not 0.
@@ -161,15 +158,8 @@ class Atoms:
         sums: FloatArray = np.einsum("kf,kfg,kg->k", self.values, entries, self.values)
         return sums
 
-    def added_to(self, matrix: MatrixT, weights: FloatArray) -> MatrixT:
+    def added_to(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
         """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
-        is_masked = isinstance(matrix, MaskedMatrix) and self._is_sparse
-        added_to: Any = self._added_to_masked if is_masked else self._added_to_array
-        found: MatrixT = added_to(matrix, weights)
-        return found
-
-    def _added_to_array(self, given: Symmetric, weights: FloatArray) -> FloatArray:
-        matrix = dense(given)
         if not self._is_sparse:
             root = self.values.T * np.sqrt(np.abs(weights))
             total: FloatArray = matrix + (root * np.sign(weights)) @ root.T
@@ -180,14 +170,6 @@ class Atoms:
         # Atom by atom: the same order on both sides of the diagonal, for the same round-off.
         np.add.at(total.reshape(-1), places.ravel(), entries.ravel())
         return total
-
-    def _added_to_masked(self, matrix: MaskedMatrix, weights: FloatArray) -> MaskedMatrix:
-        diagonal = np.zeros(len(matrix))
-        np.add.at(diagonal, self.support, self.values**2 * weights[:, None])
-        entries = self.values.prod(axis=1) * weights
-        is_pair = (self.values != 0).all(axis=1)
-        pairs = np.sort(self.support[is_pair], axis=1)
-        return matrix.plus(pairs[:, 0], pairs[:, 1], entries[is_pair], diagonal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +196,7 @@ class ProjectedAtoms(Atoms):
 
 
 def best_pairs(
-    gradient: Symmetric, count: int, edges: Edges | None = None
+    gradient: Gradient, count: int, edges: Edges | None = None
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the pairs i < j with ``G_ij > 0`` of the least prices λ_ij, best first, and prices.
 
@@ -226,7 +208,7 @@ def best_pairs(
         edges = gradient.edges
     n_pairs = size * (size - 1) // 2
     if size > _FEW_FEATURES and (edges is None or len(edges[0]) == n_pairs):
-        return _best_of_all(dense(gradient), count)
+        return _best_of_all(cast(FloatArray, gradient), count)
     rows, columns = edges = all_edges(size) if edges is None else edges
     diagonal, entries = gradient.diagonal(), gradient[edges]
     unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
@@ -272,7 +254,7 @@ def _best_of_all(gradient: FloatArray, count: int) -> tuple[IndexArray, IndexArr
     return rows[kept], columns[kept], prices[kept] * unit
 
 
-def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
+def least_pair_price(gradient: Gradient, edges: Edges) -> float:
     """Return a number that no price λ_ij of an edge with ``G_ij > 0`` is below, tight to round-off.
 
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
@@ -294,7 +276,7 @@ def least_pair_price(gradient: Symmetric, edges: Edges) -> float:
     return least
 
 
-def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> Atoms:
+def pair_atoms(gradient: Gradient, rows: IndexArray, columns: IndexArray) -> Atoms:
     """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
 
     Where i and j are the same feature, it is ``e_i``.
@@ -314,7 +296,7 @@ def pair_atoms(gradient: Symmetric, rows: IndexArray, columns: IndexArray) -> At
     return Atoms(np.array([rows, columns]).T, values.T)
 
 
-def dual_alignment(gradient: Symmetric, edges: Edges | None = None) -> FloatArray:
+def dual_alignment(gradient: Gradient, edges: Edges | None = None) -> FloatArray:
     """Return the scaling v under which the joint program finds the best vertex of the whole set.
 
     Parameters

@@ -13,8 +13,7 @@ the M-matrix ``M - σI``: these only ever add positive numbers, and small entrie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -22,7 +21,6 @@ from scipy.linalg.lapack import dpotrs
 
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric
 from gdaopt.linalg.spectrum import (
     LARGEST_DENSE,
     eigenpairs_by_lobpcg,
@@ -42,7 +40,7 @@ _SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
 _ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
 
 
-def discs(metric: Symmetric, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of the Gershgorin discs of ``diag(1/v) M diag(v)``.
 
     The centres are ``M_ii`` and the radii ``Σ_{j≠i} |M_ij| v_j / v_i``, for any symmetric M and
@@ -54,13 +52,9 @@ def discs(metric: Symmetric, v: FloatArray | None = None) -> tuple[FloatArray, F
     >>> discs(M)
     (array([2., 5., 4.]), array([3., 4., 3.]))
     """
-    magnitudes: Any
-    if isinstance(metric, MaskedMatrix):
-        magnitudes = abs(replace(metric, on_diagonal=np.zeros(len(metric)))).sparse()
-    else:
-        metric = as_symmetric("metric", metric)
-        magnitudes = np.abs(metric)
-        np.fill_diagonal(magnitudes, 0.0)
+    metric = as_symmetric("metric", metric)
+    magnitudes = np.abs(metric)
+    np.fill_diagonal(magnitudes, 0.0)
     if v is not None:
         v = positive_vector("v", v, len(metric))
     radii: FloatArray = magnitudes.sum(axis=1) if v is None else (magnitudes @ v) / v
@@ -82,10 +76,8 @@ def left_ends(metric: FloatArray, v: FloatArray | None = None) -> FloatArray:
     return centres - radii
 
 
-def comparison_matrix(matrix: Any) -> Any:
+def comparison_matrix(matrix: FloatArray) -> FloatArray:
     """Return the matrix with off-diagonals ``-|M_ij|``, which has the same discs as M."""
-    if isinstance(matrix, MaskedMatrix):
-        return replace(matrix, on_edges=-np.abs(matrix.on_edges))
     comparison: FloatArray = -np.abs(matrix)
     np.fill_diagonal(comparison, np.diagonal(matrix))
     return comparison

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, dense
 from gdaopt.support.validation import FloatArray, as_symmetric, number
 
 _EDGE_THRESHOLD = 1e-9  # of C/K: Frank–Wolfe steps shrink edges geometrically, never to zero
@@ -34,7 +33,7 @@ def edge_weights(metric: FloatArray) -> FloatArray:
     return weights + 0.0  # -0.0 becomes 0.0
 
 
-def self_loops(metric: Symmetric) -> FloatArray:
+def self_loops(metric: FloatArray) -> FloatArray:
     """Return the K self-loop weights ``M_ii - Σ_j w_ij``, the row sums of the metric matrix.
 
     Examples
@@ -42,8 +41,6 @@ def self_loops(metric: Symmetric) -> FloatArray:
     >>> self_loops(np.array([[2.0, -1.0], [-1.0, 3.0]]))
     array([1., 2.])
     """
-    if isinstance(metric, MaskedMatrix):
-        return np.asarray(metric.sparse() @ np.ones(len(metric)))
     return np.asarray(as_symmetric("metric", metric).sum(axis=1))
 
 
@@ -95,16 +92,13 @@ def edge_threshold(trace_bound: float, n_features: int) -> float:
     return _EDGE_THRESHOLD * trace_bound / n_features
 
 
-def n_edges(metric: Symmetric, threshold: float) -> int:
+def n_edges(metric: FloatArray, threshold: float) -> int:
     """Return the number of edges, of either sign, with a weight above `threshold`."""
-    if isinstance(metric, MaskedMatrix):
-        weights = metric.on_edges
-    else:
-        weights = dense(metric)[np.triu_indices(len(metric), 1)]
-    return int(np.count_nonzero(np.abs(weights) > threshold))
+    weights = np.abs(metric[np.triu_indices(len(metric), 1)])
+    return int(np.count_nonzero(weights > threshold))
 
 
-def n_components(metric: Symmetric, threshold: float) -> int:
+def n_components(metric: FloatArray, threshold: float) -> int:
     """Return the number of components of the graph of edges with weight above `threshold`.
 
     Examples
@@ -113,9 +107,6 @@ def n_components(metric: Symmetric, threshold: float) -> int:
     3
     """
     threshold = number("threshold", threshold)
-    if isinstance(metric, MaskedMatrix):
-        index, block = connected_part(metric)
-        return len(metric) - len(index) + len(components(block < -threshold))
     metric = as_symmetric("metric", metric)
     return len(components(metric < -threshold))
 

@@ -1,13 +1,11 @@
-"""Symmetric matrices that are no arrays, and the functions that take them and arrays alike.
+"""Gradients of which only the entries at the edges of a mask are known, and functions of gradients.
 
-They are gradients of which only the diagonal and the entries at the edges of a mask are computed
-("Proposition: masks of edges"), and metrics of many features ("Proposition: screened prices").
+The functions take arrays and masked matrices alike ("Proposition: masks of edges").
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,79 +13,42 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dlange
-from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, IndexArray, no_edges
+from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support import validation
-from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 
 _SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
-class ImplicitMatrix:  # no ABC, of which isinstance takes ten times as long
-    """A symmetric K×K matrix that is read like an array, and is none."""
-
-    __array_ufunc__ = None  # NumPy's numbers leave products with it to it
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return K."""
-
-    @abstractmethod
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal, shape (K,)."""
-
-    @abstractmethod
-    def __getitem__(self, index: Edges) -> FloatArray:
-        """Return the entries of some rows and columns, given as two arrays of the same shape."""
-
-    @abstractmethod
-    def dense(self) -> FloatArray:
-        """Return the matrix as an array, if there is memory for it."""
-
-    @abstractmethod
-    def is_finite(self) -> bool:
-        """Say whether all entries are finite."""
-
-    @abstractmethod
-    def largest_entry(self) -> float:
-        """Return a number that no magnitude of an entry is above; it may be somewhat larger."""
-
-    def under(self, edges: Edges) -> MaskedMatrix:
-        """Return the diagonal and the entries at some edges, as a masked matrix."""
-        return MaskedMatrix(self.diagonal(), self[edges], edges)
-
-
 @dataclass(frozen=True, eq=False)
-class MaskedMatrix(ImplicitMatrix):
+class MaskedMatrix:
     """A symmetric K×K matrix that has only its diagonal and the entries of a mask of edges i < j.
 
-    Entries outside of the mask are read as NaN; sums, norms and arrays count them as 0.
+    Entries outside of the mask are read as NaN; sums and norms count them as 0.
     """
 
     on_diagonal: FloatArray
     on_edges: FloatArray
     edges: Edges
 
+    __array_ufunc__ = None  # NumPy's numbers leave products with it to it
+
     @classmethod
     def of(cls, matrix: FloatArray, edges: Edges) -> MaskedMatrix:
         """Return the diagonal of a matrix and its entries at the edges, as a masked matrix."""
         return cls(np.diagonal(matrix).copy(), matrix[edges], edges)
 
-    @classmethod
-    def of_diagonal(cls, diagonal: FloatArray) -> MaskedMatrix:
-        """Return a diagonal matrix."""
-        return cls(diagonal, np.zeros(0), no_edges())
-
     def __len__(self) -> int:
         return len(self.on_diagonal)
 
     def diagonal(self) -> FloatArray:
+        """Return the diagonal, shape (K,)."""
         return self.on_diagonal
 
     def __getitem__(self, index: Edges) -> FloatArray:
+        """Return the entries of some rows and columns, given as two arrays of the same shape."""
         if index is self.edges:
             return self.on_edges
         low, high = np.minimum(*index), np.maximum(*index)
@@ -110,69 +71,17 @@ class MaskedMatrix(ImplicitMatrix):
         return MaskedMatrix(np.abs(self.on_diagonal), np.abs(self.on_edges), self.edges)
 
     def __add__(self, other: MaskedMatrix) -> MaskedMatrix:
-        if other.edges is not self.edges:
-            return self.plus(*other.edges, other.on_edges, other.on_diagonal)
+        """Return the sum with a matrix under the same mask."""
         return MaskedMatrix(
             self.on_diagonal + other.on_diagonal, self.on_edges + other.on_edges, self.edges
         )
 
-    def __sub__(self, other: MaskedMatrix) -> MaskedMatrix:
-        return self + -1.0 * other
-
-    def congruent(self, scales: FloatArray) -> MaskedMatrix:
-        """Return ``D M D`` for a diagonal matrix D."""
-        rows, columns = self.edges
-        on_edges = self.on_edges * scales[rows] * scales[columns]
-        return MaskedMatrix(self.on_diagonal * scales**2, on_edges, self.edges)
-
-    def plus(
-        self, rows: IndexArray, columns: IndexArray, entries: FloatArray, diagonal: FloatArray
-    ) -> MaskedMatrix:
-        """Return the sum with a diagonal and entries at pairs i < j, in any order, also twice."""
-        added = rows * len(self) + columns
-        keys, places = np.unique(np.concatenate([self._keys, added]), return_inverse=True)
-        values = np.concatenate([self.on_edges, entries])
-        on_edges: FloatArray = np.bincount(places, values, len(keys)).astype(np.float64)
-        edges = (keys // len(self)).astype(np.intp), (keys % len(self)).astype(np.intp)
-        return MaskedMatrix(self.on_diagonal + diagonal, on_edges, edges)
-
-    def dense(self) -> FloatArray:
-        size = len(self)
-        check_fits(8.0 * size**2, f"a dense {size}×{size} matrix", "its sparse form has all of it")
-        matrix = np.zeros((size, size))
-        matrix[self.edges] = self.on_edges
-        matrix += matrix.T
-        np.fill_diagonal(matrix, self.on_diagonal)
-        return matrix
-
-    def sparse(self) -> csr_array:
-        """Return the matrix as a sparse one, with all of its diagonal."""
-        (rows, columns), diagonal = self.edges, np.arange(len(self))
-        index = (
-            np.concatenate([diagonal, rows, columns]),
-            np.concatenate([diagonal, columns, rows]),
-        )
-        values = np.concatenate([self.on_diagonal, self.on_edges, self.on_edges])
-        return csr_array((values, index), shape=(len(self), len(self)))
-
-    @classmethod
-    def of_sparse(cls, name: str, matrix: Any, size: int) -> MaskedMatrix:
-        """Return a sparse matrix as a masked one; refuse what is not symmetric, K×K and finite."""
-        found: Any = csr_array(matrix).astype(np.float64)
-        if found.shape != (size, size):
-            raise InvalidInputError(f"{name} must be {size}×{size}, got {found.shape}")
-        if not np.isfinite(found.data).all() or (found != found.T).nnz:
-            raise InvalidInputError(f"{name} must be symmetric, and all entries finite")
-        found = found.tocoo()
-        rows, columns = found.coords
-        above = rows < columns
-        empty = cls.of_diagonal(matrix.diagonal().astype(np.float64))
-        return empty.plus(rows[above], columns[above], found.data[above], np.zeros(size))
-
     def is_finite(self) -> bool:
+        """Say whether all entries are finite."""
         return all(map(validation.is_finite, (self.on_diagonal, self.on_edges)))
 
     def largest_entry(self) -> float:
+        """Return the largest magnitude of an entry."""
         on_edges = float(np.abs(self.on_edges).max(initial=0.0))
         return max(float(np.abs(self.on_diagonal).max()), on_edges)
 
@@ -182,54 +91,32 @@ class MaskedMatrix(ImplicitMatrix):
         return math.hypot(_lapack_norm(self.on_diagonal[:, None]), off_diagonal)
 
 
-Symmetric = FloatArray | ImplicitMatrix
-"""A symmetric matrix: an array, or none."""
+Gradient = FloatArray | MaskedMatrix
+"""All of a symmetric K×K matrix, or what a mask leaves of it."""
 
 
-def like(pattern: Symmetric, matrix: Symmetric) -> Any:
-    """Return a matrix under the mask of another one; where that one is an array, the matrix."""
-    if not isinstance(pattern, MaskedMatrix) or isinstance(matrix, ImplicitMatrix):
-        return matrix
-    return MaskedMatrix.of(matrix, pattern.edges)
+def like(gradient: Gradient, matrix: FloatArray) -> Any:
+    """Return a matrix under the mask of a gradient, all of it where there is none."""
+    if isinstance(gradient, MaskedMatrix):
+        return MaskedMatrix.of(matrix, gradient.edges)
+    return matrix
 
 
-def dense(matrix: Symmetric) -> FloatArray:
-    """Return a matrix as an array."""
-    return matrix.dense() if isinstance(matrix, ImplicitMatrix) else matrix
-
-
-def trace(matrix: Symmetric) -> float:
-    """Return the sum of the diagonal."""
-    return float(matrix.diagonal().sum())
-
-
-def n_terms(matrix: Symmetric) -> int:
+def n_terms(matrix: Gradient) -> int:
     """Return how many entries sums over a matrix have."""
     if isinstance(matrix, MaskedMatrix):
         return len(matrix) + 2 * len(matrix.on_edges)
     return len(matrix) ** 2
 
 
-def connected_part(matrix: MaskedMatrix) -> tuple[IndexArray, FloatArray]:
-    """Return the features with an entry ≠ 0 off the diagonal, and the block of these."""
-    used = matrix.on_edges != 0
-    rows, columns = matrix.edges[0][used], matrix.edges[1][used]
-    index, places = np.unique(np.concatenate([rows, columns]), return_inverse=True)
-    block = np.zeros((len(index), len(index)))
-    block[places[: len(rows)], places[len(rows) :]] = matrix.on_edges[used]
-    block += block.T
-    np.fill_diagonal(block, matrix.on_diagonal[index])
-    return index, block
-
-
-def is_finite(matrix: Symmetric) -> bool:
+def is_finite(matrix: Gradient) -> bool:
     """Say whether all entries are finite."""
-    if isinstance(matrix, ImplicitMatrix):
+    if isinstance(matrix, MaskedMatrix):
         return matrix.is_finite()
     return validation.is_finite(matrix)
 
 
-def check_finite(gradient: Symmetric) -> None:
+def check_finite(gradient: Gradient) -> None:
     """Refuse a gradient that is not finite, by which atoms cannot be priced."""
     if is_finite(gradient):
         return
@@ -238,7 +125,7 @@ def check_finite(gradient: Symmetric) -> None:
     raise InvalidInputError("gradient holds values that are not finite")
 
 
-def inner(first: Symmetric, second: Symmetric) -> float:
+def inner(first: Gradient, second: Gradient) -> float:
     """Return ``⟨G, H⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix) and isinstance(second, MaskedMatrix):
         off_diagonal = float(first.on_edges @ second.on_edges)
@@ -256,9 +143,9 @@ def _lapack_norm(matrix: FloatArray) -> float:
     return float(dlange("F", matrix.T)) if matrix.size else 0.0  # type: ignore[call-arg]
 
 
-def largest_entry(matrix: Symmetric) -> float:
+def largest_entry(matrix: Gradient) -> float:
     """Return the largest magnitude of an entry."""
-    if isinstance(matrix, ImplicitMatrix):
+    if isinstance(matrix, MaskedMatrix):
         return matrix.largest_entry()
     return max(float(matrix.max()), -float(matrix.min()))
 

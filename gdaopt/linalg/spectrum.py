@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -14,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, connected_part, largest_entry
+from gdaopt.linalg.masked import largest_entry
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.support.warning_filters import ignoring
@@ -32,22 +31,16 @@ _LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the s
 _MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
 
 
-def smallest_eigenvalue(metric: Symmetric) -> float:
+def smallest_eigenvalue(metric: FloatArray) -> float:
     """Return λ_min of a symmetric matrix, of a large one component by component."""
-    if not isinstance(metric, MaskedMatrix):
-        metric = as_symmetric("metric", metric)
-        if len(metric) <= LARGEST_DENSE:
-            return _smallest(metric)
+    metric = as_symmetric("metric", metric)
+    if len(metric) <= LARGEST_DENSE:
+        return _smallest(metric)
     return float(component_eigenvalues(metric).min())
 
 
-def component_eigenvalues(metric: Symmetric) -> FloatArray:
+def component_eigenvalues(metric: FloatArray) -> FloatArray:
     """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0."""
-    if isinstance(metric, MaskedMatrix):
-        values, (index, block) = metric.diagonal().copy(), connected_part(metric)
-        if len(index):
-            values[index] = component_eigenvalues(block)
-        return values
     metric = as_symmetric("metric", metric)
     values = np.diagonal(metric).copy()  # right where a component is a single feature
     for index in connected_features(metric):
@@ -55,12 +48,8 @@ def component_eigenvalues(metric: Symmetric) -> FloatArray:
     return values
 
 
-def is_at_least(metric: Any, bound: float) -> bool:
+def is_at_least(metric: FloatArray, bound: float) -> bool:
     """Say whether Cholesky factors prove, up to round-off, that no eigenvalue is below a bound."""
-    if isinstance(metric, MaskedMatrix):
-        index, block = connected_part(metric)
-        above = bool(metric.diagonal().min() >= bound)
-        return above and (not len(index) or is_at_least(block, bound))
     if len(metric) <= LARGEST_DENSE:
         return shifted_factor(metric, bound) is not None
     return bool(np.diagonal(metric).min() >= bound) and all(

@@ -18,9 +18,9 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms, MatrixT
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.masked import Symmetric, check_finite, dense, norm
+from gdaopt.linalg.masked import Gradient, check_finite, norm
 from gdaopt.linalg.projection import (
     Projection,
     project_on_bounded_sum,
@@ -77,13 +77,13 @@ class AtomFamily(ABC):
 
     # --- atoms -------------------------------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Symmetric:
+    def gradient_at(self, point: Point) -> Gradient:
         """Return as much of an objective's gradient as the prices of atoms need: all of it."""
         return point.gradient()
 
     @abstractmethod
     def best_atoms(
-        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None, /
+        self, gradient: Gradient, count: int = 1, guess: Atoms | None = None, /
     ) -> PricedAtoms:
         """Return `count` atoms of the least prices ``u'Gu`` at most, best first.
 
@@ -91,7 +91,7 @@ class AtomFamily(ABC):
         atoms for a gradient nearby, where an iterative search starts.
         """
 
-    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray, /) -> float:
+    def least_price(self, price: float, gradient: Gradient, errors: FloatArray, /) -> float:
         """Return a number that no price of the exact gradient is below.
 
         It is the computed price of the best atom, less its round-off ("Proposition: round-off of
@@ -100,7 +100,7 @@ class AtomFamily(ABC):
         its blocks.
         """
         backward = _EIGENVALUE_ROUNDINGS * len(gradient) * UNIT
-        return price - float(errors @ errors) - backward * norm(dense(gradient))
+        return price - float(errors @ errors) - backward * norm(gradient)
 
     @abstractmethod
     def decomposed(self, atomic_part: FloatArray) -> tuple[Atoms, FloatArray]:
@@ -116,7 +116,7 @@ class AtomFamily(ABC):
         """Return the pairs i < j of features whose entries N_ij may differ from 0, row by row."""
         return all_edges(n_features)
 
-    def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
+    def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the nearest matrix that keeps the conditions on single off-diagonals."""
         return atomic_part
 
@@ -166,7 +166,7 @@ class AllUnitVectors(AtomFamily):
     all_unit_vectors: ClassVar[bool] = True
 
     def best_atoms(
-        self, gradient: Symmetric, count: int = 1, guess: Atoms | None = None
+        self, gradient: Gradient, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
         check_finite(gradient)
@@ -175,7 +175,7 @@ class AllUnitVectors(AtomFamily):
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
 
-    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Gradient, errors: FloatArray) -> float:
         """Return it for eigenvalues: their round-off is relative to the norm of G.
 
         Where that is more than the errors of the gradient, numbers are tried that are closer to the

@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import MatrixT
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, dense, largest_entry, like, trace
+from gdaopt.linalg.masked import largest_entry
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.sets.family import AtomFamily
@@ -136,14 +135,6 @@ class FeasibleSet(ShownAsTable, ABC):
         """Whether every member contains more than ``ρI``."""
         return type(self).base is not FeasibleSet.base
 
-    def base_like(self, pattern: Symmetric) -> Any:
-        """Return B: as an array, or under the mask of a masked matrix."""
-        size = len(pattern)
-        if self.has_fixed_part or not isinstance(pattern, MaskedMatrix):
-            return like(pattern, self.base(size))
-        rho, edges = np.full(size, self.min_eigenvalue), pattern.edges
-        return MaskedMatrix(rho, np.zeros(len(edges[0])), edges)
-
     def of_features(self, features: IndexArray, n_features: int) -> Self:
         """Return the set of the blocks of some features of members that are ρI outside of them.
 
@@ -164,22 +155,21 @@ class FeasibleSet(ShownAsTable, ABC):
     def __contains__(self, metric: FloatArray) -> bool:
         return not self.violations(metric)
 
-    def violations(self, metric: Symmetric) -> tuple[str, ...]:
+    def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition that `metric` breaks; none for a member.
 
         Allowed are a smallest eigenvalue of ``ρ - 1e-10·C``, a trace of ``C(1 + 1e-12)`` and
         ``1e-12·C/K`` on the wrong side of 0 in a single entry.
         """
-        if not isinstance(metric, MaskedMatrix):
-            metric = as_symmetric("metric", metric)
+        metric = as_symmetric("metric", metric)
         size, where = len(metric), ""
         trace_bound = self.budget(size) + size * self.min_eigenvalue
         fixed = self._fixed_part(size)
         if fixed is not None:
-            metric, where = dense(metric) - fixed, "without the fixed part of the set: "
+            metric, where = metric - fixed, "without the fixed part of the set: "
         unit = self.trace_bound  # of the round-off that is allowed
         found = _entry_violations(self.family, metric, _ENTRY_SLACK * unit / size)
-        total = trace(metric)
+        total = float(np.trace(metric))
         if total > trace_bound + _TRACE_SLACK * unit:
             found.append(f"trace {total:.6g} exceeds the bound {trace_bound:g}")
         least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
@@ -193,7 +183,7 @@ class FeasibleSet(ShownAsTable, ABC):
                 )
         return tuple(where + sentence for sentence in found)
 
-    def made_feasible(self, metric: MatrixT) -> MatrixT:
+    def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `violations` allows them: a saved result,
@@ -202,20 +192,19 @@ class FeasibleSet(ShownAsTable, ABC):
         hold has a closed form.
         """
         size, rho = len(metric), self.min_eigenvalue
-        budget, fixed, whole = self.budget(size), self._fixed_part(size), cast(Any, metric)
-        beyond: Any = self.family.with_feasible_entries(whole if fixed is None else whole - fixed)
+        budget, fixed = self.budget(size), self._fixed_part(size)
+        beyond = self.family.with_feasible_entries(metric if fixed is None else metric - fixed)
         least = np.full(size, rho + budget / (2 * size))
-        is_masked = isinstance(metric, MaskedMatrix)
-        inner: Any = MaskedMatrix.of_diagonal(least) if is_masked else np.diag(least)
+        inner = np.diag(least)
         share = 0.0
         smallest = smallest_eigenvalue(matrix_of_eigenvalues(self.family, beyond))
         if smallest < rho:
             share = (rho - smallest) / (smallest_eigenvalue(inner) - smallest)
-        total, trace_bound = trace(beyond), budget + size * rho
+        total, trace_bound = float(np.trace(beyond)), budget + size * rho
         if total > trace_bound:
-            share = max(share, (total - trace_bound) / (total - trace(inner)))
-        result: MatrixT = (1 - share) * beyond + share * inner if share > 0 else beyond
-        return result if fixed is None else cast(MatrixT, fixed + cast(FloatArray, result))
+            share = max(share, (total - trace_bound) / (total - float(np.trace(inner))))
+        result = (1 - share) * beyond + share * inner if share > 0 else beyond
+        return result if fixed is None else fixed + result
 
     def projected(
         self,
@@ -308,12 +297,12 @@ class FeasibleSet(ShownAsTable, ABC):
         return marked(self, metric, made if known_symmetric else [*made, metric == metric.T])
 
 
-def matrix_of_eigenvalues(family: AtomFamily, matrix: Any) -> Any:
+def matrix_of_eigenvalues(family: AtomFamily, matrix: FloatArray) -> FloatArray:
     """Return the matrix whose eigenvalues the members of a family's cone have bounded below."""
     return matrix if family.is_entrywise else comparison_matrix(matrix)
 
 
-def _entry_violations(family: AtomFamily, matrix: Any, slack: float) -> list[str]:
+def _entry_violations(family: AtomFamily, matrix: FloatArray, slack: float) -> list[str]:
     """Return a sentence on the largest wrong sign, and on the largest entry without an edge."""
     feasible = family.with_feasible_entries(matrix)
     if isinstance(matrix, np.ndarray) and np.array_equal(matrix, feasible):
@@ -335,9 +324,7 @@ def _entry_violations(family: AtomFamily, matrix: Any, slack: float) -> list[str
     return found
 
 
-def _off_diagonals(matrix: Symmetric) -> tuple[IndexArray, IndexArray, FloatArray]:
+def _off_diagonals(matrix: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return rows, columns and values of the off-diagonals i < j."""
-    if isinstance(matrix, MaskedMatrix):
-        return *matrix.edges, matrix.on_edges
     rows, columns = np.triu_indices(len(matrix), 1)
-    return rows, columns, dense(matrix)[rows, columns]
+    return rows, columns, matrix[rows, columns]

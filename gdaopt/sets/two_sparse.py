@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,6 @@ from scipy.sparse import csr_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import (
     Atoms,
-    MatrixT,
     best_pairs,
     decomposition,
     least_pair_price,
@@ -21,10 +19,8 @@ from gdaopt.linalg.atoms import (
 )
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.masked import MaskedMatrix, Symmetric, check_finite, dense, largest_entry
+from gdaopt.linalg.masked import Gradient, MaskedMatrix, check_finite, largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
-from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.linalg.screening import best_screened
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
@@ -116,7 +112,7 @@ class TwoSparseAtoms(AtomFamily):
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
         return _toward(self.signs_of(rows, columns), entries)
 
-    def as_of_graph(self, gradient: Symmetric) -> Symmetric:
+    def as_of_graph(self, gradient: Gradient) -> Gradient:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
@@ -124,58 +120,38 @@ class TwoSparseAtoms(AtomFamily):
         if isinstance(gradient, MaskedMatrix):
             on_edges = self.graph_entries(gradient.on_edges, *gradient.edges)
             return replace(gradient, on_edges=on_edges)
-        changed = _toward(self._all_signs, dense(gradient))
+        changed = _toward(self._all_signs, gradient)
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
     # --- atoms ---------------------------------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Symmetric:
+    def gradient_at(self, point: Point) -> Gradient:
         if self.leaves_out(size := len(point.metric)):
             return point.gradient_entries(self.edges_of(size))
         return super().gradient_at(point)
 
     def best_atoms(
         self,
-        gradient: Symmetric,
+        gradient: Gradient,
         count: int = 1,
-        guess: Atoms | None = None,
+        _guess: Atoms | None = None,
+        /,
     ) -> PricedAtoms:
         """Return the best atoms ("Theorem: exact linear minimisation oracle").
 
-        That takes O(K²), or O(K + n) for a mask of n pairs. Of the gradient of many features only
-        atoms that are better than the worst of the guess are looked for, by screened prices.
+        That takes O(K²), or O(K + n) for a mask of n pairs.
         """
         check_finite(gradient)
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        if isinstance(gradient, ScatterMatrix) and self.leaves_out(len(gradient)):
-            gradient = gradient.under(self.edges_of(len(gradient)))
-        if isinstance(gradient, ScatterMatrix):
-            found = self._best_screened(gradient, count, guess)
-        else:
-            edges = self.edges_of(len(gradient))
-            found = best_pairs(self.as_of_graph(gradient), count, edges)
+        found = best_pairs(self.as_of_graph(gradient), count, self.edges_of(len(gradient)))
         rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
         prices = np.concatenate([diagonal[single], found[2]])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
 
-    def _best_screened(
-        self, gradient: ScatterMatrix, count: int, guess: Atoms | None
-    ) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """Return the best pairs, and their prices."""
-        pairs, worst = no_edges(), np.inf
-        if guess is not None and len(guess):
-            rows, columns = np.sort(guess.support[(guess.values != 0).all(axis=1)], axis=1).T
-            pairs, worst = (rows, columns), float(guess.quadratic_forms(gradient).max())
-        known = gradient.screened
-        found, known[self] = best_screened(
-            gradient, count, pairs, self.graph_entries, worst, known.get(self)
-        )
-        return found
-
-    def least_price(self, price: float, gradient: Symmetric, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: Gradient, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have.
 
         Where no pair is an atom, the price is an entry of the gradient, with its round-off alone.
@@ -184,7 +160,7 @@ class TwoSparseAtoms(AtomFamily):
             return price - float(errors.max() ** 2)
         of_gradient = float(np.sort(errors**2)[-2:].sum())
         own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
-        if own <= of_gradient or isinstance(gradient, ScatterMatrix):
+        if own <= of_gradient:
             return price - of_gradient - own
         # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
@@ -203,29 +179,18 @@ class TwoSparseAtoms(AtomFamily):
 
     # --- the matrices of the cone ----------------------------------------------------------------
 
-    def with_feasible_entries(self, atomic_part: MatrixT) -> MatrixT:
+    def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
         self.check_size(size)
-        leaves_out = self.leaves_out(size)
-        if isinstance(atomic_part, MaskedMatrix):
-            entries, edges = atomic_part.on_edges, atomic_part.edges
-            kept: npt.NDArray[np.bool_] = self.signs_of(*edges) * entries >= 0
-            if leaves_out:
-                keys, listed = (
-                    np.column_stack(e) @ [size, 1] for e in (edges, self.edges_of(size))
-                )
-                kept = kept & np.isin(keys, listed)
-            return cast(MatrixT, replace(atomic_part, on_edges=entries * kept))
-        assert isinstance(atomic_part, np.ndarray)
         kept = self._all_signs * atomic_part >= 0
-        if leaves_out:
+        if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)
             rows, columns = self.edges_of(size)
             is_edge[rows, columns] = is_edge[columns, rows] = True
             kept &= is_edge
         np.fill_diagonal(kept, val=True)
-        return cast(MatrixT, atomic_part * kept)
+        return atomic_part * kept
 
     def projected(
         self, atomic_part: FloatArray, budget: float, accuracy: float, correction: FloatArray | None

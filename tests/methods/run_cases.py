@@ -158,7 +158,7 @@ class FakeTime:
 
 
 def before_each(
-    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[..., None]
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[..., None]
 ) -> None:
     """Do something with the arguments of a method before each call."""
     original = getattr(owner, name)

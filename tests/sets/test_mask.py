@@ -20,7 +20,6 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.sets import EdgeMask, FeasibleSet, record_of, set_of_record
 from tests.helpers import PROPERTY, Rng, generators, n_parts, random_symmetric
 from tests.sets.mask_cases import is_allowed, random_mask, random_set, without_mask
@@ -277,13 +276,3 @@ def test_atoms_keep_to_the_mask_whatever_the_size(size: int) -> None:
     pairs = abs(found).T @ abs(found)
     assert pairs.any()
     assert not (pairs * (1 - is_allowed(size, masked))).any()
-
-
-def test_masked_metrics_are_judged_as_arrays_are() -> None:
-    metric = random_symmetric(np.random.default_rng(3), 6) + 5 * np.eye(6)
-    masked = MaskedMatrix.of(metric, all_edges(6))
-    for edges in (None, [(0, 1), (2, 4)], []):
-        feasible_set = gda.GraphMetrics(60.0, edges=edges)
-        assert feasible_set.violations(masked) == feasible_set.violations(metric) != ()
-        found = feasible_set.made_feasible(masked)
-        np.testing.assert_allclose(found.dense(), feasible_set.made_feasible(metric), atol=1e-14)

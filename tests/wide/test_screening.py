@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, issparse
 
-from gdaopt.linalg import samples, screening
-from gdaopt.linalg.atoms import Atoms, best_pairs
+import gdaopt as gda
+from gdaopt.linalg import samples
+from gdaopt.linalg.atoms import best_pairs, pair_atoms
 from gdaopt.linalg.entries import IndexArray, no_edges
-from gdaopt.linalg.masked import largest_entry
 from gdaopt.linalg.samples import (
     by_columns,
     column_forms,
@@ -19,10 +19,12 @@ from gdaopt.linalg.samples import (
     products_of,
     squared_columns,
 )
-from gdaopt.linalg.scatter import ScatterMatrix
-from gdaopt.sets import TwoSparseAtoms
+from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
+from gdaopt.wide import pricing, screening
+from gdaopt.wide.scatter import ScatterMatrix
 from tests.helpers import random_symmetric
+from tests.methods.run_cases import before_each
 
 KINDS = ("negative", "both", "duplicates", "zeros", "ties", "scales", "sparse")
 COLORS = ("graph", "free", "signed", "mixed")
@@ -52,14 +54,25 @@ def gradient(rng: np.random.Generator, kind: str, most: int = 60) -> ScatterMatr
     return ScatterMatrix(features, -laplacian, kind != "both")
 
 
-def family(rng: np.random.Generator, colors: str, size: int) -> TwoSparseAtoms:
-    """Return a family of atoms of some signs."""
+def metrics(rng: np.random.Generator, colors: str, size: int) -> FeasibleSet:
+    """Return a set of metrics with entries of some signs."""
+    bound = float(size)
     if colors == "graph":
-        return TwoSparseAtoms((-1,))
+        return gda.GraphMetrics(bound)
     if colors == "free":
-        return TwoSparseAtoms((-1, 1))
-    known = [-1, 1] if colors == "signed" else [-1, 0, 1]
-    return TwoSparseAtoms((-1, 1), colors=rng.choice(known, size))
+        return gda.SDDMetrics(bound)
+    if colors == "signed":
+        return gda.SignedGraphMetrics(rng.choice([-1, 1], size).tolist(), bound)
+    return gda.SDDMetrics(bound, colors=rng.choice([-1, 0, 1], size).tolist())
+
+
+def array_of(scatter: ScatterMatrix) -> FloatArray:
+    """Return all entries of a gradient."""
+    samples: Any = scatter.samples
+    samples = samples.toarray() if issparse(samples) else samples
+    found = samples.T @ scatter._laplacian @ samples
+    array: FloatArray = (found + found.T) / 2
+    return array
 
 
 def identity(entries: FloatArray, _rows: IndexArray, _columns: IndexArray) -> FloatArray:
@@ -77,29 +90,25 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("colors", COLORS)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_atoms_are_those_of_all_prices(kind: str, colors: str, seed: int) -> None:
+def test_the_least_prices_are_those_of_all_atoms(
+    kind: str, colors: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over 200 random gradients, with ties, zero columns, duplicates and positive parts."""
     rng = np.random.default_rng([seed, KINDS.index(kind), COLORS.index(colors)])
     screened = gradient(rng, kind)
-    atoms = family(rng, colors, len(screened))
-    dense, count = screened.dense(), int(rng.integers(1, 12))
-    expected = atoms.best_atoms(dense, count)
-    found = atoms.best_atoms(screened, count)
+    feasible_set = metrics(rng, colors, len(screened))
+    dense, count = array_of(screened), int(rng.integers(1, 12))
+    monkeypatch.setattr(pricing, "_COUNT", count)
+    expected = feasible_set.family.best_atoms(dense, count)
+    search = pricing.Pricing(screened.samples, feasible_set)
+    found = search.best(screened._laplacian, no_edges(), is_negative=kind != "both")
     # Round-off of a price is relative to the entries of its own pair.
     sizes = np.abs(expected.atoms.quadratic_forms(np.abs(dense) + 0.0))
-    slack = 1e-12 * np.maximum(np.abs(expected.prices), sizes) + 1e-15 * largest_entry(screened)
+    slack = 1e-12 * np.maximum(np.abs(expected.prices), sizes) + 1e-15 * screened.largest_entry
     assert len(found.prices) == len(expected.prices)
     assert (np.abs(found.prices - expected.prices) <= slack).all()
-    prices = found.atoms.quadratic_forms(dense)
-    assert (np.abs(prices - found.prices) <= 1e-14 * largest_entry(screened)).all()
-    # Where no other pair has nearly the same price the atoms are the same.
-    gaps = np.diff(expected.prices)
-    apart = np.minimum(np.append(gaps, 0.0), np.append(np.inf, gaps)) > 1e-9 * abs(
-        expected.prices[0]
-    )
-    mine, theirs = found.atoms.dense(len(dense)), expected.atoms.dense(len(dense))
-    cosines = np.abs((mine * theirs).sum(axis=1))
-    assert (cosines[apart] >= 1 - 1e-9).all()
+    prices = pair_atoms(dense, *found.features).quadratic_forms(dense)
+    assert (np.abs(prices - found.prices) <= 1e-14 * screened.largest_entry).all()
 
 
 @pytest.mark.usefixtures("blocks")
@@ -118,10 +127,10 @@ def test_what_is_kept_finds_the_best_pairs_of_the_next_gradient(kind: str, lengt
         second = ScatterMatrix(first.samples, moved)
         _, known = screening.best_screened(first, 5, no_edges(), identity, np.inf)
         again, _ = screening.best_screened(second, 5, no_edges(), identity, np.inf, known)
-        expected = best_pairs(second.dense(), 5)
-        singles = np.sort(second.diagonal())[:5]
+        expected = best_pairs(array_of(second), 5)
+        singles = np.sort(second.diagonal)[:5]
         counts = expected[2] < (singles[-1] if len(singles) == 5 else np.inf)
-        slack = 1e-12 * largest_entry(second)
+        slack = 1e-12 * second.largest_entry
         np.testing.assert_allclose(again[2][: counts.sum()], expected[2][counts], atol=slack)
 
 
@@ -151,7 +160,7 @@ def test_entries_that_cancel_in_single_precision(
         samples = 1 + size * rng.standard_normal((2, 60))
         found = ScatterMatrix(samples, np.diag([1.0, -1.0]))
         (*_, prices), _ = screening.best_screened(found, 5, no_edges(), identity, np.inf)
-        expected = best_pairs(found.dense(), 5)[2]
+        expected = best_pairs(array_of(found), 5)[2]
         assert prices[0] < -size / 2
         np.testing.assert_allclose(prices, expected[: len(prices)], atol=1e-14)
 
@@ -180,10 +189,10 @@ def test_all_pairs_below_the_level_are_known(
     for seed in range(10):
         found = gradient(np.random.default_rng(seed), kind)
         _, known = screening.best_screened(found, 2, no_edges(), identity, np.inf)
-        dense = found.dense()
+        dense = array_of(found)
         pairs = {tuple(pair) for pair in np.column_stack(known.pairs).tolist()}
         rows, columns, prices = best_pairs(dense, len(dense) ** 2)
-        below = prices < known.level - 1e-12 * largest_entry(found)
+        below = prices < known.level - 1e-12 * found.largest_entry
         assert pairs.issuperset(zip(rows[below].tolist(), columns[below].tolist(), strict=True))
 
 
@@ -205,33 +214,21 @@ def test_a_level_is_known_up_to_round_off(monkeypatch: pytest.MonkeyPatch) -> No
     assert price[0] == pytest.approx(-1 - 3e-6, abs=1e-12)
 
 
-def test_few_pairs_are_looked_at() -> None:
+def test_few_pairs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where some features are longer than the rest: of 20,000 features one pair in 100."""
+    monkeypatch.setattr(pricing, "_COUNT", 20)
+    seen: list[ScatterMatrix] = []
+    before_each(monkeypatch, screening, "best_screened", lambda scatter, *_: seen.append(scatter))
+    monkeypatch.setattr(pricing, "best_screened", screening.best_screened)
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((10, 20_000)) * np.linspace(1, 0.2, 20_000) ** 2
     laplacian = np.full((10, 10), 0.1) - np.eye(10)
-    screened, atoms = ScatterMatrix(samples, laplacian, is_negative=True), TwoSparseAtoms((-1,))
-    found = atoms.best_atoms(screened, 20)
-    before = screened.n_priced
-    assert before < 20_000**2 / 2 / 100
-    again = TwoSparseAtoms((-1,)).best_atoms(screened, 20)
-    np.testing.assert_array_equal(again.prices, found.prices)
-    assert screened.n_priced > before  # of another family nothing is known
-    nearby = ScatterMatrix(samples, laplacian * (1 + 1e-6), is_negative=True)
-    nearby.screened = screened.screened
-    second = atoms.best_atoms(nearby, 20)
-    assert nearby.n_priced == 0  # known pairs are not looked for again
+    search = pricing.Pricing(samples, gda.GraphMetrics(20_000.0))
+    found = search.best(laplacian, no_edges(), is_negative=True)
+    assert 0 < seen[0].n_priced < 20_000**2 / 2 / 100
+    second = search.best(laplacian * (1 + 1e-6), no_edges(), is_negative=True)
+    assert seen[1].n_priced == 0  # known pairs are not looked for again
     np.testing.assert_allclose(second.prices, (1 + 1e-6) * found.prices, rtol=1e-12)
-
-
-def test_all_that_is_better_than_the_worst_of_a_guess_is_found() -> None:
-    rng = np.random.default_rng(1)
-    screened = gradient(rng, "negative")
-    atoms = TwoSparseAtoms((-1,))
-    best = atoms.best_atoms(screened, 10)
-    guess = best.atoms[2:4]
-    found = atoms.best_atoms(screened, 10, guess)
-    np.testing.assert_allclose(found.prices[:4], best.prices[:4], rtol=1e-12)
 
 
 # --- Dense and sparse samples alike --------------------------------------------------------------
@@ -281,14 +278,12 @@ def test_sparse_samples_are_without_stored_zeros_and_duplicates() -> None:
 def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
     rng = np.random.default_rng(3)
     screened = gradient(rng, kind, most=12)
-    dense = screened.dense()
-    scale = largest_entry(screened)
-    np.testing.assert_allclose(screened.diagonal(), np.diagonal(dense), atol=1e-14 * scale)
+    dense = array_of(screened)
+    scale = screened.largest_entry
+    np.testing.assert_allclose(screened.diagonal, np.diagonal(dense), atol=1e-14 * scale)
     rows, columns = rng.integers(0, len(dense), (2, 4, 5))
     np.testing.assert_allclose(screened[rows, columns], dense[rows, columns], atol=1e-14 * scale)
-    assert scale >= largest_entry(dense)
-    atoms = Atoms.of_features(np.arange(len(dense)))
-    np.testing.assert_array_equal(atoms.quadratic_forms(screened), screened.diagonal())
+    assert scale >= np.abs(dense).max()
     bounds = screened.least_eigenvalues
     for i in range(len(dense)):
         for j in range(i):
@@ -303,7 +298,7 @@ def test_each_column_meets_the_weights_once_for_a_list_of_pairs(
     """With many samples one product of a column costs far more than an entry does."""
     found = gradient(np.random.default_rng(5), kind, most=12)
     rows, columns = np.nonzero(~np.eye(len(found), dtype=bool))
-    expected, widths = found.dense()[rows, columns], []
+    expected, widths = array_of(found)[rows, columns], []
     products = found.products
 
     def counted(samples: Any) -> Any:
@@ -311,5 +306,5 @@ def test_each_column_meets_the_weights_once_for_a_list_of_pairs(
         return products(samples)
 
     monkeypatch.setattr(found, "products", counted)
-    np.testing.assert_allclose(found[rows, columns], expected, atol=1e-13 * largest_entry(found))
+    np.testing.assert_allclose(found[rows, columns], expected, atol=1e-13 * found.largest_entry)
     assert sum(widths) <= len(found)
