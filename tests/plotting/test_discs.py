@@ -88,6 +88,26 @@ def test_given_axes() -> None:
     assert [label.get_text() for label in alone.get_yticklabels()] == NAMES
 
 
+def test_of_many_features_the_block_is_drawn() -> None:
+    """Features outside of it have discs of one point, which may be the least left-end of all."""
+    size, features = 1000, np.array([2, 30, 999])
+    run, names = solved(), [f"gene {k}" for k in range(size)]
+    trace = Trace(run.trace.rows[:1], np.full((1, size), 0.05))
+    feasible_set = gda.GraphMetrics(100.0, 0.05)
+    wide = replace(run, block=METRIC, features=features, feasible_set=feasible_set, trace=trace)
+    for v in (None, np.arange(1.0, size + 1)):
+        raw, aligned = plotting.discs(wide, v, names)
+        assert [each.get_text() for each in raw.get_yticklabels()] == [names[k] for k in features]
+        np.testing.assert_array_equal(discs_on(raw)[:2], gershgorin.discs(METRIC))
+        assert dashed(raw).get_xdata() == pytest.approx([0.05, 0.05])
+        centres, radii, _ = discs_on(aligned)
+        expected = LAMBDA_MIN
+        if v is not None:
+            at_v = gershgorin.discs(METRIC, v[features])
+            expected = at_v[0] - at_v[1]
+        np.testing.assert_allclose(centres - radii, expected, atol=1e-9)
+
+
 def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:
     run = solved()
     for of_run, of_metric in zip(plotting.discs(run), plotting.discs(run.metric), strict=True):
