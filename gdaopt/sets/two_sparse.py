@@ -110,6 +110,8 @@ class TwoSparseAtoms(AtomFamily):
         self, entries: FloatArray, rows: IndexArray, columns: IndexArray
     ) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
+        if self._colors is None and self._sign == -1:
+            return entries
         return _toward(self.signs_of(rows, columns), entries)
 
     def as_of_graph(self, gradient: Gradient) -> Gradient:
