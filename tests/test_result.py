@@ -537,6 +537,26 @@ def test_a_metric_that_is_least_everywhere_has_a_block_of_one_feature() -> None:
     np.testing.assert_array_equal(block, [[0.2]])
 
 
+def test_features_with_edges_alone_are_in_the_block() -> None:
+    """An edge of a weight that ρ rounds away is kept, and a stored zero is none."""
+    entries = [0.2, 0.2, 0.2, 0.2, -1e-30, -1e-30, 0.0, 0.0]
+    places = [0, 1, 2, 3, 1, 2, 0, 3], [0, 1, 2, 3, 2, 1, 3, 0]
+    features, block = block_of(csr_array((entries, places), shape=(4, 4)), 0.2)
+    np.testing.assert_array_equal(features, [1, 2])
+    np.testing.assert_array_equal(block, [[0.2, -1e-30], [-1e-30, 0.2]])
+
+
+def test_the_trace_of_many_features_counts_those_outside_of_the_block(
+    wide: gda.Result, tmp_path: Path
+) -> None:
+    assert wide.features is not None
+    block = wide.block.copy()
+    block[0, 0] += 80.0 + 1e-6 - np.trace(wide.metric)
+    path = replace(wide, block=block, atoms=None, weights=None).save(tmp_path / "run")
+    with pytest.raises(InvalidInputError, match=r"the metric: trace .* exceeds the bound"):
+        gda.Result.load(path)
+
+
 # --- Traces: their columns, as rows, data frames, files and in print ------------------------------
 
 

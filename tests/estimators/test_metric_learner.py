@@ -285,6 +285,21 @@ def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:
         gda.GraphMetricLearner("glr", class_weight="balanced").fit(X, codes)
 
 
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_edges_between_features_of_equal_weight_are_something_learned(make: Any) -> None:
+    """No diagonal entry tells, and all edges are negative entries."""
+    rng = np.random.default_rng(0)
+    along, across = rng.standard_normal(20), 0.1 * rng.standard_normal(20)
+    X = np.column_stack([across + along, across - along])
+    X = np.vstack([X, -X, X[:, ::-1], -X[:, ::-1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gda.errors.NothingLearnedWarning)
+        found = gda.GraphMetricLearner("glr", scale="none").fit(make(X), X[:, 0] > X[:, 1])
+    metric = found.result_.metric
+    assert metric[0, 0] == pytest.approx(metric[1, 1], rel=1e-6)
+    assert metric[0, 1] < -0.5 * metric[0, 0]
+
+
 # --- Methods, limits, errors ---------------------------------------------------------------------
 
 
