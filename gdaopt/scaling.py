@@ -27,6 +27,7 @@ from gdaopt.objectives import Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, number
 from gdaopt.wide import has_many_features, slopes_at_zero
 
@@ -170,7 +171,9 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     if has_many_features(problem):
         value, slopes, price = slopes_at_zero(problem)
     else:
-        start = objective.at(np.zeros((objective.n_features, objective.n_features)))
+        size = objective.n_features
+        check_fits(8.0 * size**2, f"a gradient of {size}×{size}", "take other metrics")
+        start = objective.at(np.zeros((size, size)))
         value, slopes = start.value, np.diagonal(start.gradient())
         price = float(feasible_set.family.best_atoms(start.gradient()).prices[0])
     of_features, largest = -float(slopes.min()) / value, -price / value

@@ -185,9 +185,9 @@ def certify_point(
         gap_round_off=tangent.gap_round_off,
         excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
     )
-    if found.value > value and not problem.violations(tangent.metric):
+    if found.value > value and not problem.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap_at(problem.made_feasible(tangent.metric))
+        inside = tangent.gap_at(problem.made_feasible(point.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"

@@ -26,7 +26,7 @@ from gdaopt.linalg.masked import (
 )
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
@@ -121,7 +121,7 @@ class Tangent(InflatableTangent):
         return replace(self, point=point, gradient=gradient, best=best)
 
     def inflated(self, share: float) -> Tangent | None:
-        metric = self.base + (1 + share) * (self.metric - self.base)
+        metric = self.base + (1 + share) * (self.point.metric - self.base)
         point = self.problem.objective.at(metric)
         return None if nothing_to_certify(point) is not None else self.moved(point)
 
@@ -135,16 +135,13 @@ class Tangent(InflatableTangent):
 
     @property
     def total(self) -> float:
-        return float(np.trace(self.metric)) - (self.problem.feasible_set.trace_bound - self.budget)
+        return float(np.trace(self.point.metric)) - (
+            self.problem.feasible_set.trace_bound - self.budget
+        )
 
     @cached_property
     def budget(self) -> float:
         return self.problem.feasible_set.budget(self.problem.n_features)
-
-    @property
-    def metric(self) -> FloatArray:
-        """M."""
-        return self.point.metric
 
     @cached_property
     def base(self) -> FloatArray:
@@ -152,19 +149,13 @@ class Tangent(InflatableTangent):
         return self.problem.feasible_set.base(self.problem.n_features)
 
     @cached_property
-    def atomic_part(self) -> Any:
-        """``M - B``, as much of it as G has."""
-        return like(self.gradient, self.metric - self.base)
-
-    @cached_property
     def gap(self) -> float:
         """``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M."""
-        return self.gap_at(self.metric)
+        return self.gap_at(self.point.metric)
 
     def gap_at(self, metric: FloatArray) -> float:
         """Return the gap of some metric, which is not negative for a member of the set."""
-        is_own = metric is self.metric
-        atomic_part = self.atomic_part if is_own else like(self.gradient, metric - self.base)
+        atomic_part = like(self.gradient, metric - self.base)
         gap = inner(self.gradient, atomic_part) - self.budget * min(0.0, self.price)
         rows = self.problem.rows
         if rows is None or self.multipliers is None:
@@ -176,33 +167,29 @@ class Tangent(InflatableTangent):
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
             gap, of_gap = self.gap, self.gap_round_off
-            of_value = self._round_off.value + 12 * UNIT * abs(value)
+            of_value = self.point.round_off().value + 12 * UNIT * abs(value)
             bound = lower_bound(value, of_value, gap, of_gap, log_convex)
         return Bound(bound, of_value + of_gap)
-
-    @cached_property
-    def _round_off(self) -> RoundOff:
-        return self.point.round_off()
 
     @cached_property
     @np.errstate(over="ignore", invalid="ignore")
     def gap_round_off(self) -> float:
         """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
-        errors = self._round_off.gradient  # g ≥ 0: each entry of the gradient is within g_i g_j
+        # g ≥ 0: each entry of the gradient is within g_i g_j.
+        errors = self.point.round_off().gradient
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        atomic_part, price = self.atomic_part, self.price
-        size, of_rows = len(atomic_part), 0.0
+        metric, price, of_rows = self.point.metric, self.price, 0.0
+        base, atomic_part = like(gradient, self.base), like(gradient, metric - self.base)
         if rows is not None and self.multipliers is not None:
-            sizes, of_rows = rows.magnitudes(self.multipliers, self.point.metric)
+            sizes, of_rows = rows.magnitudes(self.multipliers, metric)
             added = (len(rows) + 8) * UNIT * (sizes + abs(cast(Any, gradient)))
             # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest
             # entries.
             errors = np.sqrt(errors**2 + added.max(axis=1))
-            of_rows *= (size**2 + 16) * UNIT
+            of_rows *= (len(metric) ** 2 + 16) * UNIT
         # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
         least = min(feasible_set.family.least_price(price, gradient, errors), 0.0)
         of_price = self.budget * min(0.0, price)
-        base = like(gradient, self.base)
         sizes_of_terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, base)
         return (
             8 * UNIT * abs(self.gap)  # for the few operations of `lower_bound`

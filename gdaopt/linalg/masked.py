@@ -6,7 +6,6 @@ The functions take arrays and masked matrices alike ("Proposition: masks of edge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +17,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support import validation
 from gdaopt.support.validation import FloatArray
-
-_SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +151,7 @@ def magnitude_inner(first: Any, second: Any) -> float:
     """Return ``⟨|G|, |H|⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix):
         return inner(abs(first), abs(second))
-    blocks = _row_blocks(first)
-    return sum(float(np.vdot(np.abs(first[rows]), np.abs(second[rows]))) for rows in blocks)
+    return float(np.abs(first * second).sum())
 
 
 def magnitude_form(matrix: Any, vector: FloatArray) -> float:
@@ -164,12 +160,4 @@ def magnitude_form(matrix: Any, vector: FloatArray) -> float:
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
-    blocks = _row_blocks(matrix)
-    return sum(float(vector[rows] @ (np.abs(matrix[rows]) @ vector)) for rows in blocks)
-
-
-def _row_blocks(matrix: FloatArray) -> Iterator[slice]:
-    """Yield runs of rows that stay in cache: an array of magnitudes would leave it."""
-    step = max(1, _SUM_ENTRIES // len(matrix))
-    for start in range(0, len(matrix), step):
-        yield slice(start, start + step)
+    return float(vector @ (np.abs(matrix) @ vector))

@@ -9,14 +9,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import Edges, IndexArray
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_objective import GramPoint, PairObjective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.sets import FeasibleSet
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
@@ -97,12 +96,6 @@ def used_features(atomic_part: csr_array) -> tuple[IndexArray, csr_array]:
     used = np.unique(atomic_part.indices).astype(np.intp)
     block: csr_array = atomic_part[used][:, used]
     return used, block
-
-
-def edges_among(feasible_set: FeasibleSet, size: int) -> Edges | None:
-    """Return the pairs that may have an edge, where these are listed; None for all pairs."""
-    edges = vars(feasible_set).get("edges")
-    return None if edges is None else edges.edges_of(size)
 
 
 def atomic_part_of(atoms: Atoms, weights: FloatArray, size: int) -> csr_array:

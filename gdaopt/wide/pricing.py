@@ -36,11 +36,14 @@ class Pricing:
         The samples by n features.
     feasible_set : FeasibleSet
         The set of the metrics of these features.
+    count : int, optional
+        How many prices are found.
     """
 
-    def __init__(self, samples: Samples, feasible_set: FeasibleSet) -> None:
+    def __init__(self, samples: Samples, feasible_set: FeasibleSet, count: int = _COUNT) -> None:
         self._samples = samples
         self._set = feasible_set
+        self._count = count
         self._family = cast(TwoSparseAtoms, feasible_set.family)
         self._known: Screened | None = None
 
@@ -51,11 +54,11 @@ class Pricing:
         minus the gradient is positive semidefinite.
         """
         scatter = ScatterMatrix(self._samples, gradient, is_negative)
-        single = np.argsort(scatter.diagonal, kind="stable")[:_COUNT]
+        single = np.argsort(scatter.diagonal, kind="stable")[: self._count]
         edges = listed_edges(self._set, len(scatter))
         if edges is None:
             (rows, columns, prices), self._known = best_screened(
-                scatter, _COUNT, guess, self._family.graph_entries, np.inf, self._known
+                scatter, self._count, guess, self._family.graph_entries, np.inf, self._known
             )
         else:
             rows, columns = edges
@@ -64,7 +67,7 @@ class Pricing:
             prices = first + second - np.hypot(first - second, np.maximum(entries, 0.0))
         features = np.concatenate([single, rows]), np.concatenate([single, columns])
         prices = np.concatenate([scatter.diagonal[single], prices])
-        best = np.argsort(prices, kind="stable")[:_COUNT]
+        best = np.argsort(prices, kind="stable")[: self._count]
         return Prices((features[0][best], features[1][best]), prices[best])
 
 
@@ -78,6 +81,6 @@ def slopes_at_zero(problem: MetricProblem) -> tuple[float, FloatArray, float]:
     """Return Q at M = 0, the derivatives by the diagonal, and the least price of all atoms."""
     whole, objective = ManyFeatures(problem), problem.objective
     point = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
-    pricing = Pricing(whole.samples, whole.feasible_set)
+    pricing = Pricing(whole.samples, whole.feasible_set, count=1)
     prices = pricing.best(point.gradient, no_edges(), is_negative=whole.is_negative)
     return point.total.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])

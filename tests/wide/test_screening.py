@@ -90,17 +90,14 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("colors", COLORS)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_least_prices_are_those_of_all_atoms(
-    kind: str, colors: str, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_least_prices_are_those_of_all_atoms(kind: str, colors: str, seed: int) -> None:
     """Over 200 random gradients, with ties, zero columns, duplicates and positive parts."""
     rng = np.random.default_rng([seed, KINDS.index(kind), COLORS.index(colors)])
     screened = gradient(rng, kind)
     feasible_set = metrics(rng, colors, len(screened))
     dense, count = array_of(screened), int(rng.integers(1, 12))
-    monkeypatch.setattr(pricing, "_COUNT", count)
     expected = feasible_set.family.best_atoms(dense, count)
-    search = pricing.Pricing(screened.samples, feasible_set)
+    search = pricing.Pricing(screened.samples, feasible_set, count)
     found = search.best(screened._laplacian, no_edges(), is_negative=kind != "both")
     # Round-off of a price is relative to the entries of its own pair.
     sizes = np.abs(expected.atoms.quadratic_forms(np.abs(dense) + 0.0))
@@ -216,14 +213,13 @@ def test_a_level_is_known_up_to_round_off(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_few_pairs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where some features are longer than the rest: of 20,000 features one pair in 100."""
-    monkeypatch.setattr(pricing, "_COUNT", 20)
     seen: list[ScatterMatrix] = []
     before_each(monkeypatch, screening, "best_screened", lambda scatter, *_: seen.append(scatter))
     monkeypatch.setattr(pricing, "best_screened", screening.best_screened)
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((10, 20_000)) * np.linspace(1, 0.2, 20_000) ** 2
     laplacian = np.full((10, 10), 0.1) - np.eye(10)
-    search = pricing.Pricing(samples, gda.GraphMetrics(20_000.0))
+    search = pricing.Pricing(samples, gda.GraphMetrics(20_000.0), count=20)
     found = search.best(laplacian, no_edges(), is_negative=True)
     assert 0 < seen[0].n_priced < 20_000**2 / 2 / 100
     second = search.best(laplacian * (1 + 1e-6), no_edges(), is_negative=True)
