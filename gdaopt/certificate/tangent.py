@@ -26,7 +26,7 @@ from gdaopt.linalg.masked import (
 )
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT
+from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.deadline import check_time_for
@@ -135,9 +135,7 @@ class Tangent(InflatableTangent):
 
     @property
     def total(self) -> float:
-        return float(np.trace(self.point.metric)) - (
-            self.problem.feasible_set.trace_bound - self.budget
-        )
+        return float(np.trace(self.point.metric - self.base))
 
     @cached_property
     def budget(self) -> float:
@@ -163,11 +161,15 @@ class Tangent(InflatableTangent):
         residuals = rows.residuals(metric)
         return gap - float(rows.in_own_units(self.multipliers) @ residuals)
 
+    @cached_property
+    def _round_off(self) -> RoundOff:
+        return self.point.round_off()
+
     def bound(self) -> Bound:
         value, log_convex = self.point.value, self.problem.objective.log_convex
         with np.errstate(over="ignore", invalid="ignore"):
             gap, of_gap = self.gap, self.gap_round_off
-            of_value = self.point.round_off().value + 12 * UNIT * abs(value)
+            of_value = self._round_off.value + 12 * UNIT * abs(value)
             bound = lower_bound(value, of_value, gap, of_gap, log_convex)
         return Bound(bound, of_value + of_gap)
 
@@ -176,7 +178,7 @@ class Tangent(InflatableTangent):
     def gap_round_off(self) -> float:
         """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
         # g ≥ 0: each entry of the gradient is within g_i g_j.
-        errors = self.point.round_off().gradient
+        errors = self._round_off.gradient
         feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
         metric, price, of_rows = self.point.metric, self.price, 0.0
         base, atomic_part = like(gradient, self.base), like(gradient, metric - self.base)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 
 import gdaopt as gda
 from gdaopt.linalg import samples
@@ -68,8 +68,8 @@ def metrics(rng: np.random.Generator, colors: str, size: int) -> FeasibleSet:
 
 def array_of(scatter: ScatterMatrix) -> FloatArray:
     """Return all entries of a gradient."""
-    samples: Any = scatter.samples
-    samples = samples.toarray() if issparse(samples) else samples
+    samples: Any = scatter.samples  # dense or sparse
+    samples = csr_array(samples).toarray()
     found = samples.T @ scatter._laplacian @ samples
     array: FloatArray = (found + found.T) / 2
     return array
