@@ -154,7 +154,7 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
         direction = AtomsDirection(change, target.atoms)
         gamma = step.checked_size(point.line(direction), iteration)
         current = ActiveSet(target.atoms, target.weights + gamma * change).without_zeros()
-        point = point.moved(direction, gamma)
+        point = point.line(direction).at(gamma)
     return point.value
 
 

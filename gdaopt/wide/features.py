@@ -13,7 +13,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
 from gdaopt.objectives.pair_loss import DistanceLoss
-from gdaopt.objectives.pair_objective import GramPoint, PairObjective
+from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import EdgeMask, FeasibleSet
 from gdaopt.support.validation import FloatArray

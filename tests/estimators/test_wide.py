@@ -119,7 +119,7 @@ def test_sparse_samples_have_the_same_optimum(objective: str, metrics: str, make
         {"scale": "none"},
         {"n_components": 3},
         {"edges": [(0, 1), (1, 2)]},
-        {"method": "frank-wolfe", "tolerance": 0.1},
+        {"method": "certified", "tolerance": 0.1},
         {"objective": lambda X, signal: gda.MCML(X, signal.argmax(axis=1))},
     ],
     ids=lambda options: "-".join(options),
