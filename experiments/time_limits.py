@@ -131,7 +131,9 @@ def case_of(name: str, problem: gda.MetricProblem) -> Case:
         name,
         problem,
         timed(lambda: problem.objective.at(metric)),
-        timed(lambda: problem.objective.at(base).moved(AtomsDirection(centre[1], centre[0]), 1.0)),
+        timed(
+            lambda: problem.objective.at(base).line(AtomsDirection(centre[1], centre[0])).at(1.0)
+        ),
     )
 
 

@@ -63,7 +63,8 @@ class MasterPoint:
     """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
 
     Where F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
-    derivatives, and goes down where it would go to a saddle point.
+    derivatives, and goes down where it would go to a saddle point. With a model, second derivatives
+    are updated at short steps: they are of a subsample (`Objective.estimates_curvature`).
     """
 
     def __init__(
@@ -82,9 +83,9 @@ class MasterPoint:
         # The samples' coordinates along the atoms are the same at all weights.
         self._atoms = ProjectedAtoms.of(atoms)
         self._log = log
-        self._model = model or UpdatedHessian()
+        self._model = model
         if point is None:
-            point = base.moved(AtomsDirection(weights, self._atoms), 1.0)
+            point = base.line(AtomsDirection(weights, self._atoms)).at(1.0)
         self.point = point
 
     @cached_property
@@ -102,7 +103,7 @@ class MasterPoint:
 
     def hessian(self) -> FloatArray:
         """Return the second derivatives of F, or a positive semidefinite model of them."""
-        if not self.point.estimates_curvature:
+        if self._model is None:
             return self._curvature()
         return self._model.at(self.weights, self.gradient(), self._curvature)
 

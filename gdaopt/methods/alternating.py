@@ -224,5 +224,5 @@ def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: F
         return state
     change = np.zeros(len(state.metric))
     change[others[wrong]] = -entries[wrong]
-    point = state.point.moved(ColumnDirection(column, change), 1.0)
+    point = state.point.line(ColumnDirection(column, change)).at(1.0)
     return replace(state, point=point, objective=point.value)

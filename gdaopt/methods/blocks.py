@@ -12,7 +12,7 @@ import numpy as np
 from gdaopt.backends.cvxpy import SolverReport
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
-from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
+from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
@@ -80,10 +80,10 @@ class Block(ABC):
         gap = -float(cost @ change)
         gamma = 0.0
         if gap > 0:  # else the block is at its optimum, up to round-off
-            direction = self.direction(change)
-            gamma = rule.checked_size(point.line(direction), iteration)
+            line = point.line(self.direction(change))
+            gamma = rule.checked_size(line, iteration)
         if gamma > 0:
-            point = point.moved(direction, gamma)
+            point = line.at(gamma)
             self.values = self.values + gamma * change
         objective = point.value
         end = time.perf_counter()
@@ -111,7 +111,8 @@ class DiagonalBlock(Block):
     phase = "diagonal"
 
     def cost(self, point: Point) -> FloatArray:
-        return point.gradient_diagonal()
+        every = np.arange(len(point.metric))
+        return point.gradient_entries(every, every)
 
     def direction(self, change: FloatArray) -> DiagonalDirection:
         return DiagonalDirection(change)
@@ -134,7 +135,8 @@ class ColumnBlock(Block):
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``2 s G_jc``: entry (j, c) stands in the metric twice."""
-        return np.asarray(2 * self.signs * point.gradient_column(self.column)[self.others])
+        columns = np.full(len(self.others), self.column)
+        return 2 * self.signs * point.gradient_entries(self.others, columns)
 
     def direction(self, change: FloatArray) -> ColumnDirection:
         whole = np.zeros(self.n_features)
@@ -154,9 +156,9 @@ class MetricBlock(Block):
 
     def cost(self, point: Point) -> FloatArray:
         """Return ``G_ii``, then ``-2 G_ij`` or ``2 s G_ij``: an edge stands in the metric twice."""
-        gradient = point.gradient_entries(self.edges)
-        signs = -1.0 if self.signs is None else self.signs
-        return np.concatenate([gradient.on_diagonal, 2 * signs * gradient.on_edges])
+        cost = point.gradient_entries(*pairs_of(self.n_features, self.edges))
+        cost[self.n_features :] *= -2.0 if self.signs is None else 2 * self.signs
+        return cost
 
     def direction(self, change: FloatArray) -> DenseDirection:
         return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))

@@ -18,7 +18,7 @@ from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
-from gdaopt.master.master_point import ActiveSet, MasterPoint
+from gdaopt.master.master_point import ActiveSet, MasterPoint, UpdatedHessian
 from gdaopt.master.weights import solve_master_problem
 from gdaopt.methods.base import Demand, Method, check_start
 from gdaopt.methods.blocks import PricingProgram
@@ -361,6 +361,7 @@ class CertifiedRun(HullRun):
             active_set.atoms,
             active_set.weights,
             self._log,
+            model=UpdatedHessian() if self.problem.objective.estimates_curvature else None,
             point=point,
             convex=self.problem.objective.convex,
         )

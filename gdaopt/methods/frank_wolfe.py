@@ -92,8 +92,8 @@ class _Run(HullRun):
         target, change, phase = self._change()
         gamma = 0.0
         if change.any():
-            direction = self._direction(target, change)
-            gamma = self._step.checked_size(self.point.line(direction), iteration)
+            line = self.point.line(self._direction(target, change))
+            gamma = self._step.checked_size(line, iteration)
         if gamma > 0:
             weights = target.weights + gamma * change
             if gamma == 1:
@@ -102,7 +102,7 @@ class _Run(HullRun):
             if (iteration + 1) % _REFRESH_EVERY == 0:
                 self.move_to(moved)
             else:
-                self.active_set, self.point = moved, self.point.moved(direction, gamma)
+                self.active_set, self.point = moved, line.at(gamma)
         return self.certified_state(
             iteration=iteration + 1,
             round=round_,

@@ -100,7 +100,7 @@ class HullRun(ABC):
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
         self.active_set = active_set
         if point is None:
-            point = self.base.moved(AtomsDirection(active_set.weights, active_set.atoms), 1.0)
+            point = self.base.line(AtomsDirection(active_set.weights, active_set.atoms)).at(1.0)
         self.point = point
 
     def _step_back(self) -> float:

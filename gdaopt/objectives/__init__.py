@@ -14,7 +14,8 @@ from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
-from gdaopt.objectives.pair_objective import PairObjective, PairPoint
+from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_point import PairPoint
 from gdaopt.objectives.protocol import Line, Point
 from gdaopt.objectives.quadratic import Linear, NoLearning, Ridge
 from gdaopt.objectives.round_off import RoundOff

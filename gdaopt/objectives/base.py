@@ -15,9 +15,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
-from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.objectives.protocol import Balance, Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
@@ -89,6 +88,11 @@ class Objective(ShownAsTable, ABC):
     @property
     def is_sparse(self) -> bool:
         """Whether the samples are sparse."""
+        return False
+
+    @property
+    def estimates_curvature(self) -> bool:
+        """Whether second derivatives are computed from a subsample."""
         return False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
@@ -241,6 +245,10 @@ class SumObjective(Objective):
         return expression + math.log(self.factors[0]), constraints
 
     @property
+    def estimates_curvature(self) -> bool:
+        return any(objective.estimates_curvature for objective in self.objectives)
+
+    @property
     def n_samples(self) -> int:
         return max(objective.n_samples for objective in self.objectives)
 
@@ -267,7 +275,8 @@ class SumPoint(Point):
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective
         self.parts = tuple(parts)
-        self._known: list[MaskedMatrix] | None = None  # of the terms' gradients
+        # Rows, columns, and the terms' magnitudes added up there.
+        self._known: tuple[IndexArray, IndexArray, FloatArray] | None = None
 
     def _summed(self, answer: Callable[[Point], T]) -> T:
         return self.objective.summed([answer(part) for part in self.parts])
@@ -283,10 +292,6 @@ class SumPoint(Point):
     def logarithm(self) -> MultipleLogarithm:
         return MultipleLogarithm(self.parts[0].logarithm(), self.objective.factors[0])
 
-    @property
-    def estimates_curvature(self) -> bool:
-        return any(part.estimates_curvature for part in self.parts)
-
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
@@ -295,14 +300,9 @@ class SumPoint(Point):
     def gradient(self) -> FloatArray:
         return self._gradient
 
-    def gradient_diagonal(self) -> FloatArray:
-        return self._summed(lambda part: part.gradient_diagonal())
-
-    def gradient_column(self, column: int) -> FloatArray:
-        return self._summed(lambda part: part.gradient_column(column))
-
-    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        found = self._known = [part.gradient_entries(edges) for part in self.parts]
+    def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        found = [part.gradient_entries(rows, columns) for part in self.parts]
+        self._known = rows, columns, self.objective.summed([np.abs(entries) for entries in found])
         return self.objective.summed(found)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
@@ -326,19 +326,15 @@ class SumPoint(Point):
     def _largest_entries(self) -> FloatArray:
         """Return the largest magnitude, added up over the terms, in each row of the gradient."""
         if self._known is None or "_gradient" in vars(self):
-            rows: FloatArray = self._summed(lambda part: np.abs(part.gradient())).max(axis=1)
-            return rows
-        known = self.objective.summed([abs(entries) for entries in self._known])
-        rows = known.on_diagonal.copy()
-        for ends in known.edges:
-            np.maximum.at(rows, ends, known.on_edges)
-        return rows
+            return np.asarray(self._summed(lambda part: np.abs(part.gradient())).max(axis=1))
+        *both, magnitudes = self._known
+        largest = np.zeros(self.objective.n_features)
+        for ends in both:
+            np.maximum.at(largest, ends, magnitudes)
+        return largest
 
     def line(self, direction: Direction) -> SumLine:
         return SumLine(self.objective, [part.line(direction) for part in self.parts])
-
-    def moved(self, direction: Direction, gamma: float) -> SumPoint:
-        return SumPoint(self.objective, [part.moved(direction, gamma) for part in self.parts])
 
     def degenerate_reason(self) -> str | None:
         reasons = [part.degenerate_reason() for part in self.parts]
@@ -358,8 +354,10 @@ class SumLine(Line):
         self.direction = parts[0].direction
         self._objective = objective
         self._parts = parts
-        if len(parts) == 1:
-            self.balance = parts[0].balance
+
+    @property
+    def balance(self) -> Balance | None:
+        return self._parts[0].balance if len(self._parts) == 1 else None
 
     def value(self, gamma: float) -> float:
         return float(self._objective.summed([part.value(gamma) for part in self._parts]))
@@ -367,6 +365,9 @@ class SumLine(Line):
     def derivatives(self, gamma: float) -> tuple[float, float]:
         slopes, curvatures = zip(*(part.derivatives(gamma) for part in self._parts), strict=True)
         return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
+
+    def at(self, gamma: float) -> SumPoint:
+        return SumPoint(self._objective, [part.at(gamma) for part in self._parts])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from gdaopt.linalg.directions import (
     DiagonalDirection,
     Direction,
 )
-from gdaopt.linalg.entries import Edges, all_edges, matrix_of
+from gdaopt.linalg.entries import Edges, all_edges, matrix_of, pairs_of
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
@@ -114,14 +114,11 @@ def _beside(objective: Objective, point: Point, direction: Direction) -> list[Po
 def _check_gradients(point: Point) -> None:
     gradient = point.gradient()
     _compare("the gradient is symmetric", gradient, gradient.T, 1e-10)
-    _compare("gradient_diagonal", point.gradient_diagonal(), np.diagonal(gradient))
-    columns = np.array([point.gradient_column(column) for column in range(len(gradient))])
-    _compare("gradient_column", columns, gradient)
-    rows, others = edges = tuple(index[::2] for index in all_edges(len(gradient)))
-    entries = point.gradient_entries((rows, others))
-    _compare("gradient_entries", entries.on_diagonal, np.diagonal(gradient))
-    if len(rows):
-        _compare("gradient_entries", entries.on_edges, gradient[edges])
+    size = len(gradient)
+    every, (rows, columns) = np.arange(size), all_edges(size)
+    edges = pairs_of(size, (rows[::2], columns[::2]))
+    for pairs in (every, every), (every, np.zeros_like(every)), edges:
+        _compare("gradient_entries", point.gradient_entries(*pairs), gradient[pairs])
 
 
 def _check_line(objective: Objective, point: Point, direction: Direction, tolerance: float) -> None:
@@ -141,7 +138,7 @@ def _check_line(objective: Objective, point: Point, direction: Direction, tolera
         raise InvalidInputError(
             f"the objective is not convex: its second derivative {along} is {second:.3g}"
         )
-    moved = point.moved(direction, _STEP)
+    moved = line.at(_STEP)
     _compare(f"the metric moved {along}", moved.metric, ahead.metric, 1e-12)
     _compare(f"the value moved {along}", moved.value, ahead.value, 1e-10, scale)
     _compare(f"the gradient moved {along}", moved.gradient(), ahead.gradient())
@@ -153,7 +150,7 @@ def _check_atoms(point: Point, atoms: Atoms, tolerance: float) -> None:
     scale = float(np.abs(slopes).max()) + float(np.abs(curvature).max())
     for k in range(len(atoms)):
         direction = AtomsDirection(np.ones(1), atoms[k : k + 1])
-        ahead, behind = (point.moved(direction, step).slopes(atoms) for step in (_STEP, -_STEP))
+        ahead, behind = (point.line(direction).at(step).slopes(atoms) for step in (_STEP, -_STEP))
         difference = (ahead - behind) / (2 * _STEP)
         _compare("curvature", curvature[k], difference, _CURVATURE * tolerance, scale)
 

@@ -15,8 +15,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.base import Objective
-from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Expression, Line, Terms
+from gdaopt.objectives.matrix_point import MatrixLine, MatrixPoint
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -175,24 +175,23 @@ class DensePoint(MatrixPoint):
         return None
 
 
-class _DenseLine(Line):
+class _DenseLine(MatrixLine):
     """The objective along a direction, evaluated at the moved metrics; the last one is kept."""
 
-    def __init__(self, point: DensePoint, direction: Direction) -> None:
-        self.direction = direction
-        self._point = point
-        self._last = 0.0, point
+    def __init__(self, start: DensePoint, direction: Direction) -> None:
+        super().__init__(start, direction)
+        self._last: tuple[float, MatrixPoint] = 0.0, start
 
-    def _at(self, gamma: float) -> DensePoint:
+    def at(self, gamma: float) -> MatrixPoint:
         if gamma != self._last[0]:
-            self._last = gamma, self._point.moved(self.direction, gamma)
+            self._last = gamma, super().at(gamma)
         return self._last[1]
 
     def value(self, gamma: float) -> float:
-        return self._at(gamma).value
+        return self.at(gamma).value
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        return self.direction.inner(self._at(gamma).gradient()), math.nan
+        return self.direction.inner(self.at(gamma).gradient()), math.nan
 
 
 def check_function(name: str, given: Any, example: str) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from gdaopt.linalg.directions import Direction
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, LossLine, LossSum
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, stratified
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
-from gdaopt.objectives.pairs.passes import Block, PairValues
+from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -63,9 +62,6 @@ class Exponentials(DistanceLoss):
             self.n_pairs, self.n_signals, max(-float(block.min()) for block in distances)
         )
 
-    def line(self, direction: Direction, start: LossSum, rates: PairValues) -> ExponentialLine:
-        return ExponentialLine(direction, start, rates)
-
 
 class _Terms(BlockLoss):
     """The terms of a block, which are also its coefficients."""
@@ -94,36 +90,6 @@ class _Terms(BlockLoss):
     def bend(self, rates: FloatArray) -> float:
         """Return ``Σ t η²``."""
         return float(np.vdot(self._terms * rates, rates))
-
-
-class ExponentialLine(LossLine):
-    """The sum of exponentials along a direction, in units of 1."""
-
-    scale = 1.0
-
-    def losses(self, gamma: float) -> Iterator[_Terms]:
-        """Yield the terms of each block: the exponents are linear in γ, too."""
-        for distance, rate in zip(self.start.distances, self.rates, strict=True):
-            exponents = rate * -gamma
-            exponents -= distance
-            yield _Terms(np.exp(exponents, out=exponents))
-
-    def balance(self, gamma: float) -> tuple[float, float]:
-        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
-        rising = falling = rising_rate = falling_rate = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
-                weighted = loss.coefficients()
-                weighted *= rate
-                part = np.minimum(weighted, 0.0)
-                rising -= float(part.sum())
-                rising_rate += float(np.vdot(part, rate))
-                np.maximum(weighted, 0.0, out=weighted)
-                falling += float(weighted.sum())
-                falling_rate += float(np.vdot(weighted, rate))
-        if not (0 < rising < math.inf and 0 < falling < math.inf):
-            return (math.inf if rising > 0 else -math.inf), math.nan
-        return math.log(rising / falling), rising_rate / rising + falling_rate / falling
 
 
 class GLR(PairObjective[Exponentials]):

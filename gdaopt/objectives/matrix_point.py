@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh, solve_triangular
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.objectives.protocol import BarrierPoint, Line, Point
 from gdaopt.support.validation import FloatArray, read_only
 
@@ -34,23 +33,26 @@ class MatrixPoint(Point, ABC):
     def metric(self) -> FloatArray:
         return self._metric
 
-    def gradient_diagonal(self) -> FloatArray:
-        return np.diagonal(self.gradient()).copy()
-
-    def gradient_column(self, column: int) -> FloatArray:
-        return self.gradient()[:, column].copy()
-
-    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        return MaskedMatrix.of(self.gradient(), edges)
+    def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        return self.gradient()[rows, columns]
 
     def slopes(self, atoms: Atoms) -> FloatArray:
         return atoms.quadratic_forms(self.gradient())
 
-    def moved(self, direction: Direction, gamma: float) -> Self:
-        return type(self)(self.objective, direction.added_to(self.metric, gamma))
-
     def degenerate_reason(self) -> str | None:
         return None if math.isfinite(self.value) else f"the objective is {self.value}"
+
+
+class MatrixLine(Line, ABC):
+    """The objective of a `MatrixPoint` along a direction."""
+
+    def __init__(self, start: MatrixPoint, direction: Direction) -> None:
+        self.start = start
+        self.direction = direction
+
+    def at(self, gamma: float) -> MatrixPoint:
+        start = self.start
+        return type(start)(start.objective, self.direction.added_to(start.metric, gamma))
 
 
 class FactoredPoint(MatrixPoint, BarrierPoint):
@@ -87,7 +89,7 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
         return None
 
 
-class FactoredLine(Line, ABC):
+class FactoredLine(MatrixLine):
     """The objective of a `FactoredPoint` along D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``γ λ_i``.
 
     λ are the eigenvalues of D in the coordinates of the metric's factor L, NaN without one: a trial
@@ -95,27 +97,46 @@ class FactoredLine(Line, ABC):
     ``L⁻¹ W L⁻ᵀ`` for a matrix W, in the coordinates of the eigenvectors of λ.
     """
 
+    start: FactoredPoint
+
     def __init__(
-        self, point: FactoredPoint, direction: Direction, weights: FloatArray | None = None
+        self, start: FactoredPoint, direction: Direction, weights: FloatArray | None = None
     ) -> None:
-        self.direction = direction
-        self._start = point.value
-        self._slope = direction.inner(point.linear)
-        turned = point.in_factor_coordinates(direction.added_to(np.zeros_like(point.metric), 1.0))
-        self._eigenvalues = self._weights = np.full(len(turned), math.nan)
-        if point.factor is None:
-            return
-        if weights is None:
-            self._eigenvalues = eigvalsh(turned, check_finite=False)
-        else:
-            self._eigenvalues, vectors = eigh(turned, check_finite=False)
-            self._weights = ((point.in_factor_coordinates(weights) @ vectors) * vectors).sum(axis=0)
+        super().__init__(start, direction)
+        self._matrix = weights
+
+    @cached_property
+    def _slope(self) -> float:
+        return self.direction.inner(self.start.linear)
+
+    @cached_property
+    def _decomposed(self) -> tuple[FloatArray, FloatArray]:
+        """The eigenvalues and the weights."""
+        start = self.start
+        nothing = np.full(len(start.metric), math.nan)
+        if start.factor is None:
+            return nothing, nothing
+        change = self.direction.added_to(np.zeros_like(start.metric), 1.0)
+        turned = start.in_factor_coordinates(change)
+        if self._matrix is None:
+            return np.asarray(eigvalsh(turned, check_finite=False), dtype=np.float64), nothing
+        found, vectors = eigh(turned, check_finite=False)
+        weights = start.in_factor_coordinates(self._matrix)
+        return np.asarray(found), ((weights @ vectors) * vectors).sum(axis=0)
+
+    @property
+    def _eigenvalues(self) -> FloatArray:
+        return self._decomposed[0]
+
+    @property
+    def _weights(self) -> FloatArray:
+        return self._decomposed[1]
 
     def value(self, gamma: float) -> float:
         stretches = gamma * self._eigenvalues
         if not stretches.min() > -1:
             return math.inf
-        return self._start + gamma * self._slope + self._change(stretches)
+        return self.start.value + gamma * self._slope + self._change(stretches)
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         stretches = gamma * self._eigenvalues

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -13,50 +11,37 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix, magnitude_form
-from gdaopt.linalg.samples import is_sparse, products_of
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
-from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.pair_loss import DistanceLoss, LossLine, LossSum, loss_sums
+from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
+from gdaopt.objectives.pair_point import GramPoint, PairPoint, SparsePoint
 from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import (
     MANY_PAIRS,
-    BufferPool,
     PairSums,
     PairValues,
     Sizes,
     Total,
 )
-from gdaopt.objectives.protocol import Derivatives, Line, Point
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.support.resources import check_fits, mapped
-from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix, symmetric_sparse
+from gdaopt.support.resources import mapped
+from gdaopt.support.validation import FloatArray, symmetric_matrix, symmetric_sparse
 
 MOST_DENSE = 1000
 """With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
-_GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
-_MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _ROUNDINGS = 200  # of values, for few features and one block of pairs
 _SLOPE_ROUNDINGS = 64  # of a derivative, but for sums over samples
 _SMALLEST_NUMBER = 2.0**-1074  # below 1e-308, numbers are rounded to multiples of it
-_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _CURVATURE_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
 _CURVATURE_SHARE = 1 / 8  # of all samples, in between
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4  # a subsample is at least that many times smaller than the samples it represents
 _LEAST = 2  # samples of each class
-_NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
-_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
-
-# Slopes overflow, and are infinite at some distances of 0: certificates report it.
-_without_warnings = np.errstate(over="ignore", invalid="ignore")
 
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
@@ -104,7 +89,6 @@ class PairObjective(Objective, Generic[LossT]):
         self.n_represented = n_represented
         self._draw = draw
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit
-        self._pool = BufferPool(pairs.n_pairs, _ARRAYS_KEPT) if self.keeps_pairs else None
         self._cluster: Cluster | None = None
 
     def _counts(self) -> dict[str, int]:
@@ -148,12 +132,10 @@ class PairObjective(Objective, Generic[LossT]):
     def at_gram(self, gram: FloatArray) -> GramPoint:
         """Return the objective at the Gram matrix ``X M X'`` of the samples under a metric."""
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
-        keep = PairObjective(pairs, self.loss).pair_values
-        distances = keep(lambda: map(np.negative, pairs.log_weights() or ()))
-        sums = LossSum(self.loss, pairs, distances, keep)
-        laplacian = pairs.laplacian(sums.coefficients)
-        sizes = self.pairs.sizes(sums.degrees)
-        return GramPoint(sums.total, sizes, self.loss.sign * sums.scale * laplacian)
+        point = PairPoint(PairObjective(pairs, self.loss), np.zeros((0, 0)))
+        laplacian = pairs.laplacian(point.coefficients)
+        sizes = self.pairs.sizes(point.degrees)
+        return GramPoint(point.total, sizes, self.loss.sign * point.scale * laplacian)
 
     def round_off(
         self,
@@ -213,6 +195,10 @@ class PairObjective(Objective, Generic[LossT]):
             size *= _GROWTH
         return self._drawn(size)
 
+    @property
+    def estimates_curvature(self) -> bool:
+        return self.curvature_sample is not None
+
     @cached_property
     def curvature_sample(self) -> PairObjective[DistanceLoss] | None:
         """The objective of a subsample for second derivatives; None where these are of all."""
@@ -250,9 +236,19 @@ class PairObjective(Objective, Generic[LossT]):
             mapped(lambda chunk: loss_sums(self.loss, chunk, samples), self._chunks)
         )
 
+    def computed_distances(self, metric: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
+        pairs = self.pairs
+        distances = pairs.products(pairs.features, pairs.features @ metric)
+        return less(distances, self.log_weights)
+
+    def distances_at(self, metric: FloatArray) -> PairValues:
+        """Return the same numbers, which are kept where memory allows it."""
+        return self.pair_values(partial(self.computed_distances, metric))
+
     def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
         """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self._pool)
+        return PairValues(compute, self.keeps_pairs)
 
     @cached_property
     def log_weights(self) -> PairValues | None:
@@ -275,325 +271,6 @@ class PairObjective(Objective, Generic[LossT]):
     def n_blocks(self) -> int:
         """How many blocks the pairs have."""
         return sum(1 for _ in self.pairs.blocks())
-
-
-class PairPoint(Point):
-    """An objective of pairs at one metric; after a step along a line the distances are known."""
-
-    def __init__(
-        self,
-        objective: PairObjective[DistanceLoss],
-        metric: FloatArray,
-        distances: PairValues | None = None,
-        moves: int = 0,
-    ) -> None:
-        self.objective = objective
-        self._metric = read_only(metric)
-        self._pairs = objective.pairs
-        known = distances or objective.pair_values(self._compute_distances)
-        self.sum = LossSum(objective.loss, self._pairs, known, objective.pair_values)
-        self._is_single_pass = distances is None and objective.is_single_pass
-        self._moves = moves
-        self._last_line: LossLine | None = None
-        self._last_slopes: tuple[Atoms, FloatArray] | None = None
-        self._entries: MaskedMatrix | None = None
-
-    @property
-    def metric(self) -> FloatArray:
-        return self._metric
-
-    def _compute_distances(self) -> Iterator[FloatArray]:
-        features = self._pairs.features
-        distances = self._pairs.products(features, features @ self.metric)
-        return less(distances, self.objective.log_weights)
-
-    @cached_property
-    def _pass(self) -> PairSums | None:
-        """The sums of one pass over all pairs, where these are too many."""
-        return self.objective.sums(self.metric) if self._is_single_pass else None
-
-    @cached_property
-    def total(self) -> Total:
-        """The value, of one pass or of the distances that are kept."""
-        return (self._pass or self.sum).total
-
-    @cached_property
-    def value(self) -> float:
-        return self.total.value
-
-    def logarithm(self) -> ExponentialLogarithm:
-        return ExponentialLogarithm(self)
-
-    @cached_property
-    def scatter(self) -> FloatArray:
-        """The gradient in units of ``exp(shift)``, times the sign of the loss."""
-        if self._pass is not None:
-            return self._pass.scatter
-        return self._pairs.scatter(self.sum.coefficients)
-
-    @cached_property
-    @_without_warnings
-    def _gradient(self) -> FloatArray:
-        gradient: FloatArray = self.objective.loss.sign * self.total.scale * self.scatter
-        return read_only(gradient)
-
-    @property
-    def _signed_scale(self) -> float:
-        return self.objective.loss.sign * self.sum.scale
-
-    def gradient(self) -> FloatArray:
-        return self._gradient
-
-    @_without_warnings
-    def gradient_diagonal(self) -> FloatArray:
-        return self._signed_scale * self._pairs.scatter_diagonal(self.sum.coefficients)
-
-    @_without_warnings
-    def gradient_column(self, column: int) -> FloatArray:
-        return self._signed_scale * self._pairs.scatter_column(self.sum.coefficients, column)
-
-    @_without_warnings
-    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        size = self.objective.n_features
-        is_known = "_gradient" in vars(self) or self._is_single_pass
-        if is_known or _GATHERING * (size + len(edges[0])) >= size**2:
-            return MaskedMatrix.of(self._gradient, edges)
-        if self._entries is None or self._entries.edges is not edges:
-            self._entries = self._pairs.scatter_entries(self.sum.coefficients, edges)
-        return self._signed_scale * self._entries
-
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        return self.total.scale * self.scaled_slopes(atoms)
-
-    def scaled_slopes(self, atoms: Atoms) -> FloatArray:
-        """Return the slopes in units of ``exp(shift)``."""
-        if self._last_slopes is None or self._last_slopes[0] is not atoms:
-            if self._pass is not None or "scatter" in vars(self):  # the gradient is known
-                slopes = self.objective.loss.sign * atoms.quadratic_forms(self.scatter)
-            else:
-                slopes = self.sum.slopes(atoms.projected(self._pairs.features))
-            self._last_slopes = atoms, slopes
-        return self._last_slopes[1]
-
-    @property
-    def estimates_curvature(self) -> bool:
-        return self.objective.curvature_sample is not None
-
-    @property
-    def curvature_point(self) -> PairPoint:
-        """The point that gives second derivatives."""
-        # Kept in itself, a point would be freed only when the garbage collector comes by.
-        return self._of_subsample or self
-
-    @cached_property
-    def _of_subsample(self) -> PairPoint | None:
-        sample = self.objective.curvature_sample
-        return None if sample is None else PairPoint(sample, self.metric)
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        point = self.curvature_point
-        if not point.sum.scale:  # a term of a sum that has underflowed: its moments may overflow
-            return np.zeros((len(atoms), len(atoms)))
-        return point.sum.scale * point.scaled_curvature(atoms)
-
-    def scaled_curvature(self, atoms: Atoms, means: FloatArray | None = None) -> FloatArray:
-        """Return the second derivatives of these pairs alone (see `LossSum.curvature`)."""
-        coordinates = atoms.projected(self._pairs.features)
-        return self.sum.curvature(coordinates, means, self.objective.n_represented)
-
-    def line(self, direction: Direction) -> LossLine:
-        if self._last_line is None or self._last_line.direction is not direction:
-            factors = direction.factors(self._pairs.features)
-            rates = self.objective.pair_values(lambda: self._pairs.products(*factors))
-            self._last_line = self.sum.loss.line(direction, self.sum, rates)
-        return self._last_line
-
-    def moved(self, direction: Direction, gamma: float) -> PairPoint:
-        objective, metric = self.objective, direction.added_to(self.metric, gamma)
-        line = self._last_line
-        is_followed = line is not None and line.direction is direction
-        if (
-            not objective.keeps_pairs
-            or self._moves >= _MOVES_BEFORE_REFRESH
-            # One pass gives all that is needed.
-            or (self.estimates_curvature and not is_followed)
-        ):
-            return PairPoint(objective, metric)
-        if line is not None and is_followed:
-            distances = partial(line.distances, gamma)
-        else:
-            left, right = direction.factors(self._pairs.features)
-            distances = partial(self._moved_distances, gamma * left, right)
-        kept = objective.pair_values(distances)
-        return PairPoint(objective, metric, kept, self._moves + 1)
-
-    def _moved_distances(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        changes = self._pairs.products(left, right)
-        for change, distance in zip(changes, self.sum.distances, strict=True):
-            yield np.add(distance, change, out=change)
-
-    @property
-    def _sizes(self) -> Sizes:
-        """The sizes of the derivatives by distances, in units of ``exp(shift)``."""
-        return (self._pass or self.sum).sizes
-
-    @_without_warnings
-    def _drift(self) -> float:
-        """Return ``Σ |c_p| |δ̃_p - δ_p|`` for the distances that are known after steps along lines.
-
-        The distances δ are those that are computed from the metric itself.
-        """
-        drift = 0.0
-        if not self._moves:
-            return drift
-        known = zip(self.sum.distances, self.sum.coefficients, strict=True)
-        for here, (there, p) in zip(self._compute_distances(), known, strict=True):
-            here -= there
-            here *= p
-            drift += float(np.abs(here[p != 0]).sum())  # other distances may be infinite
-        return drift
-
-    def round_off(self) -> RoundOff:
-        return self.objective.round_off(
-            self.total, self._sizes, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
-        )
-
-    def degenerate_reason(self) -> str | None:
-        return self._degenerate_reason
-
-    @cached_property
-    def _degenerate_reason(self) -> str | None:
-        if not math.isfinite(self.value):
-            return f"the objective is {self.value}: the metric is far outside of the cone"
-        if not np.isfinite(self._sizes.squares).all():
-            return (
-                "the gradient of the objective is not finite: the distance of two samples is 0 "
-                "under this metric, though they differ; start from a positive definite metric"
-            )
-        if not self.objective.log_convex:
-            return None
-        known = self._entries  # the scatter is semidefinite: its largest entry is on the diagonal
-        diagonal = np.diagonal(self.scatter) if known is None else known.on_diagonal
-        steepest, size = float(diagonal.max()), float(self._sizes.squares.sum())
-        return _underflow(self._pairs.features, self.metric, self.total, steepest, size)
-
-
-@dataclass(frozen=True, eq=False)
-class GramPoint:
-    """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
-
-    total: Total
-    sizes: Sizes
-    gradient: FloatArray
-
-
-class SparsePoint(MatrixPoint):
-    """Value, gradient and round-off at a sparse K×K metric, by the Gram matrix of the samples."""
-
-    objective: PairObjective[DistanceLoss]
-
-    def __init__(self, objective: PairObjective[DistanceLoss], metric: csr_array) -> None:
-        self.objective = objective
-        self._sparse_metric = metric
-
-    @cached_property
-    def metric(self) -> FloatArray:
-        _check_dense(self.objective.n_features)
-        metric: Any = self._sparse_metric
-        return read_only(metric.toarray())
-
-    @cached_property
-    def _of_gram(self) -> GramPoint:
-        samples = self.objective.pairs.features
-        product: Any = samples @ (self._sparse_metric @ samples.T)
-        gram: FloatArray = product.toarray() if is_sparse(product) else product
-        return self.objective.at_gram((gram + gram.T) / 2)
-
-    @property
-    def value(self) -> float:
-        return self._of_gram.total.value
-
-    @cached_property
-    def _gradient(self) -> FloatArray:
-        _check_dense(self.objective.n_features)
-        samples = self.objective.pairs.features
-        half: FloatArray = samples.T @ products_of(self._of_gram.gradient, samples) / 2
-        return read_only(half + half.T)
-
-    def gradient(self) -> FloatArray:
-        return self._gradient
-
-    def round_off(self) -> RoundOff:
-        magnitudes, found = abs(self._sparse_metric), self._of_gram
-        return self.objective.round_off(
-            found.total, found.sizes, lambda sizes: float(sizes @ (magnitudes @ sizes))
-        )
-
-    def curvature(self, _atoms: Atoms, /) -> FloatArray:
-        raise _no_lines()
-
-    def line(self, _direction: Direction, /) -> Line:
-        raise _no_lines()
-
-
-def _check_dense(size: int) -> None:
-    check_fits(
-        16.0 * size**2, f"an array of {size}×{size} numbers", "values and sparse metrics need none"
-    )
-
-
-def _no_lines() -> InvalidInputError:
-    return InvalidInputError(
-        "there are no lines and no second derivatives at sparse metrics, or of sparse samples: "
-        "pass the samples and the metric as arrays, or take gdaopt.solve with 'certified'"
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class ExponentialLogarithm(Derivatives):
-    """The logarithm of a sum of exponentials over pairs, which does not underflow."""
-
-    point: PairPoint
-
-    @property
-    def value(self) -> float:
-        return self.point.total.log_value
-
-    def slopes(self, atoms: Atoms) -> FloatArray:
-        return self.point.scaled_slopes(atoms) / self.point.total.scaled
-
-    def curvature(self, atoms: Atoms) -> FloatArray:
-        """Return the covariance of the changes of the distances under the shares of the pairs."""
-        point = self.point.curvature_point
-        means = -point.scaled_slopes(atoms) / point.total.scaled
-        return point.scaled_curvature(atoms, means) / point.sum.total.scaled
-
-
-def _underflow(
-    features: FloatArray, metric: FloatArray, total: Total, steepest: float, size: float
-) -> str | None:
-    """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-    is_small = steepest <= _NOISE * size
-    is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
-    is_lost = steepest * total.scale <= _LEAST_GRADIENT
-    if total.value > 0 and not (is_small and is_flat) and not is_lost:
-        return None
-    largest = max(float(features.max()), -float(features.min()))
-    if largest == 0:
-        return "all samples coincide: the gradient is 0, and no metric tells them apart"
-    # The root mean squared distance of samples, in units in which squares stay within float64.
-    spread = largest * math.sqrt(2 * float(((features / largest) ** 2).sum()) / features.shape[0])
-    unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
-    factor = 1 / (spread * math.sqrt(unit))
-    what = "the objective" if total.value == 0 else "the gradient of the objective"
-    advice = (
-        f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); multiply "
-        f"the features by about {factor:.2g}"
-    )
-    # The squares of tiny features are lost under every metric.
-    if steepest <= _LEAST_GRADIENT or not 1 / _LARGEST_FACTOR <= factor <= _LARGEST_FACTOR:
-        return advice
-    return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
 
 
 def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:

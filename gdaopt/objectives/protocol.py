@@ -16,8 +16,7 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
@@ -25,20 +24,27 @@ from gdaopt.support.validation import FloatArray
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
 
+Balance: TypeAlias = Callable[[float], tuple[float, float]]
+"""What `Line.balance` is."""
+
 Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 """An expression, and the constraints on its own variables; often there are none."""
 
 
 class Line(Protocol):
-    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
-
-    A line whose slope changes by decades can have a `balance`: it returns for γ a function h and
-    its derivative such that ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ. Exact steps are
-    then found on h, which is nearly linear where φ' is not.
-    """
+    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ."""
 
     direction: Direction
-    balance: Callable[[float], tuple[float, float]] | None = None
+
+    @property
+    def balance(self) -> Balance | None:
+        """What a line whose slope changes by decades can have, else None.
+
+        It returns for γ a function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0
+        does not rise with γ. Exact steps are then found on h, which is nearly linear where φ' is
+        not.
+        """
+        return None
 
     @abstractmethod
     def value(self, gamma: float) -> float:
@@ -47,6 +53,10 @@ class Line(Protocol):
     @abstractmethod
     def derivatives(self, gamma: float) -> tuple[float, float]:
         """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
+
+    @abstractmethod
+    def at(self, gamma: float) -> Point:
+        """Return the point at ``M + γ D``; it may update what the point at M keeps."""
 
 
 class Derivatives(Protocol):
@@ -79,24 +89,12 @@ class Point(Derivatives, Protocol):
         """Return ``∇Q(M)``, symmetric K×K: ``dQ = ⟨∇Q, dM⟩``."""
 
     @abstractmethod
-    def gradient_diagonal(self) -> FloatArray:
-        """Return the diagonal of ``∇Q(M)``, shape (K,)."""
-
-    @abstractmethod
-    def gradient_column(self, column: int) -> FloatArray:
-        """Return one column of ``∇Q(M)``, shape (K,)."""
-
-    @abstractmethod
-    def gradient_entries(self, edges: Edges) -> MaskedMatrix:
-        """Return the diagonal of ``∇Q(M)`` and its entries (i, j) for the edges i < j."""
+    def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        """Return entries (i, j) of ``∇Q(M)``, for n rows i and as many columns j."""
 
     @abstractmethod
     def line(self, direction: Direction) -> Line:
         """Return Q restricted to ``M + γ D``."""
-
-    @abstractmethod
-    def moved(self, direction: Direction, gamma: float) -> Point:
-        """Return the point at ``M + γ D``; it may update what this point keeps."""
 
     @abstractmethod
     def degenerate_reason(self) -> str | None:
@@ -105,11 +103,6 @@ class Point(Derivatives, Protocol):
     def round_off(self) -> RoundOff:
         """Return how exact value and gradient are: lower bounds are lowered by that much."""
         return assumed_round_off(self)
-
-    @property
-    def estimates_curvature(self) -> bool:
-        """Whether second derivatives are computed from a subsample."""
-        return False
 
     def logarithm(self) -> Derivatives:
         """Return ``log Q`` at M, for objectives with `log_convex`."""

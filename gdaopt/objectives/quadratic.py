@@ -10,8 +10,8 @@ import numpy as np
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.objectives.base import Objective
-from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.protocol import Expression, Line, Terms
+from gdaopt.objectives.matrix_point import MatrixLine, MatrixPoint
+from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.resources import check_fits
@@ -35,10 +35,6 @@ class QuadraticPoint(MatrixPoint):
     def gradient(self) -> FloatArray:
         return self.objective.linear + self.objective.bend * self.metric
 
-    def gradient_column(self, column: int) -> FloatArray:
-        objective = self.objective
-        return objective.linear[:, column] + objective.bend * self.metric[:, column]
-
     def round_off(self) -> RoundOff:
         """Return the round-off of the sums: the gradient is A or M itself, without round-off."""
         terms = float(np.abs(self.objective.linear * self.metric).sum()) + abs(self.value)
@@ -53,17 +49,17 @@ class QuadraticPoint(MatrixPoint):
         return QuadraticLine(self, direction)
 
 
-class QuadraticLine(Line):
+class QuadraticLine(MatrixLine):
     """The objective along a direction."""
 
     def __init__(self, point: QuadraticPoint, direction: Direction) -> None:
-        self.direction = direction
-        self._start = point.value
+        super().__init__(point, direction)
+        self._value = point.value
         self._slope = direction.inner(point.gradient())
         self._bend = point.objective.bend * direction.norm_squared()
 
     def value(self, gamma: float) -> float:
-        return self._start + gamma * (self._slope + gamma / 2 * self._bend)
+        return self._value + gamma * (self._slope + gamma / 2 * self._bend)
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         return self._slope + gamma * self._bend, self._bend

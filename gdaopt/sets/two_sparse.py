@@ -17,7 +17,7 @@ from gdaopt.linalg.atoms import (
     least_pair_price,
     pair_atoms,
 )
-from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges
+from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.masked import Gradient, MaskedMatrix, check_finite, largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
@@ -130,7 +130,9 @@ class TwoSparseAtoms(AtomFamily):
 
     def gradient_at(self, point: Point) -> Gradient:
         if self.leaves_out(size := len(point.metric)):
-            return point.gradient_entries(self.edges_of(size))
+            edges = self.edges_of(size)
+            entries = point.gradient_entries(*pairs_of(size, edges))
+            return MaskedMatrix(entries[:size], entries[size:], edges)
         return super().gradient_at(point)
 
     def best_atoms(

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.certificate.certify import Certificate, Kind
 from gdaopt.certificate.tangent import Bound, InflatableTangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
-from gdaopt.objectives.pair_objective import GramPoint
+from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.features import ManyFeatures, used_features

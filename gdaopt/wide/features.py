@@ -13,7 +13,8 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
 from gdaopt.objectives import Objective
 from gdaopt.objectives.pair_loss import DistanceLoss
-from gdaopt.objectives.pair_objective import GramPoint, PairObjective
+from gdaopt.objectives.pair_objective import PairObjective
+from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.support.resources import check_fits

@@ -16,11 +16,10 @@ import gdaopt as gda
 from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import Direction
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods import Clock
 from gdaopt.methods.certified import CertifiedRun, _derivative
-from gdaopt.objectives.pair_objective import PairPoint
+from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.sets import PricedAtoms
 from gdaopt.support.validation import FloatArray
@@ -111,14 +110,14 @@ def test_a_refinement_that_raises_the_objective_is_left_out(
 
 def test_evaluates_the_objective_at_no_metric_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     # A round starts where the one before has ended: the objective is known there.
-    moved, seen = PairPoint.moved, list[bytes]()
+    at, seen = PairLine.at, list[bytes]()
 
-    def watched(point: PairPoint, direction: Direction, gamma: float) -> PairPoint:
-        there = moved(point, direction, gamma)
+    def watched(line: PairLine, gamma: float) -> PairPoint:
+        there = at(line, gamma)
         seen.append(there.metric.tobytes())
         return there
 
-    monkeypatch.setattr(PairPoint, "moved", watched)
+    monkeypatch.setattr(PairLine, "at", watched)
     glr = gda.GLR(*samples("iris", "versicolor", "all", "z-score"))
     problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     assert gda.solve(problem, "certified").iterations > 3

@@ -15,7 +15,7 @@ from gdaopt.backends import protocol
 from gdaopt.methods import aligned, blocks
 from gdaopt.methods import state as state_module
 from gdaopt.objectives import PairPoint
-from gdaopt.objectives.glr import ExponentialLine
+from gdaopt.objectives.pair_point import PairLine
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
@@ -69,8 +69,8 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     """Let something take time: the programs, the gradients, or the line search."""
     calls: dict[str, tuple[type, tuple[str, ...]]] = {
         "program": (Program, ("solve",)),
-        "gradient": (SignalPairs, ("scatter", "scatter_diagonal", "scatter_column")),
-        "line": (ExponentialLine, ("derivatives", "balance")),
+        "gradient": (SignalPairs, ("scatter", "scatter_entries")),
+        "line": (PairLine, ("derivatives", "_balance")),
     }
     owner, names = calls[what]
     for name in names:
@@ -155,8 +155,8 @@ def test_programs_are_told_what_is_left(
     [
         (Program, "solve"),
         (PairPoint, "line"),
-        (ExponentialLine, "balance"),
-        (PairPoint, "moved"),
+        (PairLine, "_balance"),
+        (PairLine, "at"),
     ],
     ids=["program", "direction", "line search", "move"],
 )

@@ -17,8 +17,8 @@ from scipy.optimize import minimize_scalar
 import gdaopt as gda
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.methods.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
-from gdaopt.objectives.glr import ExponentialLine
-from gdaopt.objectives.protocol import Line
+from gdaopt.objectives.pair_point import PairLine
+from gdaopt.objectives.protocol import Line, Point
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 from tests.methods.certified_cases import Nearest
@@ -42,6 +42,9 @@ class Function(Line):
         assert 0 <= gamma <= 1
         self.trials.append(gamma)
         return self.slope(gamma), self.curvature(gamma)
+
+    def at(self, gamma: float) -> Point:
+        raise NotImplementedError
 
 
 def parabola(minimum: float, *, curved: bool = True) -> Function:
@@ -206,7 +209,7 @@ def test_adaptive_decreases(rng: np.random.Generator, rule: Adaptive) -> None:
         assert 0 <= gamma <= 1
         assert gamma == 0 or slope < 0
         assert line.value(gamma) <= line.value(0.0) * (1 + 1e-13) + gamma * slope / 2
-        point = point.moved(direction, gamma)
+        point = point.line(direction).at(gamma)
         if slope < -1e-6 * line.value(0.0):
             assert gamma > 0
 
@@ -424,7 +427,7 @@ class TestBalance:
     def test_it_takes_few_evaluations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where Q rises by hundreds of decades towards γ = 1."""
         n_calls: list[float] = []
-        before_each(monkeypatch, ExponentialLine, "balance", lambda _, gamma: n_calls.append(gamma))
+        before_each(monkeypatch, PairLine, "_balance", lambda _, gamma: n_calls.append(gamma))
         rng = np.random.default_rng(0)
         X, z = rng.standard_normal((30, 3)), np.where(np.arange(30) < 9, 1.0, -1.0)
         point = gda.GLR(X, z).at(np.eye(3))

@@ -8,9 +8,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.objectives import PairPoint
-from gdaopt.objectives.glr import ExponentialLine
+from gdaopt.objectives.pair_point import PairLine
 from tests.objectives.cases import N_GLR, Opaque, glr_samples
 
 
@@ -19,30 +18,31 @@ def glr() -> gda.GLR:
     return gda.GLR(glr_samples(rng)[:, :3], rng.standard_normal(N_GLR))
 
 
-def twice_on_edges(right: MaskedMatrix) -> MaskedMatrix:
-    return MaskedMatrix(right.on_diagonal, 2 * right.on_edges, right.edges)
-
-
 FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
-    (PairPoint, "gradient_column", lambda right, point, column: right(point, 0 * column), "error"),
-    (PairPoint, "gradient_diagonal", lambda right, point: 2 * right(point), "error"),
-    (PairPoint, "gradient_entries", lambda right, *given: twice_on_edges(right(*given)), "error"),
+    (PairPoint, "gradient_entries", lambda right, *given: 2 * right(*given), "error"),
     (
-        *(ExponentialLine, "derivatives"),
+        *(PairPoint, "gradient_entries"),
+        lambda right, point, rows, columns: right(point, rows, 0 * columns),
+        "^gradient_entries",
+    ),
+    (
+        *(PairLine, "derivatives"),
         lambda right, *given: tuple(np.array([1.0, 0.9]) * right(*given)),
         "^the line's curvature along a DiagonalDirection",
     ),
     (PairPoint, "slopes", lambda right, *given: 2 * right(*given), "error"),
     (PairPoint, "curvature", lambda right, *given: 0.9 * right(*given), "error"),
     (
-        *(PairPoint, "moved"),
-        lambda right, point, direction, gamma: right(point, direction, 2 * gamma),
+        *(PairLine, "at"),
+        lambda right, line, gamma: right(line, 2 * gamma),
         "^the metric moved along a DiagonalDirection",
     ),
     (
-        *(PairPoint, "moved"),
-        lambda _right, point, direction, gamma: PairPoint(
-            point.objective, direction.added_to(point.metric, gamma), point.sum.distances
+        *(PairLine, "at"),
+        lambda _right, line, gamma: PairPoint(
+            line.start.objective,
+            line.direction.added_to(line.start.metric, gamma),
+            line.start.distances,
         ),
         "^the value moved along a DiagonalDirection",
     ),

@@ -94,7 +94,7 @@ def test_the_function_is_called_once_a_metric() -> None:
 
     point = gda.FunctionObjective(counted, n_features=SIZE).at(2 * np.eye(SIZE))
     assert len(calls) == 1  # the check
-    point.value, point.gradient(), point.gradient_column(0)
+    point.value, point.gradient(), point.gradient_entries(np.array([0]), np.array([1]))
     assert len(calls) == 2
 
 

@@ -100,7 +100,7 @@ class TestOverflow:
         assert glr.value(-1e4 * np.eye(K)) == math.inf
         assert math.isfinite(glr.log_value(-1e4 * np.eye(K)))
         point = glr.at(np.eye(K))
-        assert point.line(down).value(1e4) == point.moved(down, 1e4).value == math.inf
+        assert point.line(down).value(1e4) == point.line(down).at(1e4).value == math.inf
         assert not math.isfinite(point.line(down).derivatives(1e4)[0])
 
     @pytest.mark.parametrize("scale", [1e-170, 1e170])

@@ -12,8 +12,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
-from gdaopt.linalg.entries import all_edges
-from gdaopt.objectives import pair_loss
+from gdaopt.linalg.entries import all_edges, pairs_of
+from gdaopt.objectives import pair_point
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import objective_of
@@ -209,13 +209,12 @@ class TestPairs:
         gradient = point.gradient()
         np.testing.assert_array_equal(gradient, gradient.T)
         assert_near(gradient, case.gradient(metric), 1e-8)
-        assert_near(point.gradient_diagonal(), np.diagonal(gradient))
-        for column in range(K):
-            assert_near(point.gradient_column(column), gradient[:, column])
-        entries = objective.pairs.scatter_entries(point.sum.coefficients, all_edges(K))
-        entries = objective.loss.sign * point.sum.scale * entries
-        assert_near(entries.on_edges, gradient[all_edges(K)])
-        assert_near(entries.on_diagonal, np.diagonal(gradient))
+        every, scale = np.arange(K), objective.loss.sign * point.scale
+        for pairs in (every, np.full(K, 1)), pairs_of(K, all_edges(K)):
+            entries = objective.pairs.scatter_entries(point.coefficients, *pairs)
+            assert_near(scale * entries, gradient[pairs])
+        diagonal = objective.pairs.scatter_diagonal(point.coefficients)
+        assert_near(scale * diagonal, np.diagonal(gradient))
 
     def test_lines_and_moves(
         self, objective: Any, metric: FloatArray, rng: np.random.Generator
@@ -234,7 +233,7 @@ class TestPairs:
                 slopes = [line.derivatives(gamma + step)[0] for step in (1e-6, -1e-6)]
                 difference = (slopes[0] - slopes[1]) / 2e-6
                 assert curvature == pytest.approx(difference, rel=2e-4, abs=1e-6 * (1 + scale))
-            moved = point.moved(direction, 0.05)
+            moved = point.line(direction).at(0.05)
             np.testing.assert_array_equal(moved.metric, direction.added_to(metric, 0.05))
             assert_near(moved.gradient(), there.gradient(), 1e-11)
             assert moved.round_off().value >= 0.9 * there.round_off().value
@@ -245,13 +244,13 @@ class TestPairs:
         point = objective.at(metric)
         for _, direction in zip(range(100), itertools.cycle(directions(rng)), strict=False):
             back = DenseDirection(random_metric(rng, K) - point.metric)
-            point = point.moved(back, 0.2).moved(direction, 0.02)
+            point = point.line(back).at(0.2).line(direction).at(0.02)
             fresh = objective.at(point.metric.copy())
             assert point.value == pytest.approx(fresh.value, rel=1e-11)
             assert_near(point.gradient(), fresh.gradient(), 1e-11)
-        point = point.moved(direction, 1e6).moved(direction, -1e6)
+        point = point.line(direction).at(1e6).line(direction).at(-1e6)
         for _ in range(65):
-            point = point.moved(direction, 0.0)
+            point = point.line(direction).at(0.0)
         assert point.value == pytest.approx(objective.value(point.metric.copy()), rel=1e-13)
 
     @pytest.mark.parametrize("kind", ["two-sparse", "dense"])
@@ -310,11 +309,11 @@ def test_entries_of_masks(make: Callable[..., Any]) -> None:
     X, y = rng.standard_normal((20, size)) / size, np.resize([1.0, -1.0], 20)
     objective = make(X, y)
     point, gradient = objective.at(np.eye(size)), objective.gradient(np.eye(size))
-    for edges in ((np.array([0, 3]), np.array([1, 50])), (np.array([2]), np.array([3]))):
-        entries = point.gradient_entries(edges)
+    edges = pairs_of(size, (np.array([0, 3]), np.array([1, 50])))
+    for pairs in edges, (np.array([2]), np.array([3])), (np.arange(size), np.full(size, 7)):
+        entries = point.gradient_entries(*pairs)
         assert "_gradient" not in vars(point)
-        assert_near(entries.on_edges, gradient[edges], 1e-10)
-        assert_near(entries.on_diagonal, np.diagonal(gradient))
+        assert_near(entries, gradient[pairs], 1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -366,7 +365,7 @@ def test_second_derivatives_from_a_sample_lead_to_the_optimum(
     problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
     point, atoms = objective.at(np.eye(K)), gda.linalg.Atoms.of_features(np.arange(K))
     expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), point.curvature(atoms)
-    monkeypatch.setattr(pair_loss, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
+    monkeypatch.setattr(pair_point, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
     monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", 300)
     sampled = point.curvature(atoms)
     assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)

@@ -40,7 +40,7 @@ def points(objective: Any, rng: np.random.Generator, size: float) -> Iterator[Po
     vectors = rng.standard_normal((6, K))
     atoms = Atoms.of_vectors(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     base = objective.at(0.1 * size * np.eye(K))
-    yield base.moved(gda.linalg.AtomsDirection(size * rng.random(6), atoms), 1.0)
+    yield base.line(gda.linalg.AtomsDirection(size * rng.random(6), atoms)).at(1.0)
     directions: list[gda.linalg.Direction] = [
         gda.linalg.DiagonalDirection(change),
         gda.linalg.ColumnDirection(0, -np.where(np.arange(K) > 0, change, 0) / 10),
@@ -50,7 +50,7 @@ def points(objective: Any, rng: np.random.Generator, size: float) -> Iterator[Po
     point = objective.at(metric)
     yield point
     for turn in range(6):
-        point = point.moved(directions[turn % 4], 0.3)
+        point = point.line(directions[turn % 4]).at(0.3)
         yield point
 
 
@@ -171,7 +171,7 @@ def test_constants_of_losses_count_in_the_value(name: str, monkeypatch: pytest.M
     before = EVERY[name]().at(metric).round_off()
     monkeypatch.setattr(objective.loss, "constant", 1e6)
     point = objective.at(metric)
-    after, slope = point.round_off(), point.sum.scale * point.sum.sizes.weight
+    after, slope = point.round_off(), point.scale * point.sizes.weight
     assert after.value - before.value >= 1e6 * 2.0**-53 * slope
     assert (after.gradient == before.gradient).all()
 
@@ -188,14 +188,14 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
     point, cancelled = objective.at(1e-9 * np.eye(K)), objective.cancelled
     stated = point.round_off()
     assert (stated.gradient**2 >= 80 * 2.0**-53 * cancelled.squares).all()
-    terms = loss.constant * (point.sum.sizes.weight + cancelled.weight)
+    terms = loss.constant * (point.sizes.weight + cancelled.weight)
     assert stated.value >= 200 * 2.0**-53 * (abs(point.value) + terms)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "GLR, many levels"])
 def test_one_pass_finds_the_same_sizes(name: str) -> None:
     objective, metric = EVERY[name](), 0.1 * np.eye(K)
-    kept, sums = objective.at(metric).sum, objective.sums(metric)
+    kept, sums = objective.at(metric), objective.sums(metric)
     found, sizes = sums.total.scale * sums.sizes, kept.scale * kept.sizes
     degrees = np.zeros(objective.n_samples)
     for block, p in zip(objective.pairs.blocks(), kept.coefficients, strict=True):
@@ -214,10 +214,10 @@ def test_distances_that_have_drifted_count(name: str) -> None:
     metric = 0.1 * np.eye(K)
     direction = gda.linalg.DiagonalDirection(np.full(K, 1e-3))
     point, off = objective.at(metric), objective.at((1 + 1e-6) * metric)
-    usual = point.moved(direction, 1.0).round_off().value
-    moved = off.moved(direction, 1.0)
-    wrong = PairPoint(objective, point.moved(direction, 1.0)._metric, moved.sum.distances, moves=1)
-    error = abs(wrong.value - point.moved(direction, 1.0).value)
+    usual = point.line(direction).at(1.0).round_off().value
+    moved = off.line(direction).at(1.0)
+    wrong = PairPoint(objective, point.line(direction).at(1.0)._metric, moved.distances, moves=1)
+    error = abs(wrong.value - point.line(direction).at(1.0).value)
     assert wrong.round_off().value >= error > 100 * usual
 
 

@@ -116,9 +116,9 @@ LISTED_PAIRS = ListedPairs(X, np.array([0, 1]), np.array([2, 3]), np.ones(2))
 
 
 @pytest.mark.parametrize("pairs", [SIGNAL_PAIRS, LISTED_PAIRS], ids=["signal", "listed"])
-@pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "scatter_column"])
+@pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "scatter_entries"])
 def test_passes_over_pairs_ask(pairs: SignalPairs | ListedPairs, name: str) -> None:
-    more = {"scatter_column": (0,)}
+    more = {"scatter_entries": 2 * (np.array([0]),)}
     coefficients = list(pairs.products(X, X))
     with until(PASSED):
         for call in (

@@ -203,14 +203,14 @@ class FeatureGraphDescent:
             direction = block.direction(self.point.metric, rate * gradient)
             if direction is None:
                 return None
-            trial = self.point.moved(direction, 1.0)
+            trial = self.point.line(direction).at(1.0)
             if trial.value <= self.point.value:
                 self.rate = rate
                 return trial
             if halvings == 0 and not block.contains(self.point.metric):
                 # Smaller and smaller steps lead to the nearest entries that meet the condition.
                 limit = block.direction(self.point.metric, 0 * gradient)
-                if limit is None or self.point.moved(limit, 1.0).value > self.point.value:
+                if limit is None or self.point.line(limit).at(1.0).value > self.point.value:
                     return None
             rate /= 2
         return None
@@ -226,7 +226,7 @@ class _Diagonal:
 
     def gradient(self, point: Point) -> FloatArray:
         """Return the derivatives by the entries, shape (K,)."""
-        return point.gradient_diagonal()
+        return np.diagonal(point.gradient())
 
     def direction(self, metric: FloatArray, step: FloatArray) -> Direction:
         """Return the change to the allowed entries nearest to the entries minus `step`."""
@@ -263,7 +263,7 @@ class _Row:
         self._budget = (1 - 2 * _LEAST) * len(metric) - rest
 
     def gradient(self, point: Point) -> FloatArray:
-        gradient = 2 * point.gradient_column(self.row)
+        gradient = 2 * point.gradient()[:, self.row]
         gradient[self.row] = 0.0
         return gradient
 

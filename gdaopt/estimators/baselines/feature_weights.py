@@ -24,7 +24,7 @@ from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint
+from gdaopt.master.master_point import MasterPoint, UpdatedHessian
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -75,7 +75,10 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     """Return ``log Σ_ij exp(-Σ_k c_k (x_ik - x_jk)²) ‖z_i - z_j‖²`` at the feature weights c."""
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
-    return MasterPoint(GLR(X, signal).at(np.zeros((size, size))), features, weights, log=True)
+    glr = GLR(X, signal)
+    model = UpdatedHessian() if glr.estimates_curvature else None
+    start = glr.at(np.zeros((size, size)))
+    return MasterPoint(start, features, weights, log=True, model=model)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

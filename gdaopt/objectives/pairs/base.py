@@ -12,8 +12,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import (
     Samples,
     by_columns,
@@ -153,12 +151,10 @@ class Pairs(ABC):
         """Return ``Σ_p c_p (a_r - a_c)²`` for p = (r, c) and values a of samples, shape (N, n)."""
 
     @abstractmethod
-    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
-        """Return one column of `scatter`, shape (K,)."""
-
-    @abstractmethod
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
-        """Return the diagonal of `scatter` and its entries (i, j) for the edges i < j."""
+    def scatter_entries(
+        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
+    ) -> FloatArray:
+        """Return entries (i, j) of `scatter`; it takes O(N²) for each feature among the columns."""
 
     @property
     @abstractmethod

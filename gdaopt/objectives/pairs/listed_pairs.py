@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.passes import Block
@@ -97,19 +95,14 @@ class ListedPairs(Pairs):
             diagonal += p @ differences**2
         return diagonal
 
-    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
-        result = np.zeros(self.features.shape[1])
+    def scatter_entries(
+        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
+    ) -> FloatArray:
+        used, place = np.unique(columns, return_inverse=True)
+        entries = np.zeros(len(rows))
         for differences, p in zip(self._differences(self.features), coefficients, strict=True):
-            result += (p * differences[:, column]) @ differences
-        return result
-
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
-        diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
-        for differences, p in zip(self._differences(self.features), coefficients, strict=True):
-            weighted = p[:, None] * differences
-            diagonal += np.einsum("pk,pk->k", differences, weighted)
-            entries += paired_sums(differences, weighted, edges)
-        return MaskedMatrix(diagonal, entries, edges)
+            entries += paired_sums(differences, p[:, None] * differences[:, used], (rows, place))
+        return entries
 
     @property
     def longest_sum(self) -> int:

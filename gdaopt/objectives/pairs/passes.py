@@ -90,72 +90,21 @@ def _fitting(n_columns: int) -> int:
     return max(1, _BLOCK_ENTRIES // n_columns)
 
 
-class BufferPool:
-    """Arrays of one size, lent out until the last view of them is gone; some are held ready.
-
-    Fresh memory costs page faults, which take as long as the exponentials of the numbers in it.
-    """
-
-    def __init__(self, size: int, most: int) -> None:
-        self._size = size
-        self._most = most
-        self._free: list[FloatArray] = []
-
-    def lend(self) -> FloatArray:
-        """Return an array that nobody else uses; its content is arbitrary."""
-        free = self._free
-        return np.asarray(_Buffer(free.pop() if free else np.empty(self._size), self._take_back))
-
-    def _take_back(self, array: FloatArray) -> None:
-        if len(self._free) < self._most:
-            self._free.append(array)
-
-    def __reduce__(self) -> tuple[type[BufferPool], tuple[int, int]]:
-        return BufferPool, (self._size, self._most)  # copies start without arrays
-
-
-class _Buffer:
-    """The base of all views of a lent array, which goes back to the pool with the last view."""
-
-    def __init__(self, array: FloatArray, take_back: Callable[[FloatArray], None]) -> None:
-        self._array = array
-        self._take_back = take_back
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return self._array.__array_interface__
-
-    def __del__(self) -> None:
-        self._take_back(self._array)
-
-
 class PairValues:
-    """One array for each block of pairs: kept after the first pass if there is a pool, else not."""
+    """One array for each block of pairs: kept after the first pass, or computed in each."""
 
-    def __init__(
-        self, compute: Callable[[], Iterator[FloatArray]], pool: BufferPool | None = None
-    ) -> None:
+    def __init__(self, compute: Callable[[], Iterator[FloatArray]], is_kept: bool) -> None:
         self._blocks: Callable[[], Iterator[FloatArray]] | list[FloatArray] = compute
-        self._pool = pool
+        self._is_kept = is_kept
 
     def __iter__(self) -> Iterator[FloatArray]:
         if not isinstance(self._blocks, list):
-            if self._pool is None:
+            if not self._is_kept:
                 return self._blocks()
-            # The callable that computed them is let go: it often refers back to its owner, and such
-            # a cycle would hold the arrays until the garbage collector comes by.
-            self._blocks = list(_stored(self._blocks(), self._pool.lend()))
+            # The callable is let go: it often refers back to its owner, and such a cycle would hold
+            # the arrays until the garbage collector comes by.
+            self._blocks = list(map(read_only, self._blocks()))
         return iter(self._blocks)
-
-
-def _stored(blocks: Iterator[FloatArray], store: FloatArray) -> Iterator[FloatArray]:
-    """Yield read-only copies of arrays, one after the other in a large one."""
-    start = 0
-    for block in blocks:
-        copy = store[start : start + block.size].reshape(block.shape)
-        copy[...] = block
-        start += block.size
-        yield read_only(copy)
 
 
 MANY_PAIRS = 2**17

@@ -15,8 +15,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.linalg.samples import paired_sums
 from gdaopt.objectives.pairs.base import Indices, Pairs, less
 from gdaopt.objectives.pairs.passes import (
@@ -153,18 +151,22 @@ class RectanglePairs(Pairs):
         half += near / 2  # of products that BLAS does not round alike on both sides
         return half + half.T
 
-    def scatter_entries(self, coefficients: Iterable[FloatArray], edges: Edges) -> MaskedMatrix:
-        diagonal, entries = np.zeros(self.features.shape[1]), np.zeros(len(edges[0]))
+    def scatter_entries(
+        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
+    ) -> FloatArray:
+        used, place = np.unique(columns, return_inverse=True)
+        if 2 * len(used) < self.features.shape[1]:
+            products = self._laplacian_products(coefficients, self.features[:, used])
+            return paired_sums(self.features, products, (rows, place))
+        entries = np.zeros(len(rows))
 
         def add_near(left: FloatArray, right: FloatArray) -> None:
-            np.add(diagonal, np.einsum("pk,pk->k", left, right), out=diagonal)
-            np.add(entries, paired_sums(left, right, edges), out=entries)
+            np.add(entries, paired_sums(left, right, (rows, columns)), out=entries)
 
         half = self._half_scatter(coefficients, add_near)
-        diagonal += 2 * np.einsum("nk,nk->k", self.features, half)
-        entries += paired_sums(self.features, half, edges)
-        entries += paired_sums(half, self.features, edges)
-        return MaskedMatrix(diagonal, entries, edges)
+        entries += paired_sums(self.features, half, (rows, columns))
+        entries += paired_sums(half, self.features, (rows, columns))
+        return entries
 
     def _half_scatter(
         self,
@@ -229,16 +231,17 @@ class RectanglePairs(Pairs):
             diagonal -= products
         return diagonal
 
-    def scatter_column(self, coefficients: Iterable[FloatArray], column: int) -> FloatArray:
-        feature = self.features[:, column]
-        product = np.zeros(len(feature))  # graph Laplacian of the coefficients times the feature
+    def _laplacian_products(
+        self, coefficients: Iterable[FloatArray], values: FloatArray
+    ) -> FloatArray:
+        """Return the Laplacian of the coefficients times values of samples, shape (N, n)."""
+        products = np.zeros_like(values)
         for block, p in zip(self.blocks(), coefficients, strict=True):
-            rows, columns = feature[block.rows], feature[block.columns]
+            rows, columns = values[block.rows], values[block.columns]
             of_rows, of_columns = _margins(p)
-            product[block.rows] += of_rows * rows - p @ columns
-            product[block.columns] += of_columns * columns - rows @ p
-        result: FloatArray = product @ self.features
-        return result
+            products[block.rows] += of_rows[:, None] * rows - p @ columns
+            products[block.columns] += of_columns[:, None] * columns - p.T @ rows
+        return products
 
 
 def _n_entries(block: Block) -> int:

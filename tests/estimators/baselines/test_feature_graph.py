@@ -98,7 +98,7 @@ def test_a_step_that_is_too_large_is_halved() -> None:
     halvings = np.log2(2.0**power * 1.01 / descent.rate)
     assert halvings == pytest.approx(round(halvings), abs=1e-9)
     # With one halving fewer the objective would rise. The trace is at its bound in this step.
-    step = 2 * descent.rate / 1.01 * start.gradient_diagonal()
+    step = 2 * descent.rate / 1.01 * np.diagonal(start.gradient())
     direction = _Diagonal(start.metric).direction(start.metric, step)
     assert glr.value(direction.added_to(start.metric, 1.0)) > start.value
 

@@ -1,0 +1,472 @@
+"""Points of objectives of pairs: the distances at one metric, and the sums that a loss makes of it.
+
+Where there are few pairs, their numbers are kept. Of many, one pass finds value and gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import Direction
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.masked import magnitude_form
+from gdaopt.linalg.samples import is_sparse, products_of
+from gdaopt.objectives.matrix_point import MatrixPoint
+from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, coefficients_of, counted, thinned
+from gdaopt.objectives.pairs.passes import (
+    PairSums,
+    PairValues,
+    Sizes,
+    Total,
+    exponential,
+)
+from gdaopt.objectives.protocol import Balance, Derivatives, Line, Point
+from gdaopt.objectives.round_off import RoundOff
+from gdaopt.support.resources import check_fits
+from gdaopt.support.validation import FloatArray, read_only
+
+if TYPE_CHECKING:
+    from gdaopt.objectives.pair_objective import PairObjective
+
+_GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
+_MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
+_LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
+_NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
+_LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
+_MOST_PAIRS = 2**18  # that second derivatives are summed over
+_SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
+_CURVATURE_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
+_PAIRS_SHARE = 1 / 256  # of all pairs, in between
+
+# Slopes overflow, and are infinite at some distances of 0: steps are shortened, and bounds say so.
+_without_warnings = np.errstate(over="ignore", divide="ignore", invalid="ignore")
+
+
+class PairPoint(Point):
+    """An objective of pairs at one metric; after a step along a line the distances are known.
+
+    Attributes
+    ----------
+    distances, coefficients : PairValues
+        ``δ_p - log w_p`` of all pairs, and ``∂f/∂δ_p`` times the sign of the loss in its unit.
+    """
+
+    def __init__(
+        self,
+        objective: PairObjective[DistanceLoss],
+        metric: FloatArray,
+        distances: PairValues | None = None,
+        moves: int = 0,
+    ) -> None:
+        self.objective = objective
+        self.moves = moves
+        self.distances = distances or objective.distances_at(metric)
+        self.coefficients = objective.pair_values(self._compute_coefficients)
+        self._metric = read_only(metric)
+        self._is_single_pass = distances is None and objective.is_single_pass
+        self._slopes: tuple[Atoms, FloatArray] | None = None
+
+    @property
+    def metric(self) -> FloatArray:
+        return self._metric
+
+    def _compute_coefficients(self) -> Iterator[FloatArray]:
+        found = yield from coefficients_of(self.loss, self.objective.pairs, self.distances)
+        vars(self).setdefault("total", found)
+
+    @cached_property
+    def loss(self) -> DistanceLoss:
+        """The loss in the unit of all sums."""
+        found = self._pass
+        nearest = [np.array(-found.total.shift)] if found else self.distances
+        return self.objective.loss.shifted(nearest)
+
+    @cached_property
+    def _pass(self) -> PairSums | None:
+        """The sums of one pass over all pairs, where these are too many to keep."""
+        return self.objective.sums(self.metric) if self._is_single_pass else None
+
+    @cached_property
+    def total(self) -> Total:
+        """The value, which a complete pass over the coefficients knows."""
+        if self._pass:
+            return self._pass.total
+        for _ in self.coefficients:
+            pass
+        found: Total = vars(self)["total"]
+        return found
+
+    @property
+    def value(self) -> float:
+        return self.total.value
+
+    def logarithm(self) -> ExponentialLogarithm:
+        return ExponentialLogarithm(self)
+
+    @cached_property
+    @_without_warnings
+    def degrees(self) -> FloatArray:
+        """What the coefficients' magnitudes of the pairs of each sample add up to, shape (N,)."""
+        degrees = np.zeros(self.objective.n_samples)
+        for _ in counted(degrees, self.loss, self.objective.pairs, self.coefficients):
+            pass
+        return degrees
+
+    @cached_property
+    @_without_warnings
+    def sizes(self) -> Sizes:
+        """The sizes of the coefficients' magnitudes."""
+        return self._pass.sizes if self._pass else self.objective.pairs.sizes(self.degrees)
+
+    @cached_property
+    def scatter(self) -> FloatArray:
+        """The gradient in the unit of the loss, times its sign."""
+        return self._pass.scatter if self._pass else self.objective.pairs.scatter(self.coefficients)
+
+    @cached_property
+    @_without_warnings
+    def _gradient(self) -> FloatArray:
+        scale = self.objective.loss.sign * self.total.scale
+        return read_only(np.asarray(scale * self.scatter))
+
+    def gradient(self) -> FloatArray:
+        return self._gradient
+
+    @_without_warnings
+    def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
+        size = len(self.metric)
+        is_known = "_gradient" in vars(self) or self._is_single_pass
+        if is_known or _GATHERING * len(rows) >= size**2:
+            return self._gradient[rows, columns]
+        entries = self.objective.pairs.scatter_entries(self.coefficients, rows, columns)
+        if np.count_nonzero(is_diagonal := rows == columns) == size:
+            vars(self).setdefault("_steepest", float(entries[is_diagonal].max()))
+        return self.objective.loss.sign * self.scale * entries
+
+    @property
+    def scale(self) -> float:
+        """The unit of the coefficients."""
+        return exponential(self.loss.shift)
+
+    @_without_warnings
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.total.scale * self.scaled_slopes(atoms)
+
+    @_without_warnings
+    def scaled_slopes(self, atoms: Atoms) -> FloatArray:
+        """Return the slopes in the unit of the loss."""
+        if self._slopes is None or self._slopes[0] is not atoms:
+            if self._pass is not None or "scatter" in vars(self):  # the gradient is known
+                sums = atoms.quadratic_forms(self.scatter)
+            else:
+                pairs = self.objective.pairs
+                sums = pairs.squared_sums(self.coefficients, atoms.projected(pairs.features))
+            self._slopes = atoms, self.objective.loss.sign * sums
+        return self._slopes[1]
+
+    @property
+    def curvature_point(self) -> PairPoint:
+        """The point that gives second derivatives."""
+        # Kept in itself, a point would be freed only when the garbage collector comes by.
+        return self._of_subsample or self
+
+    @cached_property
+    def _of_subsample(self) -> PairPoint | None:
+        sample = self.objective.curvature_sample
+        if sample is None:
+            return None
+        return PairPoint(sample, self.metric, sample.distances_at(self.metric))  # no pass
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        point = self.curvature_point
+        if not point.scale:  # a term of a sum that has underflowed: its moments may overflow
+            return np.zeros((len(atoms), len(atoms)))
+        return point.scale * point.scaled_curvature(atoms)
+
+    @_without_warnings
+    def scaled_curvature(self, atoms: Atoms, means: FloatArray | None = None) -> FloatArray:
+        """Return the second derivatives of these pairs alone in the unit of the loss.
+
+        Of many pairs they are taken from some rows or some terms, always the same. The means, of
+        shape (n,), are first subtracted from the changes of all distances.
+        """
+        loss, pairs, size = self.loss, self.objective.pairs, len(atoms)
+        values = np.ascontiguousarray(atoms.projected(pairs.features).T)
+        total = np.zeros((size, size))
+        if not size:
+            return total
+        least, n_represented = 0.0, self.objective.n_represented
+        if n_represented and loss.is_exponential:
+            fewest, most = (size * n_pairs for n_pairs in _CURVATURE_PAIRS)
+            least = self.total.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
+        every, n_values = 1, size // _SPARSE + 1
+        if not loss.curvature_is_local:
+            every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
+        place, n_seen = 0, 0
+        thin = partial(thinned, least=least, rng=np.random.default_rng(0)) if least else None
+        known = self.coefficients if loss.is_exponential else self.distances
+        for block, numbers in zip(pairs.blocks(), known, strict=True):
+            for part, rows in pairs.parts(block, n_values):
+                place += 1
+                if place % every:
+                    continue
+                of_part = numbers[rows]
+                n_seen += of_part.size
+                at = loss.again(part, thin(of_part) if thin else of_part)
+                total += at.curvature(pairs.changes(part, values, means))
+        total *= pairs.n_pairs / n_seen
+        return total
+
+    def line(self, direction: Direction) -> PairLine:
+        return PairLine(self, direction)
+
+    @_without_warnings
+    def _drift(self) -> float:
+        """Return ``Σ |c_p| |δ̃_p - δ_p|`` for the distances that are known after steps along lines.
+
+        The distances δ are those that are computed from the metric itself.
+        """
+        drift = 0.0
+        if not self.moves:
+            return drift
+        known = zip(self.distances, self.coefficients, strict=True)
+        for here, (there, p) in zip(
+            self.objective.computed_distances(self.metric), known, strict=True
+        ):
+            here -= there
+            here *= p
+            drift += float(np.abs(here[p != 0]).sum())  # other distances may be infinite
+        return drift
+
+    def round_off(self) -> RoundOff:
+        return self.objective.round_off(
+            self.total, self.sizes, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
+        )
+
+    def degenerate_reason(self) -> str | None:
+        return self._degenerate_reason
+
+    @cached_property
+    def _degenerate_reason(self) -> str | None:
+        if not math.isfinite(self.value):
+            return f"the objective is {self.value}: the metric is far outside of the cone"
+        if not np.isfinite(self.sizes.squares).all():
+            return (
+                "the gradient of the objective is not finite: the distance of two samples is 0 "
+                "under this metric, though they differ; start from a positive definite metric"
+            )
+        return self._underflow() if self.objective.log_convex else None
+
+    @cached_property
+    def _steepest(self) -> float:
+        """The largest entry of the scatter, which is semidefinite: it is on the diagonal."""
+        return float(np.diagonal(self.scatter).max())
+
+    def _underflow(self) -> str | None:
+        """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
+        features, metric, total = self.objective.pairs.features, self.metric, self.total
+        steepest, size = self._steepest, float(self.sizes.squares.sum())
+        is_small = steepest <= _NOISE * size
+        is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
+        is_lost = steepest * total.scale <= _LEAST_GRADIENT
+        if total.value > 0 and not (is_small and is_flat) and not is_lost:
+            return None
+        largest = max(float(features.max()), -float(features.min()))
+        if largest == 0:
+            return "all samples coincide: the gradient is 0, and no metric tells them apart"
+        # The root mean squared distance of samples, in units in which squares stay within float64.
+        spread = largest * math.sqrt(
+            2 * float(((features / largest) ** 2).sum()) / features.shape[0]
+        )
+        unit = float(np.abs(np.diagonal(metric)).mean()) or 1.0
+        factor = 1 / (spread * math.sqrt(unit))
+        what = "the objective" if total.value == 0 else "the gradient of the objective"
+        advice = (
+            f"{what} is 0 in floating point or nearly so (log Q is {total.log_value:.6g}); "
+            f"multiply the features by about {factor:.2g}"
+        )
+        # The squares of tiny features are lost under every metric.
+        if steepest <= _LEAST_GRADIENT or not 1 / _LARGEST_FACTOR <= factor <= _LARGEST_FACTOR:
+            return advice
+        return f"{advice}, or the trace bound and the smallest eigenvalue by about {factor**2:.2g}"
+
+
+class PairLine(Line):
+    """The loss along a direction, along which the distances are ``δ + γ η`` with the rates η."""
+
+    def __init__(self, start: PairPoint, direction: Direction) -> None:
+        self.start = start
+        self.direction = direction
+
+    @property
+    def balance(self) -> Balance | None:
+        return self._balance if self.start.objective.loss.is_exponential else None
+
+    def _compute_rates(self) -> Iterator[FloatArray]:
+        pairs = self.start.objective.pairs
+        return pairs.products(*self.direction.factors(pairs.features))
+
+    @cached_property
+    def rates(self) -> PairValues:
+        """η of all pairs."""
+        return self.start.objective.pair_values(self._compute_rates)
+
+    def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
+        """Yield the distances at ``M + γ D``."""
+        for distance, rate in zip(self.start.distances, rates, strict=True):
+            trial = rate * gamma
+            trial += distance
+            yield trial
+
+    def losses(self, gamma: float) -> Iterator[BlockLoss]:
+        """Yield the loss of each block at ``M + γ D``."""
+        blocks, distances = self.start.objective.pairs.blocks(), self._distances(gamma, self.rates)
+        for block, of_block in zip(blocks, distances, strict=True):
+            yield self.start.loss.at(block, of_block)
+
+    @_without_warnings
+    def value(self, gamma: float) -> float:
+        return self.start.scale * sum(loss.value for loss in self.losses(gamma))
+
+    @_without_warnings
+    def derivatives(self, gamma: float) -> tuple[float, float]:
+        slope = bend = 0.0
+        for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
+            bend += loss.bend(rate)
+            slope += float(np.vdot(loss.coefficients(), rate))
+        scale = self.start.scale
+        return self.start.loss.sign * scale * slope, scale * bend
+
+    @_without_warnings
+    def _balance(self, gamma: float) -> tuple[float, float]:
+        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
+        rising = falling = rising_rate = falling_rate = 0.0
+        for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
+            weighted = loss.coefficients()
+            weighted *= rate
+            part = np.minimum(weighted, 0.0)
+            rising -= float(part.sum())
+            rising_rate += float(np.vdot(part, rate))
+            np.maximum(weighted, 0.0, out=weighted)
+            falling += float(weighted.sum())
+            falling_rate += float(np.vdot(weighted, rate))
+        if not (0 < rising < math.inf and 0 < falling < math.inf):
+            return (math.inf if rising > 0 else -math.inf), math.nan
+        return math.log(rising / falling), rising_rate / rising + falling_rate / falling
+
+    def at(self, gamma: float) -> PairPoint:
+        start, objective = self.start, self.start.objective
+        metric = self.direction.added_to(start.metric, gamma)
+        has_rates = "rates" in vars(self)
+        if (
+            not objective.keeps_pairs
+            or start.moves >= _MOVES_BEFORE_REFRESH
+            # One pass gives all that is needed.
+            or (objective.estimates_curvature and not has_rates)
+        ):
+            return PairPoint(objective, metric)
+
+        def distances() -> Iterator[FloatArray]:
+            return self._distances(gamma, self.rates if has_rates else self._compute_rates())
+
+        return PairPoint(objective, metric, objective.pair_values(distances), start.moves + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class GramPoint:
+    """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
+
+    total: Total
+    sizes: Sizes
+    gradient: FloatArray
+
+
+class SparsePoint(MatrixPoint):
+    """Value, gradient and round-off at a sparse K×K metric, by the Gram matrix of the samples."""
+
+    objective: PairObjective[DistanceLoss]
+
+    def __init__(self, objective: PairObjective[DistanceLoss], metric: csr_array) -> None:
+        self.objective = objective
+        self._sparse_metric = metric
+
+    @cached_property
+    def metric(self) -> FloatArray:
+        _check_dense(self.objective.n_features)
+        metric: Any = self._sparse_metric
+        return read_only(metric.toarray())
+
+    @cached_property
+    def _of_gram(self) -> GramPoint:
+        samples = self.objective.pairs.features
+        product: Any = samples @ (self._sparse_metric @ samples.T)
+        gram: FloatArray = product.toarray() if is_sparse(product) else product
+        return self.objective.at_gram((gram + gram.T) / 2)
+
+    @property
+    def value(self) -> float:
+        return self._of_gram.total.value
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        _check_dense(self.objective.n_features)
+        samples = self.objective.pairs.features
+        half: FloatArray = samples.T @ products_of(self._of_gram.gradient, samples) / 2
+        return read_only(half + half.T)
+
+    def gradient(self) -> FloatArray:
+        return self._gradient
+
+    def round_off(self) -> RoundOff:
+        magnitudes, found = abs(self._sparse_metric), self._of_gram
+        return self.objective.round_off(
+            found.total, found.sizes, lambda sizes: float(sizes @ (magnitudes @ sizes))
+        )
+
+    def curvature(self, _atoms: Atoms, /) -> FloatArray:
+        raise _no_lines()
+
+    def line(self, _direction: Direction, /) -> Line:
+        raise _no_lines()
+
+
+def _check_dense(size: int) -> None:
+    check_fits(
+        16.0 * size**2, f"an array of {size}×{size} numbers", "values and sparse metrics need none"
+    )
+
+
+def _no_lines() -> InvalidInputError:
+    return InvalidInputError(
+        "there are no lines and no second derivatives at sparse metrics, or of sparse samples: "
+        "pass the samples and the metric as arrays, or take gdaopt.solve with 'certified'"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialLogarithm(Derivatives):
+    """The logarithm of a sum of exponentials over pairs, which does not underflow."""
+
+    point: PairPoint
+
+    @property
+    def value(self) -> float:
+        return self.point.total.log_value
+
+    def slopes(self, atoms: Atoms) -> FloatArray:
+        return self.point.scaled_slopes(atoms) / self.point.total.scaled
+
+    def curvature(self, atoms: Atoms) -> FloatArray:
+        """Return the covariance of the changes of the distances under the shares of the pairs."""
+        point = self.point.curvature_point
+        means = -point.scaled_slopes(atoms) / point.total.scaled
+        return point.scaled_curvature(atoms, means) / point.total.scaled
