@@ -79,7 +79,9 @@ class Atoms:
         if vectors.shape[1] < _SPARSE or ((~is_zero).sum(axis=1) > _SPARSE).any():
             return cls.of_vectors(vectors)
         support = np.argsort(is_zero, axis=1, kind="stable")[:, :_SPARSE]
-        return cls(support, np.take_along_axis(vectors, support, axis=1))
+        values = np.take_along_axis(vectors, support, axis=1)
+        # The entry of another feature may be outside of a mask.
+        return cls(np.where(values == 0, support[:, :1], support), values)
 
     @classmethod
     def of_features(cls, features: npt.NDArray[np.intp]) -> Atoms:

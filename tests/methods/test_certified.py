@@ -231,6 +231,21 @@ def test_a_warm_start_of_a_bound_that_does_not_bind_is_the_answer() -> None:
     assert warm.trace[0].objective <= results[0].objective * (1 + ROUND_OFF)
 
 
+@pytest.mark.parametrize(
+    "feasible_set",
+    [gda.DiagonalMetrics(4.0), gda.GraphMetrics(4.0, edges=[(0, 1), (2, 3)])],
+    ids=["diagonal", "masked"],
+)
+def test_a_warm_start_under_a_mask_goes_on(feasible_set: Any) -> None:
+    """Entries outside of the mask have no prices, and single features are priced without them."""
+    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), feasible_set)
+    optimum = gda.solve(problem, tolerance=1e-9)
+    start = replace(optimum, atoms=np.eye(4)[:2], weights=np.full(2, feasible_set.budget(4) / 2))
+    found = gda.solve(problem, tolerance=1e-9, warm_start=start)
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(optimum.objective, rel=1e-9)
+
+
 def test_a_warm_start_that_does_not_fit_is_refused() -> None:
     result = gda.solve(nearby("graph", 0.0, 1.0, "none"), max_iterations=1)
     for other in (nearby("diagonal", 0.0, 1.0, "none"), nearby("graph", 0.05, 1.0, "none")):
