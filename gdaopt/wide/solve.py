@@ -21,6 +21,7 @@ from gdaopt.methods.solve import calculating, run, states_of
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, block_of
+from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
 from gdaopt.wide.certificate import tangent_at
@@ -46,6 +47,10 @@ def solve(problem: MetricProblem, method: Certified) -> Result:
                         runs.search.end = result.status, result.message
             except TimeLimitError as error:
                 runs.search.end = "time_limit", str(error)
+            except KeyboardInterrupt:
+                if method.on_interrupt == "raise" or not runs.n_runs:
+                    raise
+                runs.search.end = "interrupted", f"by the user after step {runs.n_steps}"
         return runs.result()
 
 
@@ -87,7 +92,7 @@ class _Runs:
         warm, self._problem, self._method = method.warm_start, problem, method
         used = None if warm is None else np.unique(csr_array(warm.atoms).indices).astype(np.intp)
         self.search = Search(problem, method, used)
-        self.n_steps = 0
+        self.n_runs = self.n_steps = 0
         self._known: Optimum | None = None
         if warm is not None:
             assert warm.weights is not None
@@ -97,6 +102,7 @@ class _Runs:
         self._last: Result | None = None
         self._rows: list[TraceRow] = []
         self._left_ends: list[FloatArray] = []
+        self._iterates: list[FloatArray] = []
         self._bound = -math.inf
         self._oracle_calls = 0
         self._tracing_seconds = 0.0
@@ -155,6 +161,11 @@ class _Runs:
             row, ends = result.trace[place], np.full(size, floor)
             ends[features] = result.trace.left_ends[place]
             self._left_ends.append(ends)
+            if result.trace.iterates is not None:
+                check_fits(8.0 * size**2, f"a {size}×{size} array of a row", "keep no iterates")
+                iterate = np.diag(np.full(size, floor))
+                iterate[np.ix_(features, features)] = result.trace.iterates[place]
+                self._iterates.append(iterate)
             changed: dict[str, Any] = {
                 "iteration": row.iteration + self.n_steps,
                 "round": row.round + self.n_steps,
@@ -171,6 +182,7 @@ class _Runs:
             self._rows.append(replace(row, **changed))
             self._say_bound()
         self._last = result
+        self.n_runs += 1
         self.n_steps += result.iterations
         self._oracle_calls += result.oracle_calls
         self._tracing_seconds += result.tracing_seconds
@@ -213,6 +225,7 @@ class _Runs:
         features, block = block_of(metric, feasible_set.min_eigenvalue)
         threshold = edge_threshold(feasible_set.trace_bound, size)
         n_joined = n_components(comparison_matrix(block), threshold)
+        iterates = read_only(np.array(self._iterates)) if self._iterates else None
         is_convex = self._problem.objective.convex
         gap = None if is_convex or certificate is None else certificate.frank_wolfe_gap
         return replace(
@@ -229,6 +242,6 @@ class _Runs:
             oracle_calls=self._oracle_calls,
             seconds=self.clock.seconds - self._tracing_seconds,
             tracing_seconds=self._tracing_seconds,
-            trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends))),
+            trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends)), iterates),
             atoms=known.atoms,
         )

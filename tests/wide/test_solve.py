@@ -167,6 +167,24 @@ def test_a_limit_ends_a_run_with_its_bound(wide: Callable[[], None]) -> None:
     assert (found.status, found.iterations) == ("time_limit", 0)
 
 
+def test_an_interrupt_between_runs_ends_with_what_there_is(
+    wide: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide()
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search.Search, "look", stop)
+    with pytest.raises(KeyboardInterrupt):
+        gda.solve(problem("MCML"))
+    found = gda.solve(problem("MCML"), on_interrupt="return", keep_iterates=True)
+    assert found.status == "interrupted"
+    assert found.objective < found.trace[0].objective
+    assert found.trace.iterates is not None
+    np.testing.assert_allclose(found.trace.iterates[-1], found.metric, atol=1e-12)
+
+
 def test_many_features_of_an_optimum_are_refused_in_the_end(
     wide: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
