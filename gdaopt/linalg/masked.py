@@ -6,6 +6,7 @@ The functions take arrays and masked matrices alike ("Proposition: masks of edge
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support import validation
 from gdaopt.support.validation import FloatArray
+
+_SUM_ENTRIES = 2**18  # entries gathered at a time: 2 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,8 @@ def magnitude_inner(first: Any, second: Any) -> float:
     """Return ``⟨|G|, |H|⟩``, of two arrays or of two matrices under the same mask."""
     if isinstance(first, MaskedMatrix):
         return inner(abs(first), abs(second))
-    return float(np.abs(first * second).sum())
+    runs = _row_runs(first)
+    return sum(float(np.vdot(np.abs(first[run]), np.abs(second[run]))) for run in runs)
 
 
 def magnitude_form(matrix: Any, vector: FloatArray) -> float:
@@ -160,4 +164,12 @@ def magnitude_form(matrix: Any, vector: FloatArray) -> float:
         rows, columns = matrix.edges
         off_diagonal = float(np.abs(matrix.on_edges) @ (vector[rows] * vector[columns]))
         return float(np.abs(matrix.on_diagonal) @ vector**2) + 2 * off_diagonal
-    return float(vector @ (np.abs(matrix) @ vector))
+    runs = _row_runs(matrix)
+    return sum(float(vector[run] @ (np.abs(matrix[run]) @ vector)) for run in runs)
+
+
+def _row_runs(matrix: FloatArray) -> Iterator[slice]:
+    """Yield runs of rows that stay in cache: an array of magnitudes would leave it."""
+    step = max(1, _SUM_ENTRIES // len(matrix))
+    for start in range(0, len(matrix), step):
+        yield slice(start, start + step)

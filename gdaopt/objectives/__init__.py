@@ -13,7 +13,15 @@ from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_losses import DEML, LogisticPairs, PairHinge, SeparablePairs, Term
+from gdaopt.objectives.pair_losses import (
+    DEML,
+    LogisticPairs,
+    PairHinge,
+    PairLoss,
+    ScalarFunction,
+    SeparablePairs,
+    Term,
+)
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pair_point import PairPoint
 from gdaopt.objectives.protocol import Line, Point
@@ -58,11 +66,13 @@ __all__ = [
     "MatrixPoint",
     "Objective",
     "PairHinge",
+    "PairLoss",
     "PairObjective",
     "PairPoint",
     "Point",
     "Ridge",
     "RoundOff",
+    "ScalarFunction",
     "SeparablePairs",
     "Term",
     "TripletHinge",

@@ -58,9 +58,7 @@ class Exponentials(DistanceLoss):
         return _Terms(numbers)
 
     def shifted(self, distances: Iterable[FloatArray], /) -> Self:
-        return type(self)(
-            self.n_pairs, self.n_signals, max(-float(block.min()) for block in distances)
-        )
+        return type(self)(self.n_pairs, self.n_signals, -float(min(map(np.min, distances))))
 
 
 class _Terms(BlockLoss):

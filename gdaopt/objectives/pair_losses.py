@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes
@@ -16,38 +20,68 @@ from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray, number
+from gdaopt.support.validation import FloatArray, check_name, number
+
+_FARTHEST = 1e150  # an argument of a function; its square is finite
+_HALVINGS = 60  # of an interval: nothing is left of it
 
 Values = tuple[FloatArray, FloatArray]
 """Values and first derivatives."""
 
 
-class ScalarFunction(Protocol):
-    """A convex function ψ of one number."""
+class ScalarFunction(ABC):
+    """A convex function ψ of one number with two derivatives, for `PairLoss`.
 
-    @property
-    def max_curvature(self) -> float:
-        """The largest second derivative, infinite where there is none."""
+    Attributes
+    ----------
+    max_curvature : float
+        The largest second derivative, infinite where there is none or it is not known.
+    curvature_is_local : bool
+        Whether ψ is bent in an interval only.
+    """
 
-    @property
-    def curvature_is_local(self) -> bool:
-        """Whether ψ is bent in an interval only."""
+    max_curvature: float = math.inf
+    curvature_is_local: bool = False
 
+    @abstractmethod
     def __call__(self, z: FloatArray) -> Values:
-        """Return ``ψ(z)`` and ``ψ'(z)``."""
+        """Return ``ψ(z)`` and ``ψ'(z)``, entry by entry."""
 
+    @abstractmethod
     def second(self, z: FloatArray) -> FloatArray:
         """Return ``ψ''(z)``."""
 
-    def to_cvxpy(self, z: Expression) -> Expression:
-        """Return ``ψ(z)`` for CVXPY, entry by entry."""
+    def to_cvxpy(self, _z: Expression, /) -> Expression:
+        """Return ``ψ(z)`` for CVXPY, entry by entry; write it for the conic methods."""
+        raise InvalidInputError(
+            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(z), or take a method "
+            "that needs none, such as 'certified'"
+        )
+
+    def reach(self, value: float) -> float:
+        """Return a number from which on ψ is at least a value."""
+
+        def is_enough(z: float) -> bool:
+            return bool(self(np.array(z))[0] >= value)
+
+        low, high = 0.0, 1.0
+        while not is_enough(high) and high < _FARTHEST:
+            low, high = high, 2 * high
+        if not is_enough(high):
+            raise InvalidInputError(
+                f"{type(self).__name__} does not reach {value:.3g}, so that trace_bound='auto' has "
+                "no value; pass a number, or 'K'"
+            )
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return high
 
 
 class Identity(ScalarFunction):
     """``z``."""
 
     max_curvature = 0.0
-    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         return z, np.ones_like(z)
@@ -63,7 +97,6 @@ class Logistic(ScalarFunction):
     """``log(1 + exp(z))``, which does not overflow."""
 
     max_curvature = 0.25
-    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         small = np.exp(-np.abs(z))
@@ -82,16 +115,36 @@ class Logistic(ScalarFunction):
     def to_cvxpy(self, z: Expression) -> Expression:
         return cp.logistic(z)
 
+    def reach(self, value: float) -> float:
+        return value
+
+
+class SquaredHinge(ScalarFunction):
+    """``max(0, z)²``."""
+
+    max_curvature = 2.0
+
+    def __call__(self, z: FloatArray) -> Values:
+        positive = np.maximum(z, 0.0)
+        return positive**2, 2 * positive
+
+    def second(self, z: FloatArray) -> FloatArray:
+        return np.where(z > 0, 2.0, 0.0)
+
+    def to_cvxpy(self, z: Expression) -> Expression:
+        square: cp.Expression = cp.square(cp.pos(z))
+        return square
+
 
 @dataclass(frozen=True)
 class SmoothHinge(ScalarFunction):
     """0 for z ≤ 0, ``z²/(2ω)`` up to the width ω, and ``z - ω/2`` above."""
 
     width: float
-    curvature_is_local: ClassVar[bool] = True
+    curvature_is_local = True
 
     @property
-    def max_curvature(self) -> float:
+    def max_curvature(self) -> float:  # type: ignore[override]  # it is read only
         return 1 / self.width
 
     def __call__(self, z: FloatArray) -> Values:
@@ -108,12 +161,22 @@ class SmoothHinge(ScalarFunction):
         hinge: cp.Expression = cp.huber(cp.pos(z), width) / (2 * width)
         return hinge
 
+    def reach(self, value: float) -> float:
+        return value + self.width / 2
+
+
+FUNCTIONS: dict[str, Callable[[], ScalarFunction]] = {
+    "hinge": lambda: SmoothHinge(0.2),
+    "squared-hinge": SquaredHinge,
+    "logistic": Logistic,
+}
+"""The functions of `PairLoss` by their names."""
+
+_TESTED = (SmoothHinge, SquaredHinge, Logistic)
+
 
 class MinusRoot(ScalarFunction):
     """``-√z``, whose derivatives are infinite at z ≤ 0."""
-
-    max_curvature = np.inf
-    curvature_is_local = False
 
     def __call__(self, z: FloatArray) -> Values:
         root = np.sqrt(np.maximum(z, 0))
@@ -221,23 +284,78 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
         return expression, constraints
 
 
-class _Thresholds(SeparablePairs):
-    """``(1/n) [ Σ_similar ψ(δ_ij - u) + Σ_dissimilar ψ(l - δ_ij) ]``, for ``ψ(z) ≥ z - slack``."""
+class PairLoss(SeparablePairs):
+    """A function of one number on pairs of samples: similar ones are to be near, others far.
 
-    tested = True
+    ``Q(M) = (1/n) [ Σ_similar ψ(δ_ij(M) - u) + Σ_dissimilar ψ(l - δ_ij(M)) ]`` over n pairs i < j,
+    with a convex ψ that does not fall. Q is convex.
+
+    Parameters
+    ----------
+    X, y
+        As for `MCML`; pairs of one class are similar.
+    function : {"squared-hinge", "hinge", "logistic"} or ScalarFunction, optional
+        ψ: ``max(0, z)²``; the hinge of `PairHinge` of width 0.2; ``log(1 + exp(z))``; or an object
+        of a subclass of `gdaopt.objectives.ScalarFunction`, with values and two derivatives.
+    upper : float, optional
+        u ≥ 0: squared distance from which on pairs of one class are too far.
+    lower : float, optional
+        l > 0: squared distance below which pairs of two classes are too near.
+    pairs : array-like of int, shape (n, 2), optional
+        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
+        left out.
+    similar : array-like of bool, shape (n,), optional
+        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        class or of two, and the classes are not known.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `MCML`, and for both y and similar or neither, pairs that refer to samples that X
+        does not have, pairs that are all similar or all dissimilar, or another function.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], ["a", "a", "b"]
+    >>> round(PairLoss(X, y, upper=0.5).value(np.diag([1.0, 0.25])), 6)
+    0.416667
+
+    A loss of one's own:
+
+    >>> from gdaopt.objectives import ScalarFunction
+    >>> class Exponential(ScalarFunction):
+    ...     def __call__(self, z):
+    ...         return np.exp(z), np.exp(z)
+    ...
+    ...     def second(self, z):
+    ...         return np.exp(z)
+    >>> round(PairLoss(X, y, Exponential()).value(np.eye(2)), 6)
+    0.395041
+    """
 
     def __init__(
         self,
-        labelled: LabelledPairs,
-        function: ScalarFunction,
-        thresholds: tuple[float, float],
-        slack: float,
+        X: Any,
+        y: Any = None,
+        function: str | ScalarFunction = "squared-hinge",
+        *,
+        upper: float = 1.0,
+        lower: float = 2.0,
+        pairs: Any = None,
+        similar: Any = None,
     ) -> None:
+        thresholds = number("upper", upper, at_least=0), number("lower", lower, above=0)
+        if not isinstance(function, ScalarFunction):
+            check_name("function (or a gdaopt.objectives.ScalarFunction):", function, FUNCTIONS)
+            function = FUNCTIONS[function]()
+        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
-        upper, lower = thresholds
-        similar = Term(True, function, weight, 1.0, upper)
-        self._slack = slack
-        super().__init__(labelled, (similar, Term(False, function, weight, -1.0, lower)))
+        terms = (
+            Term(similar, function, weight, sign, threshold)
+            for similar, sign, threshold in zip((True, False), (1.0, -1.0), thresholds, strict=True)
+        )
+        super().__init__(labelled, tuple(terms))
+        self.tested = type(function) in _TESTED
 
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pairs of one class alone cost more than Q at M = 0."""
@@ -247,11 +365,11 @@ class _Thresholds(SeparablePairs):
             for term in (similar, dissimilar)
         )
         at_zero = of_similar + labelled.n_dissimilar / labelled.n_similar * of_dissimilar
-        distance = similar.threshold + self._slack + at_zero
+        distance = similar.threshold + similar.function.reach(at_zero)
         return isotropic_trace(distance, labelled.mean_squares(similar=True))
 
 
-class PairHinge(_Thresholds):
+class PairHinge(PairLoss):
     """Smoothed hinge penalties on pairs of samples.
 
     ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
@@ -269,18 +387,8 @@ class PairHinge(_Thresholds):
         l > 0: squared distance of pairs of two classes that costs nothing.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-    pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
-        left out.
-    similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
-        class or of two, and the classes are not known.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `MCML`, and for both y and similar or neither, pairs that refer to samples that X
-        does not have, or pairs that are all similar or all dissimilar.
+    pairs, similar
+        As for `PairLoss`, and so are the errors.
 
     Notes
     -----
@@ -304,13 +412,11 @@ class PairHinge(_Thresholds):
         pairs: Any = None,
         similar: Any = None,
     ) -> None:
-        thresholds = number("upper", upper, at_least=0), number("lower", lower, above=0)
-        width = number("width", width, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        super().__init__(labelled, SmoothHinge(width), thresholds, width / 2)
+        hinge = SmoothHinge(number("width", width, above=0))
+        super().__init__(X, y, hinge, upper=upper, lower=lower, pairs=pairs, similar=similar)
 
 
-class LogisticPairs(_Thresholds):
+class LogisticPairs(PairLoss):
     """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
 
     ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
@@ -344,9 +450,8 @@ class LogisticPairs(_Thresholds):
     def __init__(
         self, X: Any, y: Any = None, *, bias: float = 1.0, pairs: Any = None, similar: Any = None
     ) -> None:
-        bias = number("bias", bias, above=0)
-        labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
-        super().__init__(labelled, Logistic(), (bias, bias), 0.0)
+        b = number("bias", bias, above=0)
+        super().__init__(X, y, Logistic(), upper=b, lower=b, pairs=pairs, similar=similar)
 
 
 class DEML(SeparablePairs):

@@ -88,7 +88,11 @@ class PairObjective(Objective, Generic[LossT]):
         self.convex = loss.convex
         self.n_represented = n_represented
         self._draw = draw
+        # So many pairs that second derivatives come from a subsample.
+        self.has_many_pairs = bool(n_represented) or pairs.n_pairs > MANY_PAIRS
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit
+        # Value and gradient at a metric come from one pass, which keeps nothing.
+        self.is_single_pass = self.has_many_pairs or not self.keeps_pairs
         self._cluster: Cluster | None = None
 
     def _counts(self) -> dict[str, int]:
@@ -109,6 +113,7 @@ class PairObjective(Objective, Generic[LossT]):
         """
         found = copy(self)
         found._cluster = Cluster(client, self.loss, self._chunks)
+        found.is_single_pass = True
         return found
 
     @property
@@ -180,11 +185,6 @@ class PairObjective(Objective, Generic[LossT]):
             return self.pairs.products((features @ features.T).toarray(), np.eye(self.n_samples))
         return self.pairs.products(features, features)
 
-    @property
-    def has_many_pairs(self) -> bool:
-        """Whether there are so many pairs that second derivatives come from a subsample."""
-        return bool(self.n_represented) or self.pairs.n_pairs > MANY_PAIRS
-
     def subsample(self) -> PairObjective[DistanceLoss] | None:
         """Return the objective of a subsample; None where samples are few, or without `draw`."""
         n_samples = self.pairs.features.shape[0]
@@ -217,11 +217,6 @@ class PairObjective(Objective, Generic[LossT]):
             pairs.gram = self.pairs.gram[np.ix_(chosen, chosen)]
         n_all = self.pairs.n_pairs
         return PairObjective(pairs, loss, draw=self._draw, n_represented=n_all)
-
-    @property
-    def is_single_pass(self) -> bool:
-        """Whether value and gradient at a metric come from one pass, which keeps nothing."""
-        return self.has_many_pairs or not self.keeps_pairs or self._cluster is not None
 
     @cached_property
     def _chunks(self) -> Sequence[Pairs]:

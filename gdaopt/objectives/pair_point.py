@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,6 +22,7 @@ from gdaopt.linalg.masked import magnitude_form
 from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, coefficients_of, counted, thinned
+from gdaopt.objectives.pairs.base import Pairs
 from gdaopt.objectives.pairs.passes import (
     PairSums,
     PairValues,
@@ -33,9 +34,6 @@ from gdaopt.objectives.protocol import Balance, Derivatives, Line, Point
 from gdaopt.objectives.round_off import RoundOff
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only
-
-if TYPE_CHECKING:
-    from gdaopt.objectives.pair_objective import PairObjective
 
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
@@ -62,12 +60,13 @@ class PairPoint(Point):
 
     def __init__(
         self,
-        objective: PairObjective[DistanceLoss],
+        objective: Any,  # a PairObjective
         metric: FloatArray,
         distances: PairValues | None = None,
         moves: int = 0,
     ) -> None:
         self.objective = objective
+        self.pairs: Pairs = objective.pairs
         self.moves = moves
         self.distances = distances or objective.distances_at(metric)
         self.coefficients = objective.pair_values(self._compute_coefficients)
@@ -80,7 +79,7 @@ class PairPoint(Point):
         return self._metric
 
     def _compute_coefficients(self) -> Iterator[FloatArray]:
-        found = yield from coefficients_of(self.loss, self.objective.pairs, self.distances)
+        found = yield from coefficients_of(self.loss, self.pairs, self.distances)
         vars(self).setdefault("total", found)
 
     @cached_property
@@ -88,7 +87,8 @@ class PairPoint(Point):
         """The loss in the unit of all sums."""
         found = self._pass
         nearest = [np.array(-found.total.shift)] if found else self.distances
-        return self.objective.loss.shifted(nearest)
+        loss: DistanceLoss = self.objective.loss
+        return loss.shifted(nearest)
 
     @cached_property
     def _pass(self) -> PairSums | None:
@@ -117,7 +117,7 @@ class PairPoint(Point):
     def degrees(self) -> FloatArray:
         """What the coefficients' magnitudes of the pairs of each sample add up to, shape (N,)."""
         degrees = np.zeros(self.objective.n_samples)
-        for _ in counted(degrees, self.loss, self.objective.pairs, self.coefficients):
+        for _ in counted(degrees, self.loss, self.pairs, self.coefficients):
             pass
         return degrees
 
@@ -125,12 +125,12 @@ class PairPoint(Point):
     @_without_warnings
     def sizes(self) -> Sizes:
         """The sizes of the coefficients' magnitudes."""
-        return self._pass.sizes if self._pass else self.objective.pairs.sizes(self.degrees)
+        return self._pass.sizes if self._pass else self.pairs.sizes(self.degrees)
 
     @cached_property
     def scatter(self) -> FloatArray:
         """The gradient in the unit of the loss, times its sign."""
-        return self._pass.scatter if self._pass else self.objective.pairs.scatter(self.coefficients)
+        return self._pass.scatter if self._pass else self.pairs.scatter(self.coefficients)
 
     @cached_property
     @_without_warnings
@@ -147,10 +147,10 @@ class PairPoint(Point):
         is_known = "_gradient" in vars(self) or self._is_single_pass
         if is_known or _GATHERING * len(rows) >= size**2:
             return self._gradient[rows, columns]
-        entries = self.objective.pairs.scatter_entries(self.coefficients, rows, columns)
+        entries = self.pairs.scatter_entries(self.coefficients, rows, columns)
         if np.count_nonzero(is_diagonal := rows == columns) == size:
             vars(self).setdefault("_steepest", float(entries[is_diagonal].max()))
-        return self.objective.loss.sign * self.scale * entries
+        return self.loss.sign * self.scale * entries
 
     @property
     def scale(self) -> float:
@@ -168,8 +168,8 @@ class PairPoint(Point):
             if self._pass is not None or "scatter" in vars(self):  # the gradient is known
                 sums = atoms.quadratic_forms(self.scatter)
             else:
-                pairs = self.objective.pairs
-                sums = pairs.squared_sums(self.coefficients, atoms.projected(pairs.features))
+                along = atoms.projected(self.pairs.features)
+                sums = self.pairs.squared_sums(self.coefficients, along)
             self._slopes = atoms, self.objective.loss.sign * sums
         return self._slopes[1]
 
@@ -199,7 +199,7 @@ class PairPoint(Point):
         Of many pairs they are taken from some rows or some terms, always the same. The means, of
         shape (n,), are first subtracted from the changes of all distances.
         """
-        loss, pairs, size = self.loss, self.objective.pairs, len(atoms)
+        loss, pairs, size = self.loss, self.pairs, len(atoms)
         values = np.ascontiguousarray(atoms.projected(pairs.features).T)
         total = np.zeros((size, size))
         if not size:
@@ -248,9 +248,10 @@ class PairPoint(Point):
         return drift
 
     def round_off(self) -> RoundOff:
-        return self.objective.round_off(
+        found: RoundOff = self.objective.round_off(
             self.total, self.sizes, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
         )
+        return found
 
     def degenerate_reason(self) -> str | None:
         return self._degenerate_reason
@@ -273,7 +274,7 @@ class PairPoint(Point):
 
     def _underflow(self) -> str | None:
         """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-        features, metric, total = self.objective.pairs.features, self.metric, self.total
+        features, metric, total = self.pairs.features, self.metric, self.total
         steepest, size = self._steepest, float(self.sizes.squares.sum())
         is_small = steepest <= _NOISE * size
         is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
@@ -312,13 +313,14 @@ class PairLine(Line):
         return self._balance if self.start.objective.loss.is_exponential else None
 
     def _compute_rates(self) -> Iterator[FloatArray]:
-        pairs = self.start.objective.pairs
+        pairs = self.start.pairs
         return pairs.products(*self.direction.factors(pairs.features))
 
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        return self.start.objective.pair_values(self._compute_rates)
+        found: PairValues = self.start.objective.pair_values(self._compute_rates)
+        return found
 
     def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -329,7 +331,7 @@ class PairLine(Line):
 
     def losses(self, gamma: float) -> Iterator[BlockLoss]:
         """Yield the loss of each block at ``M + γ D``."""
-        blocks, distances = self.start.objective.pairs.blocks(), self._distances(gamma, self.rates)
+        blocks, distances = self.start.pairs.blocks(), self._distances(gamma, self.rates)
         for block, of_block in zip(blocks, distances, strict=True):
             yield self.start.loss.at(block, of_block)
 
@@ -393,9 +395,9 @@ class GramPoint:
 class SparsePoint(MatrixPoint):
     """Value, gradient and round-off at a sparse K×K metric, by the Gram matrix of the samples."""
 
-    objective: PairObjective[DistanceLoss]
+    objective: Any
 
-    def __init__(self, objective: PairObjective[DistanceLoss], metric: csr_array) -> None:
+    def __init__(self, objective: Any, metric: csr_array) -> None:
         self.objective = objective
         self._sparse_metric = metric
 
@@ -410,7 +412,8 @@ class SparsePoint(MatrixPoint):
         samples = self.objective.pairs.features
         product: Any = samples @ (self._sparse_metric @ samples.T)
         gram: FloatArray = product.toarray() if is_sparse(product) else product
-        return self.objective.at_gram((gram + gram.T) / 2)
+        found: GramPoint = self.objective.at_gram((gram + gram.T) / 2)
+        return found
 
     @property
     def value(self) -> float:
@@ -428,9 +431,10 @@ class SparsePoint(MatrixPoint):
 
     def round_off(self) -> RoundOff:
         magnitudes, found = abs(self._sparse_metric), self._of_gram
-        return self.objective.round_off(
+        stated: RoundOff = self.objective.round_off(
             found.total, found.sizes, lambda sizes: float(sizes @ (magnitudes @ sizes))
         )
+        return stated
 
     def curvature(self, _atoms: Atoms, /) -> FloatArray:
         raise _no_lines()

@@ -22,7 +22,7 @@ from gdaopt.wide.certificate import GramTangent
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.pricing import Prices, Pricing, listed_edges
 
-_FEW = 500  # features that a search begins with, and that join at most
+_FEW = 250  # features that a search begins with, and that join at most
 _MOST = 4000  # features of an optimum
 _LEVELS = 2**13, 2**16  # the strongest features, among which the first are looked for
 _MUCH_MORE = 4  # times as many features are worth a level of their own

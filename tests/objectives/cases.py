@@ -176,6 +176,12 @@ def pair_hinge(D: Any, similar: Any, pairs: Any) -> Any:
     return sum(hinge(D[p] - 2 if s > 0 else 9 - D[p], 3.0) for s, p in found) / len(pairs)
 
 
+def squared_hinge(D: Any, similar: Any, pairs: Any) -> Any:
+    """Return the mean squared hinge with the thresholds 2 and 9."""
+    found = zip(similar, pairs, strict=True)
+    return sum(np.maximum(D[p] - 2 if s > 0 else 9 - D[p], 0) ** 2 for s, p in found) / len(pairs)
+
+
 def deml(D: Any, y: Any, pairs: Any, similar_weight: float) -> Any:
     """Return DEML."""
     similar = [D[i, j] for i, j in pairs if y[i] == y[j]]
@@ -327,6 +333,10 @@ CASES: dict[str, Case] = GLR_CASES | {
     "hinge": Case(
         lambda X, y: gda.PairHinge(X, y, upper=2, lower=9, width=3),
         lambda D, y, _X: pair_hinge(D, signs(y, all_pairs(len(D))), all_pairs(len(D))),
+    ),
+    "squared hinge": Case(
+        lambda X, y: gda.PairLoss(X, y, upper=2, lower=9),
+        lambda D, y, _X: squared_hinge(D, signs(y, all_pairs(len(D))), all_pairs(len(D))),
     ),
     "DEML": Case(gda.DEML, lambda D, y, _X: deml(D, y, all_pairs(len(D)), 1.0)),
     "DEML, listed": Case(

@@ -175,3 +175,23 @@ def test_there_is_no_logarithm_and_no_infinity() -> None:
 
 def test_linear_functions_have_values_where_squares_overflow() -> None:
     assert gda.Linear(1e-200 * np.eye(2)).value(1e200 * np.eye(2)) == pytest.approx(2.0)
+
+
+def test_entries_of_a_sum_say_its_round_off() -> None:
+    """Each entry counts for both of its features, with the magnitudes of all terms."""
+    A = np.diag([1.0, 2.0, 3.0])
+    A[0, 2] = A[2, 0] = 50.0
+    total = gda.Linear(A) + 2 * gda.Linear(-A / 2)
+    point = total.at(np.eye(3))
+    rows, columns = np.array([0, 1, 2, 0]), np.array([0, 1, 2, 2])
+    np.testing.assert_array_equal(point.gradient_entries(rows, columns), np.zeros(4))
+    found = point.round_off().gradient
+    np.testing.assert_allclose(found, np.sqrt(3 * 2.0**-53 * np.array([100.0, 4.0, 100.0])))
+    np.testing.assert_allclose(found, total.at(np.eye(3)).round_off().gradient)
+
+
+def test_a_sum_estimates_curvature_as_one_of_its_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, z = np.random.default_rng(0).standard_normal((9, 2)), [1, -1, 1] * 3
+    assert not (gda.GLR(X, z) + gda.Ridge(2)).estimates_curvature
+    monkeypatch.setattr("gdaopt.objectives.pair_objective.MANY_PAIRS", 5)
+    assert (gda.GLR(X, z) + gda.Ridge(2)).estimates_curvature

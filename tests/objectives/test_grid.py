@@ -307,6 +307,7 @@ def test_entries_of_masks(make: Callable[..., Any]) -> None:
     """With few edges no whole gradient is computed, and a point answers for several masks."""
     rng, size = np.random.default_rng(4), 60
     X, y = rng.standard_normal((20, size)) / size, np.resize([1.0, -1.0], 20)
+    X[:, 5] = 1.0
     objective = make(X, y)
     point, gradient = objective.at(np.eye(size)), objective.gradient(np.eye(size))
     edges = pairs_of(size, (np.array([0, 3]), np.array([1, 50])))
@@ -314,6 +315,7 @@ def test_entries_of_masks(make: Callable[..., Any]) -> None:
         entries = point.gradient_entries(*pairs)
         assert "_gradient" not in vars(point)
         assert_near(entries, gradient[pairs], 1e-10)
+    assert point.degenerate_reason() is None  # though one of the features is constant
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import cvxpy as cp
 import numpy as np
@@ -14,7 +14,14 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term, softmax
 from gdaopt.objectives.lmnn import target_neighbors
-from gdaopt.objectives.pair_losses import Identity, Logistic, MinusRoot, ScalarFunction, SmoothHinge
+from gdaopt.objectives.pair_losses import (
+    Identity,
+    Logistic,
+    MinusRoot,
+    ScalarFunction,
+    SmoothHinge,
+    SquaredHinge,
+)
 from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray
@@ -196,6 +203,12 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: gda.LMNN(X, LABELS, push_weight=2), "push_weight must be at most 1"),
     (lambda: gda.LMNN(X, LABELS, width=0), "width must be"),
     (lambda: gda.LogisticPairs(X, LABELS, bias=-1), "bias must be"),
+    (lambda: gda.PairLoss(X, LABELS, "hinges"), "did you mean 'hinge'"),
+    (
+        lambda: gda.PairLoss(X, LABELS, cast(Any, np.square)),
+        "unknown function (or a gdaopt.objectives",
+    ),
+    (lambda: gda.PairLoss(X, LABELS, lower=0.0), "lower must be"),
     (lambda: gda.PairHinge(X, LABELS, lower=0), "lower must be"),
     (lambda: gda.LogisticPairs(X, LABELS, pairs=[[0, 2]]), "no two samples of different classes"),
     (lambda: gda.PairHinge(X, LABELS, pairs=[[0, 1]]), "pairs holds no two samples of one class"),
@@ -456,3 +469,57 @@ def test_lmnn_is_as_near_to_the_hinge_as_it_says(width: float) -> None:
     smooth = gda.LMNN(X, LABELS, n_neighbors=2, width=width).value(0.3 * np.eye(K))
     most = 0.5 * width / 2 * N  # at most N impostors for each target
     assert -1e-10 <= nearly - smooth <= most + 1e-10
+
+
+# --- Functions of one number ----------------------------------------------------------------------
+
+
+class Exponential(ScalarFunction):
+    """``exp(z)``, of no argument beyond a largest one."""
+
+    def __init__(self, most: float = np.inf) -> None:
+        self.most = most
+
+    def __call__(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = np.exp(np.minimum(z, self.most))
+        return found, found
+
+    def second(self, z: FloatArray) -> FloatArray:
+        return np.exp(z)
+
+
+def test_a_function_of_ones_own() -> None:
+    """It needs values and two derivatives; what else methods want of it they say."""
+    X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [0, 0, 1]
+    loss = gda.PairLoss(X, y, Exponential(), upper=0.5, lower=3.0)
+    expected = (np.exp(1 - 0.5) + np.exp(3.0 - 4) + np.exp(3.0 - 5)) / 3
+    assert loss.value(np.eye(2)) == pytest.approx(expected, rel=1e-14)
+    assert not loss.tested
+    assert gda.PairLoss(X, y).tested
+    assert repr(loss).startswith("PairLoss(3 samples")
+    gda.check_objective(loss)
+    problem = gda.MetricProblem(loss, gda.GraphMetrics(3.0, 0.1))
+    assert gda.solve(problem, tolerance=1e-8).status == "converged"
+    with pytest.raises(InvalidInputError, match="Exponential has no CVXPY expression"):
+        gda.solve(problem, "sdp")
+
+
+def test_names_are_functions() -> None:
+    labels = np.arange(N) % 2
+    for name, other in (
+        ("hinge", gda.PairHinge(X, labels, lower=1.0)),
+        ("logistic", gda.LogisticPairs(X, labels)),
+    ):
+        named = gda.PairLoss(X, labels, name, lower=1.0)
+        assert named.value(np.eye(K)) == other.value(np.eye(K))
+        assert named.auto_trace_bound() == other.auto_trace_bound()
+
+
+@pytest.mark.parametrize("value", [0.5, 3.0, 1e6])
+def test_what_a_function_reaches(value: float) -> None:
+    assert SquaredHinge().reach(value) == pytest.approx(np.sqrt(value), rel=1e-12)
+    for function in (SquaredHinge(), SmoothHinge(0.3), Logistic(), Exponential(20.0)):
+        found = function.reach(value)
+        assert function(np.array(found))[0] >= value
+    with pytest.raises(InvalidInputError, match=r"Exponential does not reach 1e\+06"):
+        Exponential(3.0).reach(1e6)

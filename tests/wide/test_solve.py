@@ -10,6 +10,8 @@ from scipy.sparse import csr_array
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives import pair_objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
@@ -18,6 +20,7 @@ from gdaopt.wide import has_many_features, search
 from tests.helpers import n_parts, traced_peak
 
 SIZE = 40
+ATOMS = Atoms.of_features(np.arange(2))
 LABELS = np.repeat([0, 1, 2], 6)
 
 OBJECTIVES: dict[str, Callable[[Any], Any]] = {
@@ -195,6 +198,25 @@ def test_many_features_of_an_optimum_are_refused_in_the_end(
     assert found.status == "stalled"
     assert "over 4 features at a time" in found.message
     assert found.lower_bound is not None
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_sparse_metric_has_the_same_values(name: str) -> None:
+    objective, metric = OBJECTIVES[name](samples()), np.diag(np.linspace(1, 2, SIZE))
+    metric[3, 8] = metric[8, 3] = -0.5
+    there, here = objective.at(metric), objective.at(csr_array(metric))
+    assert here.value == pytest.approx(there.value, rel=1e-12)
+    np.testing.assert_array_equal(here.metric, metric)
+    exact, stated = there.round_off(), here.round_off()
+    assert stated.value == pytest.approx(exact.value, rel=1e-9)
+    np.testing.assert_allclose(stated.gradient, exact.gradient, rtol=1e-9)
+    with pytest.raises(InvalidInputError, match="as arrays"):
+        here.line(DiagonalDirection(np.ones(SIZE)))
+    with pytest.raises(InvalidInputError, match="as arrays"):
+        here.curvature(ATOMS)
+    metric[3, 8] = 0.0
+    with pytest.raises(InvalidInputError, match="metric must be symmetric"):
+        objective.at(csr_array(metric))
 
 
 def test_a_wide_run_makes_no_square_array() -> None:

@@ -38,7 +38,7 @@ class ListedPairs(Pairs):
         self._group = group
 
     def blocks(self) -> Iterator[Block]:
-        width = max(min(self.features.shape), 1)  # of wide samples no difference is written out
+        width = max(self.features.shape[1], 1)
         step = self._in_groups(_BLOCK_ENTRIES // int(width))
         for start in range(0, self.n_pairs, step):
             check_time()

@@ -57,7 +57,7 @@ def tiles(rows: slice, columns: slice) -> Iterator[Block]:
     width = columns.stop - columns.start
     most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))
     n_parts = -(-width // most)
-    bounds = [columns.start + width * part // n_parts for part in range(n_parts + 1)]
+    bounds = (columns.start + width * np.arange(n_parts + 1) // n_parts).tolist()
     step = _fitting(-(-width // n_parts))
     for first, last in pairwise(bounds):
         for start in range(rows.start, rows.stop, step):

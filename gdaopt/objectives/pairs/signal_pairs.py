@@ -42,9 +42,7 @@ class SignalPairs(RectanglePairs):
         self._block_log_weights: list[float | None]
         if len(levels) <= MOST_LEVELS:
             bounds = np.searchsorted(self.strata, np.arange(len(levels) + 1))
-            between = list(_level_rectangles(levels, bounds))
-            rectangles = [block for block, _ in between]
-            self._block_log_weights = [log_weight for _, log_weight in between]
+            rectangles, self._block_log_weights = _level_rectangles(levels, bounds)
         else:
             rectangles = list(triangle(slice(0, len(signal))))
             self._block_log_weights = [None] * len(rectangles)
@@ -93,15 +91,20 @@ class SignalPairs(RectanglePairs):
         return found
 
 
-def _level_rectangles(levels: FloatArray, bounds: np.ndarray) -> Iterator[tuple[Block, float]]:
-    """Yield rectangles between each two levels of the signal, and the logarithms of weights."""
+def _level_rectangles(
+    levels: FloatArray, bounds: np.ndarray
+) -> tuple[list[Block], list[float | None]]:
+    """Return rectangles between each two levels of the signal, and the logarithms of weights."""
+    rectangles: list[Block] = []
+    log_weights: list[float | None] = []
+    samples = list(map(slice, bounds[:-1].tolist(), bounds[1:].tolist()))
     for a in range(len(levels)):
         for b in range(a + 1, len(levels)):
+            rectangles += tiles(samples[a], samples[b])
             # hypot does not underflow where the squares would
             log_weight = math.log(2) + 2 * math.log(math.hypot(*(levels[a] - levels[b])))
-            rows, columns = (slice(int(bounds[k]), int(bounds[k + 1])) for k in (a, b))
-            for block in tiles(rows, columns):
-                yield block, log_weight
+            log_weights += [log_weight] * (len(rectangles) - len(log_weights))
+    return rectangles, log_weights
 
 
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
