@@ -18,7 +18,6 @@ from gdaopt.objectives.pair_losses import (
     LogisticPairs,
     PairHinge,
     PairLoss,
-    ScalarFunction,
     SeparablePairs,
     Term,
 )
@@ -27,6 +26,7 @@ from gdaopt.objectives.pair_point import PairPoint
 from gdaopt.objectives.protocol import Line, Point
 from gdaopt.objectives.quadratic import Linear, NoLearning, Ridge
 from gdaopt.objectives.round_off import RoundOff
+from gdaopt.objectives.scalar_functions import ScalarFunction
 from gdaopt.objectives.softmax import MCML, NCA
 
 OBJECTIVES: dict[str, Callable[..., Objective]] = {

@@ -14,7 +14,6 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
-from gdaopt.objectives.pair_losses import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
 from gdaopt.objectives.pairs.expressions import squared_distances
@@ -28,6 +27,7 @@ from gdaopt.objectives.pairs.reading import (
     places_of,
 )
 from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number
 

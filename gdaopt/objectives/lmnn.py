@@ -9,7 +9,6 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.comparisons import TripletLoss, Triplets
-from gdaopt.objectives.pair_losses import SmoothHinge
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
@@ -22,6 +21,7 @@ from gdaopt.objectives.pairs.reading import (
 )
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
+from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number

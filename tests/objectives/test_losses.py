@@ -14,7 +14,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term, softmax
 from gdaopt.objectives.lmnn import target_neighbors
-from gdaopt.objectives.pair_losses import (
+from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
+from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
     MinusRoot,
@@ -22,7 +23,6 @@ from gdaopt.objectives.pair_losses import (
     SmoothHinge,
     SquaredHinge,
 )
-from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
