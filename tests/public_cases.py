@@ -204,6 +204,7 @@ def _valid() -> dict[str, Any]:
         "expression": lambda metric: metric[0, 0],
         "fallback": (),
         "feasible_set": graphs,
+        "function": "logistic",
         "kind": "joint",
         "learner": gda.MetricLearner(tolerance=0.5),
         "max_classes": 8,
