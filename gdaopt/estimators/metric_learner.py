@@ -17,7 +17,7 @@ from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
-from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.base import SupervisedMetricLearner, metric_of
 from gdaopt.estimators.inputs import (
     Codes,
     Interval,
@@ -34,7 +34,6 @@ from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
 from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
-from gdaopt.wide.features import value_at
 
 ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 """An objective as learners take it: by its name, or as a function of samples and signals."""
@@ -218,7 +217,7 @@ callable
                 with suppress(TimeLimitError):
                     every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
                     with suppress(InvalidInputError):  # of many samples without memory for N×N
-                        self.full_objective_ = value_at(every, self.result_)
+                        self.full_objective_ = every.value(metric_of(self.result_))
         return metric
 
     def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:

@@ -27,12 +27,13 @@ from gdaopt.objectives.pairs.passes import (
 )
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
-from gdaopt.support.resources import mapped
+from gdaopt.support.resources import check_fits, mapped
 from gdaopt.support.validation import FloatArray, symmetric_matrix, symmetric_sparse
 
 MOST_DENSE = 1000
 """With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
+_GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
 _ROUNDINGS = 200  # of values, for few features and one block of pairs
 _SLOPE_ROUNDINGS = 64  # of a derivative, but for sums over samples
@@ -136,6 +137,8 @@ class PairObjective(Objective, Generic[LossT]):
 
     def at_gram(self, gram: FloatArray) -> GramPoint:
         """Return the objective at the Gram matrix ``X M X'`` of the samples under a metric."""
+        what = f"the Gram matrix of {self.n_samples} samples"
+        check_fits(8.0 * _GRAM_MATRICES * self.n_samples**2, what, "take fewer samples")
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
         point = PairPoint(PairObjective(pairs, self.loss), np.zeros((0, 0)))
         laplacian = pairs.laplacian(point.coefficients)

@@ -11,17 +11,12 @@ from scipy.sparse import csr_array
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
-from gdaopt.objectives import Objective
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
-from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
-
-_GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
 
 
 def has_many_features(problem: MetricProblem) -> bool:
@@ -104,17 +99,3 @@ def atomic_part_of(atoms: Atoms, weights: FloatArray, size: int) -> csr_array:
     vectors = atoms.sparse(size)
     total = (vectors.T * weights) @ vectors
     return csr_array((total + total.T) / 2)
-
-
-def value_at(objective: Objective, result: Result) -> float:
-    """Return an objective of all features at the metric of a result, as ρI and its block."""
-    if result.features is None:
-        return objective.value(result.metric)
-    whole = ManyFeatures(MetricProblem(objective, result.feasible_set))
-    size = whole.objective.n_samples
-    needed = _GRAM_MATRICES * 8.0 * size**2
-    check_fits(needed, f"the Gram matrix of {size} samples", "take fewer samples")
-    part = columns_of(whole.samples, result.features)
-    atomic_part = result.block - whole.floor * np.eye(len(result.block))
-    gram: FloatArray = part @ (atomic_part @ part.T)
-    return whole.at((gram + gram.T) / 2).total.value
