@@ -305,8 +305,7 @@ number of pairs. Beyond 100,000 features the run ends after {TIME_LIMIT:g} s. *p
 GROWTH = """
 The features of both kinds have no directions in common: all samples have to be compared for each
 pair of features that their lengths do not rule out. With features of one length these are all
-pairs, each of them once, and time comes to grow like their number, K^2; at 10,000 features half of
-the time is still that of the start with the features that the first gradient favours.
+pairs, each of them once, and time comes to grow like their number, K^2.
 """
 GENES = f"""
 Errors in % of five nearest neighbours, by {FOLDS["n_repeats"]} × {FOLDS["n_splits"]} stratified
