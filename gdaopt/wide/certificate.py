@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.certificate.certify import Certificate, Kind
 from gdaopt.certificate.tangent import Bound, InflatableTangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
+from gdaopt.linalg.masked import magnitude_inner
 from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.validation import FloatArray
@@ -24,6 +25,7 @@ from gdaopt.wide.features import ManyFeatures, used_features
 from gdaopt.wide.pricing import Prices, Pricing
 
 _PRICE_ROUNDINGS = 16  # of a price, relative to the largest entry of the gradient
+_SUM_ROUNDINGS = 128  # of a sum of rows, which NumPy adds up in pairs of parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,7 @@ class GramTangent(InflatableTangent):
     @cached_property
     def held(self) -> float:
         """``⟨∇Q(M), N⟩``."""
-        return float(np.vdot(self.point.gradient, self.gram))
+        return float(np.einsum("ij,ij->i", self.point.gradient, self.gram).sum())
 
     @property
     def gap(self) -> float:
@@ -120,12 +122,14 @@ class GramTangent(InflatableTangent):
 
         stated = whole.objective.round_off(point.total, point.sizes, form)
         errors = stated.gradient
-        # No entry of the gradient is larger than the sums of magnitudes.
-        largest = point.total.scale * float(point.sizes.squares.max())
+        # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
+        largest = 2 * point.total.scale * float(point.sizes.squares.max())
         lowered = least - float(np.sort(errors**2)[-2:].sum()) - _PRICE_ROUNDINGS * UNIT * largest
+        # The inner product adds up N numbers in each row, then these; each is rounded as the value.
+        terms = magnitude_inner(point.gradient, self.gram)
         return stated.value, (
-            # The inner product adds up numbers of pairs, as the value does.
             stated.value
+            + (len(self.gram) + _SUM_ROUNDINGS) * UNIT * terms
             + self.budget * (least - lowered)
             + float(errors[used] @ (magnitudes @ errors[used]))
             - 16 * UNIT * whole.feasible_set.trace_bound * lowered
