@@ -55,7 +55,9 @@ OBJECTIVES: dict[str, Callable[[FloatArray, FloatArray, Any], Any]] = {
 SETS: dict[str, Callable[[float], Any]] = {
     "graph": lambda bound: gda.GraphMetrics(bound, FLOOR),
     "masked": lambda bound: gda.GraphMetrics(bound, FLOOR, edges=[(0, 1), (1, 2), (0, 3)]),
-    "signed": lambda bound: gda.SignedGraphMetrics(np.resize([1, -1], int(bound)), bound, FLOOR),
+    "signed": lambda bound: gda.SignedGraphMetrics(
+        np.resize([1.0, -1.0], int(bound)).tolist(), bound, FLOOR
+    ),
     "SDD": lambda bound: gda.SDDMetrics(bound, FLOOR),
     "diagonal": lambda bound: gda.DiagonalMetrics(bound, FLOOR),
     "definite": lambda bound: gda.PositiveDefiniteMetrics(bound, FLOOR),
