@@ -56,6 +56,7 @@ class WholeSet(Polytope):
         return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
 
     def prices(self, cost: FloatArray) -> FloatArray:
+        """Return the costs of y."""
         return self.feasible_set.trace_bound * cost
 
     def point(self, y: FloatArray) -> FloatArray:
