@@ -12,13 +12,12 @@ from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import is_finite
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.members import Members
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
-from gdaopt.support.validation import FloatArray, check_instance
+from gdaopt.support.validation import FloatArray, check_instance, is_finite
 
 _FLAT = 10.0  # an objective is flat where it is more than so often what can be gained
 
@@ -180,7 +179,8 @@ class MetricProblem(ShownAsTable):
         if not self.objective.convex:
             return math.inf
         atoms, weights = self.members.centre
-        gradient = self.members.gradient_at(self.objective.at(self.central_metric()))
+        point = self.objective.at(self.central_metric())
+        gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
             return math.inf
         here = float(weights @ atoms.quadratic_forms(gradient))

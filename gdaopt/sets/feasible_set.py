@@ -18,7 +18,7 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
-from gdaopt.linalg.masked import largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.sets.family import AtomFamily

@@ -19,14 +19,14 @@ from gdaopt.linalg.atoms import (
 )
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges, pairs_of
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.masked import Gradient, MaskedMatrix, check_finite, largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, check_finite
 
 _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
 
@@ -114,30 +114,31 @@ class TwoSparseAtoms(AtomFamily):
             return entries
         return _toward(self.signs_of(rows, columns), entries)
 
-    def as_of_graph(self, gradient: Gradient) -> Gradient:
+    def as_of_graph(self, gradient: FloatArray) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
         self.check_size(len(gradient))
-        if isinstance(gradient, MaskedMatrix):
-            on_edges = self.graph_entries(gradient.on_edges, *gradient.edges)
-            return replace(gradient, on_edges=on_edges)
         changed = _toward(self._all_signs, gradient)
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
     # --- atoms ---------------------------------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Gradient:
-        if self.leaves_out(size := len(point.metric)):
-            edges = self.edges_of(size)
-            entries = point.gradient_entries(*pairs_of(size, edges))
-            return MaskedMatrix(entries[:size], entries[size:], edges)
-        return super().gradient_at(point)
+    def gradient_at(self, point: Point) -> FloatArray:
+        """Return an objective's gradient: under a mask its diagonal and entries there alone."""
+        size = len(point.metric)
+        if not self.leaves_out(size):
+            return point.gradient()
+        edges, gradient = self.edges_of(size), np.zeros((size, size))
+        entries = point.gradient_entries(*pairs_of(size, edges))
+        gradient[edges] = gradient[edges[::-1]] = entries[size:]
+        np.fill_diagonal(gradient, entries[:size])
+        return gradient
 
     def best_atoms(
         self,
-        gradient: Gradient,
+        gradient: FloatArray,
         count: int = 1,
         _guess: Atoms | None = None,
         /,
@@ -146,16 +147,17 @@ class TwoSparseAtoms(AtomFamily):
 
         That takes O(K²), or O(K + n) for a mask of n pairs.
         """
-        check_finite(gradient)
+        check_finite("gradient", gradient)
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        found = best_pairs(self.as_of_graph(gradient), count, self.edges_of(len(gradient)))
-        rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
-        prices = np.concatenate([diagonal[single], found[2]])
+        edges = self.edges_of(len(gradient))
+        first, second, of_pairs = best_pairs(self.as_of_graph(gradient), count, edges)
+        rows, columns = np.concatenate([single, first]), np.concatenate([single, second])
+        prices = np.concatenate([diagonal[single], of_pairs])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
 
-    def least_price(self, price: float, gradient: Gradient, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have.
 
         Where no pair is an atom, the price is an entry of the gradient, with its round-off alone.

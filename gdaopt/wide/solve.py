@@ -24,7 +24,7 @@ from gdaopt.result import Result, block_of
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.wide.certificate import tangent_at
+from gdaopt.wide.certificate import member_at
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.search import Search
 
@@ -76,7 +76,7 @@ def certify(problem: MetricProblem, metric: Any) -> Certificate:
     """Certify a sparse metric of many features, in memory of its own order."""
     whole = ManyFeatures(problem)
     with _calculating(problem):
-        return tangent_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
+        return member_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
 
 
 def _calculating(problem: MetricProblem) -> AbstractContextManager[None]:
