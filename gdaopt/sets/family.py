@@ -72,9 +72,6 @@ class AtomFamily(ABC):
     all_unit_vectors: ClassVar[bool] = False
     is_entrywise: bool = True
 
-    def check_size(self, n_features: int) -> None:  # noqa: B027 (most families fit any size)
-        """Raise InvalidInputError when the family has no atoms of K entries."""
-
     # --- atoms -------------------------------------------------------------------------------
 
     def gradient_at(self, point: Point) -> FloatArray:

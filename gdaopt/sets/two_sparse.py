@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import (
     Atoms,
     best_pairs,
@@ -65,14 +64,6 @@ class TwoSparseAtoms(AtomFamily):
         is_free = self._sign == 0 if self._colors is None else not self._colors.all()
         self.is_entrywise = not (signs and is_free)
 
-    def check_size(self, n_features: int) -> None:
-        if self._colors is not None and len(self._colors) != n_features:
-            raise InvalidInputError(
-                f"colors has {len(self._colors)} entries for {n_features} features; give one each"
-            )
-        if self._mask is not None:
-            self._mask.check_size(n_features)
-
     def edges_of(self, n_features: int) -> Edges:
         return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
 
@@ -118,7 +109,6 @@ class TwoSparseAtoms(AtomFamily):
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
-        self.check_size(len(gradient))
         changed = _toward(self._all_signs, gradient)
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
@@ -188,7 +178,6 @@ class TwoSparseAtoms(AtomFamily):
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
-        self.check_size(size)
         kept = self._all_signs * atomic_part >= 0
         if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)
