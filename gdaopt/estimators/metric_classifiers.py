@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import DocumentedEstimator, components_of
-from gdaopt.estimators.inputs import Mask, read_labelled_samples, read_samples
+from gdaopt.estimators.components import components_of
+from gdaopt.estimators.inputs import Mask, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -27,25 +27,8 @@ _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricClassifier(ClassifierMixin, DocumentedEstimator):
-    """Base of classifiers by distances under a metric.
-
-    Parameters
-    ----------
-    metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
-        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
-        pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
-        `missing_label`, else on the labelled samples, with the names of their features if `fit` was
-        given a data frame. Of a fitted one pass ``learner.metric_``.
-
-    Attributes
-    ----------
-    metric_ : ndarray of shape (n_features, n_features)
-        M. That of a pipeline acts on the features that its steps before the learner return.
-    metric_learner_ : estimator or None
-        The fitted clone of `metric` if that is a learner.
-    """
+class MetricClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers by distances under a metric, see `GraphClassifier`."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "metric": [None, "array-like", HasMethods("fit")]
@@ -177,9 +160,13 @@ class MetricKNeighborsClassifier(MetricClassifier):
     ----------
     n_neighbors, weights, algorithm, n_jobs
         As of scikit-learn's `KNeighborsClassifier`.
+    metric : array-like of shape (n_features, n_features) or estimator, default=None
+        M, or a learner of it, as of `gdaopt.GraphClassifier`.
 
     Attributes
     ----------
+    metric_, metric_learner_, n_features_in_, feature_names_in_
+        As of `gdaopt.GraphClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
     neighbors_ : KNeighborsClassifier
@@ -212,8 +199,25 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Store the samples; if `metric` is a learner, fit a clone of it first."""
-        X, y = read_labelled_samples(self, X, y)
+        """Store the samples; if `metric` is a learner, fit a clone of it first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
+        X, y = read_samples(self, X, y)
         coordinates = self._enter_space(X, np.full(len(X), True), y)
         self.neighbors_ = KNeighborsClassifier(
             self.n_neighbors,
@@ -225,13 +229,34 @@ class MetricKNeighborsClassifier(MetricClassifier):
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the label with the most votes; of equal ones, the first in `classes_` wins."""
+        """Return the label with the most votes; of equal ones, the first in `classes_` wins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         coordinates = self._mapped(X)
         labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of the votes that each class gets."""
+        """Return the share of the votes that each class gets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, of which each row sums to 1.
+        """
         coordinates = self._mapped(X)
         shares: FloatArray = self.neighbors_.predict_proba(coordinates)
         return shares

@@ -92,12 +92,16 @@ class JointClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     n_steps : int, default=4
         Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
         c grows. So the number of steps determines the scale of c.
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.
@@ -188,6 +192,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     labels : {"harmonic", "sdp"}, default="harmonic"
         How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
         that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
@@ -203,6 +209,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
         How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)

@@ -32,6 +32,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     eta : float, default=0.01
         Probability, between 0 and 1, that a step of the random walk goes to any sample. Without it
         the entropy goes to its minimum as σ goes to 0.
@@ -45,6 +47,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     length_scales_ : ndarray of shape (n_features,)
         σ.
     entropy_ : ndarray of shape (n_steps + 1,)
