@@ -303,12 +303,13 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     def _path(
         self, learner: MetricLearner, X: FloatArray, codes: Codes, weights: Weights
     ) -> FloatArray:
-        """Return the trace bounds for an objective, ascending; one where nothing is learned."""
+        """Return ascending trace bounds for an objective; one if nothing is learned."""
         objective, set_of, _ = learner._make_problem(X, codes, weights)
-        if learner.objective == "none":
-            return np.array([learner._bound(objective, set_of).trace_bound])
-        if isinstance(self.trace_bounds, Integral):
-            return auto_path(learner._bound(objective, set_of), int(self.trace_bounds))
+        if learner.objective == "none" or isinstance(self.trace_bounds, Integral):
+            middle = learner._bound(objective, set_of).trace_bound
+            if learner.objective == "none":
+                return np.array([middle])
+            return middle * np.geomspace(_SMALLEST, _LARGEST, int(self.trace_bounds))
         bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
         if not bounds[0] > 0:
             raise InvalidInputError(f"trace_bounds must be positive, got {bounds[0]:g}")
@@ -322,44 +323,38 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         X: FloatArray,
         y: npt.NDArray[Any],
         weights: Weights,
-        whole_folds: Sequence[Fold],
+        folds: Sequence[Fold],
         limit: float | None,
     ) -> None:
         """Score each learner along its path, and set ``cv_results_`` and what is best in it."""
-        folds = [(_some(train, y), test) for train, test in whole_folds]
+        folds = [(_some(train, y), test) for train, test in folds]
         classifier = self.classifier
         if classifier is None:
-            classifier = KNeighborsClassifier(
-                min(_NEIGHBORS, *(len(train) for train, _ in folds)), algorithm="brute"
-            )
+            fewest = min(len(train) for train, _ in folds)
+            classifier = KNeighborsClassifier(min(_NEIGHBORS, fewest), algorithm="brute")
         scoring = self.scoring
         if scoring is None and hasattr(classifier, "predict_proba"):
             scoring = _probability_of_the_class
         scorer = check_scoring(classifier, scoring)
-        tasks = [(n, fold) for n in range(len(learners)) for fold in range(len(folds))]
+        n_tasks = len(learners) * len(folds)
         seconds = None
         if limit is not None:
-            turns = -(-len(tasks) // min(len(tasks), effective_n_jobs(self.n_jobs)))
+            turns = -(-n_tasks // min(n_tasks, effective_n_jobs(self.n_jobs)))
             seconds = _FOR_PATHS * limit / turns
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_fold_scores)(
-                learners[n], classifier, scorer, X, y, weights, folds, fold, paths[n], seconds
+                learner, path, classifier, scorer, X, y, weights, folds, fold, seconds
             )
-            for n, fold in tasks
+            for learner, path in zip(learners, paths, strict=True)
+            for fold in range(len(folds))
         )
-        scores, times = (
-            np.array(
-                [
-                    np.concatenate([a[k] for a in answers[n :: len(folds)]])
-                    for n in range(len(folds))
-                ]
-            )
-            for k in (0, 1)
-        )
-        self.cv_results_ = _results(
-            [learner.objective for learner in learners], paths, scores, times
-        )
-        self.best_index_ = _choice(scores, self.cv_results_["param_objective"], self.rule)
+        per_learner = [np.array(answers[n : n + len(folds)]) for n in range(0, n_tasks, len(folds))]
+        scores, times = np.concatenate(per_learner, axis=2).transpose(1, 0, 2)
+        objectives = [
+            learner.objective for learner, path in zip(learners, paths, strict=True) for _ in path
+        ]
+        self.cv_results_ = _results(objectives, np.concatenate(paths), scores, times)
+        self.best_index_ = _choice(scores, objectives, self.rule)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
 
@@ -368,11 +363,6 @@ def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.in
         return train
     codes = np.unique(y[train], return_inverse=True)[1]
     return np.asarray(train[stratified_sample(codes, _MOST_TRAINED, seed=0)])
-
-
-def auto_path(middle: FeasibleSet, count: int) -> FloatArray:
-    """Return ascending trace bounds, evenly spaced in the logarithm around that of a set."""
-    return middle.trace_bound * np.geomspace(_SMALLEST, _LARGEST, count)
 
 
 def path_results(
@@ -406,6 +396,7 @@ def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
 
 def _fold_scores(
     learner: MetricLearner,
+    trace_bounds: FloatArray,
     classifier: Any,
     scorer: Any,
     X: FloatArray,
@@ -413,41 +404,38 @@ def _fold_scores(
     weights: Weights,
     folds: Sequence[Fold],
     fold: int,
-    trace_bounds: FloatArray,
     seconds: float | None,
-) -> tuple[list[float], list[float]]:
-    """Return scores on held-out samples for each bound, and seconds; a late one as the last."""
+) -> FloatArray:
+    """Return scores on held-out samples and seconds for each bound; a late one as the last."""
     train, test = folds[fold]
     learner = copy(learner)
-    scores, taken = [], []
+    scored: list[tuple[float, float]] = []
     weights = None if weights is None else weights[train]
     start = time.perf_counter()
     with until(Deadline.after(seconds)):
         results = path_results(learner, X[train], y[train], trace_bounds, weights)
         for result in in_fold(fold, results):
-            taken.append(time.perf_counter() - start)
+            taken = time.perf_counter() - start
             _, components = learner._in_units(result)
             # What scikit-learn would look at again and again is known to be finite.
             with until(None), config_context(assume_finite=True):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
                 score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
-                scores.append(number("what scoring returns", score))
+            scored.append((number("what scoring returns", score), taken))
             start = time.perf_counter()
-    return scores, taken
+    return np.array(scored).T
 
 
 def _results(
-    objectives: list[Any], paths: list[FloatArray], scores: FloatArray, times: FloatArray
+    objectives: list[Any], bounds: FloatArray, scores: FloatArray, times: FloatArray
 ) -> dict[str, Any]:
-    bounds = np.concatenate(paths)
-    named = [objective for objective, path in zip(objectives, paths, strict=True) for _ in path]
     mean = scores.mean(axis=0)
     return {
-        "param_objective": named,
+        "param_objective": objectives,
         "param_trace_bound": bounds,
         "params": [
             {"objective": objective, "trace_bound": bound}
-            for objective, bound in zip(named, bounds.tolist(), strict=True)
+            for objective, bound in zip(objectives, bounds.tolist(), strict=True)
         ],
         **{f"split{n}_test_score": row for n, row in enumerate(scores)},
         "mean_test_score": mean,

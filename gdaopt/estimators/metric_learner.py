@@ -389,27 +389,8 @@ callable
 class GraphMetricLearner(MetricLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    Shorthand for `MetricLearner` with ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
-
-    Parameters
-    ----------
-    objective, class_weight, n_neighbors, max_pairs, max_samples, random_state
-        What is minimised, as of `MetricLearner`.
-    metrics : default="graph"
-        The metrics to choose from, as of `MetricLearner`.
-    edges, edge_floor, trace_bound, min_eigenvalue, scale, n_components
-        The set and the units, as of `MetricLearner`.
-    method, solver, tolerance, max_iterations, time_limit, verbose
-        The run, as of `MetricLearner`.
-
-    Attributes
-    ----------
-    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
-        As of `MetricLearner`.
-    result_, graph_, scale_, trace_bound_, min_eigenvalue_, n_iter_
-        As of `MetricLearner`.
-    sample_indices_, full_objective_
-        As of `MetricLearner`.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
 
     Examples
     --------
@@ -433,27 +414,8 @@ class GraphMetricLearner(MetricLearner):
 class DiagonalMetricLearner(MetricLearner):
     """Learn a diagonal metric: weights of the features.
 
-    Shorthand for `MetricLearner` with ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
-
-    Parameters
-    ----------
-    objective, class_weight, n_neighbors, max_pairs, max_samples, random_state
-        What is minimised, as of `MetricLearner`.
-    metrics : default="diagonal"
-        The metrics to choose from, as of `MetricLearner`.
-    edges, edge_floor, trace_bound, min_eigenvalue, scale, n_components
-        The set and the units, as of `MetricLearner`.
-    method, solver, tolerance, max_iterations, time_limit, verbose
-        The run, as of `MetricLearner`.
-
-    Attributes
-    ----------
-    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
-        As of `MetricLearner`.
-    result_, graph_, scale_, trace_bound_, min_eigenvalue_, n_iter_
-        As of `MetricLearner`.
-    sample_indices_, full_objective_
-        As of `MetricLearner`.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
 
     Examples
     --------
@@ -469,28 +431,9 @@ class DiagonalMetricLearner(MetricLearner):
 class PositiveDefiniteMetricLearner(MetricLearner):
     """Learn a positive definite metric whose entries may have any sign.
 
-    Shorthand for `MetricLearner` with ``metrics="definite"``, the set
-    `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have negative weights.
-
-    Parameters
-    ----------
-    objective, class_weight, n_neighbors, max_pairs, max_samples, random_state
-        What is minimised, as of `MetricLearner`.
-    metrics : default="definite"
-        The metrics to choose from, as of `MetricLearner`.
-    edges, edge_floor, trace_bound, min_eigenvalue, scale, n_components
-        The set and the units, as of `MetricLearner`.
-    method, solver, tolerance, max_iterations, time_limit, verbose
-        The run, as of `MetricLearner`.
-
-    Attributes
-    ----------
-    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
-        As of `MetricLearner`.
-    result_, graph_, scale_, trace_bound_, min_eigenvalue_, n_iter_
-        As of `MetricLearner`.
-    sample_indices_, full_objective_
-        As of `MetricLearner`.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="definite"``, the set `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may
+    have negative weights.
 
     Examples
     --------

@@ -16,9 +16,9 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
 from gdaopt.estimators.metric_classifiers import (
     MetricKNeighborsClassifier,
+    MetricSpace,
     fitted_clone,
     last_step,
-    metric_space,
     takes_unlabelled,
 )
 from gdaopt.estimators.metric_learner import GraphMetricLearner
@@ -138,7 +138,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         signals = class_signal(codes).astype(np.intp).T
         self._spaces, self.estimators_, answers = [], [], []
         for signal in signals:
-            space = metric_space(learner, X, labelled, signal, names)
+            space = MetricSpace(learner, X, labelled, signal, names)
             samples = space.coordinates(X)
             estimator = fitted_clone(classifier, samples, signal, labelled)
             self._spaces.append(space)
@@ -190,14 +190,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ndarray of shape (n_samples, n_classes)
             Shares, of which each row sums to 1.
         """
-        check_is_fitted(self)
-        X = read_samples(self, X, reset=False)
-        shares = np.column_stack(
-            [
-                estimator.predict_proba(space.coordinates(X))[:, 1]
-                for estimator, space in zip(self.estimators_, self._spaces, strict=True)
-            ]
-        )
+        shares = np.column_stack([each.predict_proba(Z)[:, 1] for each, Z in self._mapped(X)])
         if len(self.classes_) == 2:
             return np.column_stack([1 - shares, shares])
         total = shares.sum(axis=1, keepdims=True)
@@ -222,13 +215,14 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         return labels
 
     def _scores(self, X: Any) -> FloatArray:
+        return class_scores([_new_scores(*each) for each in self._mapped(X)], self.aggregation)
+
+    def _mapped(self, X: Any) -> list[tuple[Any, FloatArray]]:
+        """Return the classifier of each problem, and new samples in its coordinates."""
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
-        answers = [
-            _new_scores(estimator, space.coordinates(X))
-            for estimator, space in zip(self.estimators_, self._spaces, strict=True)
-        ]
-        return class_scores(answers, self.aggregation)
+        coordinates = (space.coordinates(X) for space in self._spaces)
+        return list(zip(self.estimators_, coordinates, strict=True))
 
 
 def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArray:
