@@ -26,10 +26,10 @@ def components_of(metric: Any) -> Any:
         index, part = connected_part(metric)
         roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))
         roots[index] = 0.0
-        found = coo_array(components_of(part) if len(index) else np.zeros((0, 0)))
+        entries = coo_array(components_of(part) if len(index) else np.zeros((0, 0)))
         diagonal = np.arange(len(roots))
-        where = [np.concatenate([diagonal, index[ends]]) for ends in found.coords]
-        values = np.concatenate([roots, found.data])
+        where = [np.concatenate([diagonal, index[ends]]) for ends in entries.coords]
+        values = np.concatenate([roots, entries.data])
         sparse = csr_array((values, tuple(where)), shape=metric.shape)
         sparse.eliminate_zeros()
         return sparse

@@ -220,15 +220,15 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
         self.classes_, codes = read_classes(labels)
         folds = self._folds(samples, labels, passed, has_weight, stratified=True)
-        given = self._given
-        given._validate_params()
-        limit = given.time_limit
+        learner = self._given
+        learner._validate_params()
+        limit = learner.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
         tolerance = number("path_tolerance", self.path_tolerance, at_least=0)
         learners = [
-            self._copy(given, objective=objective, tolerance=tolerance, verbose=False)
-            for objective in self._objectives(given, codes, weights)
+            self._copy(learner, objective=objective, tolerance=tolerance, verbose=False)
+            for objective in self._objectives(learner, codes, weights)
         ]
         paths = [self._path(learner, samples, codes, weights) for learner in learners]
         self._search(learners, paths, samples, labels, weights, folds, seconds)
@@ -237,12 +237,12 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         if deadline is not None:
             chosen = chosen | {"time_limit": max(deadline.left, 1e-9)}
         # The warnings are of this fit, and follow.
-        with ignoring(f"{type(given).__name__} (did not converge|learned nothing)"):
-            self.learner_: MetricLearner = self._copy(given, **chosen).fit(X, y, sample_weight)
+        with ignoring(f"{type(learner).__name__} (did not converge|learned nothing)"):
+            self.learner_: MetricLearner = self._copy(learner, **chosen).fit(X, y, sample_weight)
         for name, value in vars(self.learner_).items():
             if name.endswith("_"):
                 setattr(self, name, value)
-        warn_of_result(self, self.result_, given.tolerance, self.objective_, HELPFUL_OBJECTIVES)
+        warn_of_result(self, self.result_, learner.tolerance, self.objective_, HELPFUL_OBJECTIVES)
         return self
 
     @property

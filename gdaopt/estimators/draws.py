@@ -25,8 +25,8 @@ def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
         members = np.flatnonzero(codes == code)
         share = max(round(count * len(members) / len(codes)), _FEWEST)
         chosen.append(rng.permutation(members)[:share])
-    found: Indices = np.sort(np.concatenate(chosen))
-    return found
+    indices: Indices = np.sort(np.concatenate(chosen))
+    return indices
 
 
 def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
@@ -36,24 +36,26 @@ def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indice
     if count >= total:
         return None
     rng = np.random.default_rng(seed)
-    found = np.empty(0, dtype=np.intp)
-    while len(found) < count:
+    numbers = np.empty(0, dtype=np.intp)
+    while len(numbers) < count:
         left, right = rng.integers(size, size=(2, 2 * count))
         smaller, larger = np.minimum(left, right), np.maximum(left, right)
         fits = codes[smaller] != codes[larger] if differ else smaller < larger
         drawn = smaller[fits] * size + larger[fits]
-        _, first = np.unique(np.concatenate([found, drawn]), return_index=True)
-        found = np.concatenate([found, drawn])[np.sort(first)][:count]  # in the order of the draw
-    return np.column_stack(np.divmod(np.sort(found), size))
+        _, first = np.unique(np.concatenate([numbers, drawn]), return_index=True)
+        numbers = np.concatenate([numbers, drawn])[np.sort(first)][
+            :count
+        ]  # in the order of the draw
+    return np.column_stack(np.divmod(np.sort(numbers), size))
 
 
 def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
     """Return the pairs of each sample with its nearest of all other classes, each pair once."""
-    found = []
+    pairs = []
     for code in range(codes.max() + 1):
-        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        members, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
         search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
-        for start in range(0, len(own), _QUERIES):
+        for start in range(0, len(members), _QUERIES):
             try:
                 check_time()
             except TimeLimitError as error:
@@ -61,8 +63,8 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> I
                     f"{error} in the search for the neighbours of {len(codes)} samples, before "
                     "there was anything to learn; raise time_limit, or pass fewer samples"
                 ) from None
-            some = own[start : start + _QUERIES]
+            some = members[start : start + _QUERIES]
             nearest = others[search.kneighbors(X[some], return_distance=False)]
-            found.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
-    pairs: Indices = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
-    return pairs
+            pairs.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
+    distinct: Indices = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+    return distinct

@@ -140,9 +140,9 @@ class GraphClassifier(MetricClassifier):
         labelled, unlabelled = self._labelled, np.flatnonzero(~self._labelled)
         labels = self.label_distributions_[labelled]
         if self.n_neighbors is None:
-            own, others = self._coordinates[unlabelled], self._coordinates[labelled]
+            free, fixed = self._coordinates[unlabelled], self._coordinates[labelled]
             shares, cut_off = full_graph_shares(
-                cdist(own, own, "sqeuclidean"), cdist(own, others, "sqeuclidean"), labels
+                cdist(free, free, "sqeuclidean"), cdist(free, fixed, "sqeuclidean"), labels
             )
         else:
             edges = _nearest_pairs(self._coordinates, self.n_neighbors)

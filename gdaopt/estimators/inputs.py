@@ -107,16 +107,16 @@ def read_weighted_samples(
     """Return the samples without those of weight 0, labels, weights, and which they are."""
     X, y = read_samples(estimator, X, y)
     weights = read_weights(sample_weight, len(y))
-    kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
-    if weights is None or kept.all():
-        return X, y, weights, kept
-    classes = np.unique(y[kept]).tolist()
+    has_weight = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+    if weights is None or has_weight.all():
+        return X, y, weights, has_weight
+    classes = np.unique(y[has_weight]).tolist()
     if len(classes) == 1 < len(np.unique(y)):
         raise InvalidInputError(
             f"sample_weight is 0 for all samples but those of class {shortened(classes[0])}, and 0 "
             "leaves a sample out; give some of another class a positive weight"
         )
-    return X[kept], y[kept], weights[kept], kept
+    return X[has_weight], y[has_weight], weights[has_weight], has_weight
 
 
 @contextmanager
@@ -327,19 +327,19 @@ def read_tuples(
     except ValueError as error:
         raise InvalidInputError(f"{name} has rows of different lengths") from error
     if preprocessor is not None and dimensions == 2:
-        found = _preprocessed(name, tuples, size, preprocessor)
+        samples = _preprocessed(name, tuples, size, preprocessor)
     else:
-        found = _floats(name, tuples, ensure_2d=False, allow_nd=True)
+        samples = _floats(name, tuples, ensure_2d=False, allow_nd=True)
     width = "n_features" if n_features is None else str(n_features)
-    expected = (size, found.shape[-1] if found.ndim and n_features is None else n_features)
-    if found.ndim != 3 or found.shape[1:] != expected:
+    expected = (size, samples.shape[-1] if samples.ndim and n_features is None else n_features)
+    if samples.ndim != 3 or samples.shape[1:] != expected:
         features = "" if n_features is None else f" with {n_features} features"
-        hint = "" if found.ndim != 2 else "; indices of samples need a preprocessor"
+        hint = "" if samples.ndim != 2 else "; indices of samples need a preprocessor"
         raise InvalidInputError(
-            f"{name} has shape {found.shape}; {name} of samples{features} have shape "
+            f"{name} has shape {samples.shape}; {name} of samples{features} have shape "
             f"(n_{name}, {size}, {width}){hint}"
         )
-    return found
+    return samples
 
 
 def _holds_sparse(tuples: Any) -> bool:

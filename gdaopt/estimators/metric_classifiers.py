@@ -162,6 +162,12 @@ class MetricKNeighborsClassifier(MetricClassifier):
     --------
     GraphClassifier : Spreads labels over the graph of a metric.
 
+    Notes
+    -----
+    With a learner it is scikit-learn's ``make_pipeline(learner, KNeighborsClassifier())``, which
+    can pass `sample_weight` to the learner, too. That takes no matrix and no learner without
+    `transform`, and has no `kneighbors` for samples as they are.
+
     Examples
     --------
     >>> X, y = [[0.0, 9.0], [1.0, 0.0], [2.0, 9.0], [3.0, 0.0]], ["a", "a", "b", "b"]

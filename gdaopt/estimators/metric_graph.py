@@ -57,19 +57,19 @@ class MetricGraph:
             entries = triu(metric, 1).tocoo()
             counts = np.abs(entries.data) > threshold
             edges = np.column_stack(entries.coords)[counts].astype(np.intp)
-            found = -entries.data[counts]
+            edge_values = -entries.data[counts]
         else:
             loops = self_loops(metric)
             weights = np.triu(edge_weights(metric), 1)
             edges = np.argwhere(np.abs(weights) > threshold)
-            found = weights[edges[:, 0], edges[:, 1]]
-        order = np.argsort(-np.abs(found), kind="stable")
+            edge_values = weights[edges[:, 0], edges[:, 1]]
+        order = np.argsort(-np.abs(edge_values), kind="stable")
         edges = edges[order]
         edges.flags.writeable = False
         return cls(
             tuple(str(name) for name in feature_names),
             edges,
-            read_only(found[order]),
+            read_only(edge_values[order]),
             read_only(loops),
         )
 

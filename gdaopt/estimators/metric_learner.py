@@ -33,7 +33,7 @@ from gdaopt.estimators.inputs import (
 from gdaopt.estimators.solving import Metrics, SetOfBounds, SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
-from gdaopt.objectives import GLR, OBJECTIVES, Objective
+from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
 from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
 from gdaopt.support.deadline import until
@@ -311,9 +311,15 @@ callable
         self, X: FloatArray, codes: Codes, weights: Weights, every_pair: bool = False
     ) -> Objective:
         """Return the objective of all samples; of all pairs, or of the pairs asked for."""
+        asked = {
+            "class_weight": self.class_weight,
+            "sample_weight": weights,
+            "n_neighbors": self.n_neighbors,
+            "max_pairs": self.max_pairs,
+        }
+        asked = {option: value for option, value in asked.items() if value is not None}
         if callable(self.objective):
-            options_of_names = (weights, self.class_weight, self.n_neighbors, self.max_pairs)
-            if any(option is not None for option in options_of_names):
+            if asked:
                 raise InvalidInputError(
                     "sample_weight, class_weight, n_neighbors and max_pairs are for objectives by "
                     "name; an objective that is a function weights and chooses the pairs itself"
@@ -321,12 +327,17 @@ callable
             objective = self.objective(X, class_signal(codes))
             check_interface(objective)
             return objective
-        make = OBJECTIVES[self.objective]
-        labels = class_signal(codes) if make is GLR else codes
+        make, is_glr = OBJECTIVES[self.objective], self.objective == "glr"
+        for option in asked:
+            names = [name for name in OBJECTIVES if _takes(name, option)]
+            if self.objective not in names:
+                raise InvalidInputError(
+                    f"{option} goes with the objectives {', '.join(names)}, and not with "
+                    f"{self.objective}; leave it out, or pass objective={names[0]!r}"
+                )
         options: dict[str, Any] = {}
         if self.class_weight is not None:
-            self._check_option("class_weight", "sample_weight")
-            if make is GLR and len(self.classes_) == 2:
+            if is_glr and len(self.classes_) == 2:
                 raise InvalidInputError(
                     "class_weight changes nothing with objective='glr' and two classes, as each of "
                     "its pairs has a sample of both; leave it out, or pass objective='mcml'"
@@ -334,33 +345,30 @@ callable
             of_classes = self._class_weights(codes)[codes]
             weights = of_classes if weights is None else weights * of_classes
         if weights is not None:
-            self._check_option("sample_weight", "sample_weight")
             options["sample_weight"] = weights
         if self.n_neighbors is not None:
             n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
-            if make is GLR:
+            if is_glr:
                 options["pairs"] = nearest_of_other_classes(X, codes, n_neighbors)
             else:
-                self._check_option("n_neighbors", "n_neighbors")
                 options["n_neighbors"] = n_neighbors
         if self.max_pairs is not None and not every_pair:
-            self._check_option("max_pairs", "pairs")
             if "pairs" in options:
                 raise InvalidInputError("n_neighbors and max_pairs both choose pairs; pass one")
             seed = integer("random_state", self.random_state, at_least=0)
-            options["pairs"] = random_pairs(codes, int(self.max_pairs), seed, differ=make is GLR)
-        return make(X, labels, **options)
+            options["pairs"] = random_pairs(codes, int(self.max_pairs), seed, differ=is_glr)
+        return make(X, class_signal(codes) if is_glr else codes, **options)
 
     def _class_weights(self, codes: Codes) -> FloatArray:
-        given = self.class_weight
-        if isinstance(given, dict):
-            given = {
+        class_weight = self.class_weight
+        if isinstance(class_weight, dict):
+            class_weight = {
                 label: number(f"class_weight of {shortened(label)}", weight, above=0)
-                for label, weight in given.items()
+                for label, weight in class_weight.items()
             }
             classes = self.classes_.tolist()
-            unknown = [label for label in given if label not in classes]
-            without = [label for label in classes if label not in given]
+            unknown = [label for label in class_weight if label not in classes]
+            without = [label for label in classes if label not in class_weight]
             if unknown and without:
                 raise InvalidInputError(
                     f"class_weight has a weight for {shortened(unknown[0])}, of which there is no "
@@ -368,21 +376,17 @@ callable
                     "classes a weight"
                 )
         weights: FloatArray = compute_class_weight(
-            given, classes=self.classes_, y=self.classes_[codes]
+            class_weight, classes=self.classes_, y=self.classes_[codes]
         )
         return weights
 
-    def _check_option(self, option: str, parameter: str) -> None:
-        known = [
-            name for name, make in OBJECTIVES.items() if parameter in signature(make).parameters
-        ]
-        if option == "n_neighbors":
-            known.insert(0, "glr")  # whose pairs are pairs of neighbours
-        if self.objective not in known:
-            raise InvalidInputError(
-                f"{option} goes with the objectives {', '.join(known)}, and not with "
-                f"{self.objective}; leave it out, or pass objective={known[0]!r}"
-            )
+
+def _takes(objective: str, option: str) -> bool:
+    """Say whether an option of `MetricLearner` goes with an objective of this name."""
+    parameter = {"class_weight": "sample_weight", "max_pairs": "pairs"}.get(option, option)
+    if option == "n_neighbors" and objective == "glr":  # whose pairs are pairs of neighbours
+        return True
+    return parameter in signature(OBJECTIVES[objective]).parameters
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

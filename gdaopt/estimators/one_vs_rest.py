@@ -77,7 +77,8 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     -----
     "One against all" is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc
     Alignment* (ICASSP 2020). The votes are from later code of the same authors. The scores are
-    this package's own.
+    those of scikit-learn's ``OneVsRestClassifier(make_pipeline(learner, classifier))``, which takes
+    no samples without labels and no learner without `transform`, and has no votes.
 
     Examples
     --------

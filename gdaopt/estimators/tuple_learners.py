@@ -159,12 +159,14 @@ class PairMetricLearner(_TupleLearner):
         InvalidInputError
             For parameters, tuples or labels that do not fit; it is a `ValueError`.
         """
-        given: Any = {} if calibration_params is None else calibration_params
-        if not isinstance(given, Mapping):
-            raise InvalidInputError(f"calibration_params must be a dict, got {shortened(given)}")
-        for name in given:
+        calibration: Any = {} if calibration_params is None else calibration_params
+        if not isinstance(calibration, Mapping):
+            raise InvalidInputError(
+                f"calibration_params must be a dict, got {shortened(calibration)}"
+            )
+        for name in calibration:
             check_name("calibration parameter", name, ("strategy", "min_rate", "beta"))
-        goodness = _goodness(**given)
+        goodness = _goodness(**calibration)
         samples, similar = self._read(pairs, y)
         self._learn_from(samples, similar)
         warn_of_result(self, self.result_, self.tolerance, self._given_objective, self._objectives)
@@ -293,12 +295,12 @@ def _goodness(
         )
     square = number("beta", beta, above=0) ** 2
     return {
-        "accuracy": lambda found, wrong: found - wrong,
-        "f_beta": lambda found, wrong: (1 + square) * found / (found + wrong + square * found[-1]),
-        "max_tpr": lambda found, wrong: np.where(
-            wrong[-1] - wrong >= min_rate * wrong[-1], found, -1.0
+        "accuracy": lambda right, wrong: right - wrong,
+        "f_beta": lambda right, wrong: (1 + square) * right / (right + wrong + square * right[-1]),
+        "max_tpr": lambda right, wrong: np.where(
+            wrong[-1] - wrong >= min_rate * wrong[-1], right, -1.0
         ),
-        "max_tnr": lambda found, wrong: np.where(found >= min_rate * found[-1], -wrong, -np.inf),
+        "max_tnr": lambda right, wrong: np.where(right >= min_rate * right[-1], -wrong, -np.inf),
     }[strategy]
 
 
@@ -311,12 +313,12 @@ def _best_threshold(distances: FloatArray, similar: Mask, goodness: Goodness) ->
         )
     distinct, places = np.unique(distances, return_inverse=True)
     # With the threshold k, the pairs at the k smallest distances are called similar.
-    found = np.concatenate([[0], np.cumsum(np.bincount(places, weights=similar))])
+    right = np.concatenate([[0], np.cumsum(np.bincount(places, weights=similar))])
     wrong = np.concatenate([[0], np.cumsum(np.bincount(places, weights=~similar))])
     thresholds = np.concatenate(
         [[distinct[0] - 1], (distinct[:-1] + distinct[1:]) / 2, [distinct[-1]]]
     )
-    return float(thresholds[goodness(found, wrong).argmax()])
+    return float(thresholds[goodness(right, wrong).argmax()])
 
 
 class TripletMetricLearner(_TupleLearner):

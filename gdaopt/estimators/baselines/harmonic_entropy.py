@@ -110,7 +110,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         def note(intermediate_result: OptimizeResult) -> None:  # SciPy reads the argument's name
             history.append(float(intermediate_result.fun))
 
-        found = minimize(
+        optimum = minimize(
             entropy.value_and_gradient,
             start,
             jac=True,
@@ -122,18 +122,18 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
                 "gtol": number("tolerance", self.tolerance, at_least=0),
             },
         )
-        self.n_iter_ = int(found.nit)
+        self.n_iter_ = int(optimum.nit)
         self.entropy_ = read_only(np.array(history))
-        self.length_scales_ = read_only(np.exp(found.x))
-        self.label_distributions_ = read_only(entropy.shares(found.x))
-        if found.status == _AT_A_LIMIT:
+        self.length_scales_ = read_only(np.exp(optimum.x))
+        self.label_distributions_ = read_only(entropy.shares(optimum.x))
+        if optimum.status == _AT_A_LIMIT:
             warnings.warn(
                 f"HarmonicEntropyWeights did not converge in {self.n_iter_} steps; raise "
                 f"max_iterations (now {self.max_iterations}) or tolerance",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )
-        metric: FloatArray = np.diag(np.exp(-2 * found.x))
+        metric: FloatArray = np.diag(np.exp(-2 * optimum.x))
         return metric
 
 
