@@ -108,8 +108,8 @@ def test_a_distance_is_known_by_its_square() -> None:
         (lambda: cp.trace(M) - 0.5 * GLR(M), r"has -0.5 times GLR"),
         (lambda: -cp.sum_squares(M), "cannot prove"),
         (lambda: cp.log_det(M), "cannot prove"),
-        (lambda: cp.Parameter(name="left_open") * cp.sum_squares(M), "parameter without a value"),
-        (lambda: cp.trace(M) * cp.Parameter(name="left_open"), "left_open without a value"),
+        (lambda: cp.Parameter(name="left_open") * cp.sum_squares(M), "without a value: left_open"),
+        (lambda: cp.trace(M) * cp.Parameter(name="left_open"), "without a value: left_open"),
     ],
 )
 def test_what_cannot_be_minimised_is_refused(written: Written, words: str) -> None:
