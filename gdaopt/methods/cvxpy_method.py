@@ -93,8 +93,9 @@ def solve_model(
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
         point = posed.objective.at(result.metric)
-        gradient = posed.gradient_at(point, result.multipliers)
-        of_trace = max(-float(posed.feasible_set.family.best_atoms(gradient).prices[0]), 0.0)
+        gradient = posed.members.gradient_at(point)
+        support = posed.members.support(gradient, result.multipliers)
+        of_trace = max(-float(support.prices[0]), 0.0)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
     value = result.objective if model.distance is None else math.sqrt(max(result.objective, 0.0))
     value = -value if isinstance(problem.objective, cp.Maximize) else value
