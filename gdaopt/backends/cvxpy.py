@@ -33,7 +33,7 @@ from gdaopt.backends.protocol import (
     checked_point,
 )
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -209,13 +209,11 @@ def _solve_isolated(
     time_limit: float | None,
 ) -> Answer:
     """Solve in the worker, which holds the compiled problem; the values are set here."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
         copy = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
+        _pickled[problem] = pickle.dumps((copy, cvxpy_internals.ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
     answer, found, duals = call_in_worker(
         _solve_in_worker,
@@ -253,11 +251,9 @@ def _solve_in_worker(
 
 def _unpickled(pickled: bytes) -> cp.Problem:
     """Return a problem from the process that pickled it."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     problem, count = pickle.loads(pickled)
     # A variable that compilation adds must not get the id of a variable of the problem.
-    ID_COUNTER.count = max(ID_COUNTER.count, count)
+    cvxpy_internals.ID_COUNTER.count = max(cvxpy_internals.ID_COUNTER.count, count)
     unpickled: cp.Problem = problem
     return unpickled
 
@@ -292,7 +288,7 @@ class CompiledProblem:
                     values: cp.Expression = self.x if len(index) == size else self.x[index]
                 else:
                     values = self._row_values(like, index)
-                constraint = _RELATIONS[name](values, bounds).set_label(bounds.name())
+                constraint = _RELATIONS[name](values, bounds)
                 place = index if what == "variables" else size + index
                 self._sides.append(_Side(name, place, bounds, constraint))
                 constraints.append(constraint)
