@@ -66,7 +66,7 @@ class GramTangent(InflatableTangent):
 
     @property
     def value(self) -> float:
-        return self.point.total.value
+        return self.point.sums.value
 
     @property
     def price(self) -> float:
@@ -120,10 +120,10 @@ class GramTangent(InflatableTangent):
             beyond = sizes[used] @ (magnitudes @ sizes[used])
             return whole.floor * float(sizes @ sizes) + float(beyond)
 
-        stated = whole.objective.round_off(point.total, point.sizes, form)
+        stated = whole.objective.round_off(point.sums, form)
         errors = stated.gradient
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
-        largest = 2 * point.total.scale * float(point.sizes.squares.max())
+        largest = 2 * point.sums.scale * float(point.sums.squares.max())
         lowered = least - float(np.sort(errors**2)[-2:].sum()) - _PRICE_ROUNDINGS * UNIT * largest
         # The inner product adds up N numbers in each row, then these; each is rounded as the value.
         terms = magnitude_inner(point.gradient, self.gram)
