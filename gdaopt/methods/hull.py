@@ -10,19 +10,17 @@ from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
-from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.errors import TimeLimitError
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.linalg.masked import is_finite
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
@@ -33,7 +31,7 @@ class HullRun(ABC):
 
     point: Point
     active_set: ActiveSet
-    best: PricedAtoms  # for the gradient at the point
+    best: Support  # by the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
     evaluation_seconds: float  # of the objective and its gradient at the start
     offered: Atoms | None = None  # that minimise the tangent, where they had to be looked for
@@ -56,7 +54,7 @@ class HullRun(ABC):
         self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
         self.clock = clock
         self.lower_bound = LowerBound()
-        self._tight_multipliers = TightMultipliers(problem)
+        self._tight_multipliers = problem.members.multipliers()
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
@@ -74,7 +72,7 @@ class HullRun(ABC):
 
     def states(self) -> Iterator[State]:
         """Yield the state at the start, then those of the rounds."""
-        start = ActiveSet(*self.problem.centre) if self._start is None else self._start
+        start = ActiveSet(*self.problem.members.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
@@ -90,7 +88,7 @@ class HullRun(ABC):
         """Move to the start, and find multipliers of the linear constraints there."""
         self.move_to(start.without_zeros())
         check_start(self.problem, self.point)
-        self.multipliers = self._tight_multipliers.at(self.point)
+        self.multipliers = self._tight_multipliers.tight(self.point)
 
     @abstractmethod
     def rounds(self) -> Iterator[State]:
@@ -123,15 +121,19 @@ class HullRun(ABC):
 
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
-        gradient = self.problem.gradient_at(self.point, self.multipliers)
-        if not is_finite(gradient):
-            raise RunEnded("stalled", "stopped: the constraints' multipliers leave floating point")
-        self.best = self.feasible_set.family.best_atoms(
-            gradient, self.n_priced, self.active_set.atoms
-        )
-        self.prices = self.active_set.atoms.quadratic_forms(gradient)
+        members = self.problem.members
+        gradient = members.gradient_at(self.point)
+        try:
+            self.best = members.support(
+                gradient, self.multipliers, self.n_priced, self.active_set.atoms
+            )
+        except InvalidInputError as error:
+            raise RunEnded(
+                "stalled", "stopped: the constraints' multipliers leave floating point"
+            ) from error
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
         self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
+        return certify_point(self.problem, self.point, gradient, self.best)
 
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
@@ -172,7 +174,8 @@ class HullRun(ABC):
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
         joining = self.best.atoms[self.best.prices < self.level]
-        for multipliers in self._tight_multipliers.candidates(self.point):
+        convex = self.problem.objective.convex
+        for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
             by_rows = self._tight_multipliers.atoms
             self.offered = joining if by_rows is None else joining.joined(by_rows)
             own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
