@@ -110,10 +110,11 @@ class GLR(PairObjective[Exponentials]):
 
     def lipschitz(self, min_eigenvalue: float) -> float:
         """Return L by "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``."""
-        assert self.log_weights is not None
+        log_weights = self.pairs.log_weights
+        assert log_weights is not None
         return sum(
             float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
-            for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
+            for square, log_weight in zip(self.squares(), log_weights, strict=True)
         )
 
     def to_cvxpy(self, metric: Expression) -> Terms:

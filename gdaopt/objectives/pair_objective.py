@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -135,8 +135,7 @@ class PairObjective(Objective, Generic[LossT]):
         what = f"the Gram matrix of {self.n_samples} samples"
         check_fits(8.0 * _GRAM_MATRICES * self.n_samples**2, what, "take fewer samples")
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
-        objective = PairObjective(pairs, self.loss)
-        distances = objective.pair_values(lambda: objective.distances(np.zeros((0, 0))))
+        distances = PairValues(lambda: pairs.distances(np.zeros((0, 0))), self.keeps_pairs)
 
         def laplacian(p: Iterable[FloatArray], degrees: FloatArray | None) -> Scatter:
             return Scatter.of(pairs.laplacian(p, degrees))
@@ -229,26 +228,6 @@ class PairObjective(Objective, Generic[LossT]):
             return self._cluster.sums(metric)
         factors = Factors.of(self.pairs.features @ metric, self.pairs.features)
         return added(mapped(lambda chunk: chunk_sums(self.loss, chunk, factors), self._chunks))
-
-    def distances(self, metric: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
-        pairs = self.pairs
-        factors = Factors.of(pairs.features @ metric, pairs.features)
-        return pairs.products(factors, self.log_weights)
-
-    def kept_at(self, metric: FloatArray) -> PairPoint:
-        """Return the point at a metric, with distances that are kept."""
-        return PairPoint(self, metric, self.pair_values(lambda: self.distances(metric)))
-
-    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
-        """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self.keeps_pairs)
-
-    @cached_property
-    def log_weights(self) -> PairValues | None:
-        """The logarithms of the weights of the pairs, block by block; None where all are 1."""
-        compute = cast(Callable[[], Iterator[FloatArray]], self.pairs.log_weights)
-        return None if compute() is None else self.pair_values(compute)
 
     @cached_property
     def constant(self) -> float:

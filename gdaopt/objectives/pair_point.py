@@ -6,7 +6,7 @@ Where there are few pairs, their numbers are kept. Of many, one pass finds value
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -58,19 +58,18 @@ class PairPoint(Point):
         self.pairs: Pairs = objective.pairs
         self.moves = moves
         self._metric = read_only(metric)
+        self._gradient: FloatArray | None = None
         self._in_chunks = distances is None and objective.is_single_pass
-        if distances is not None:
-            self.distances = distances
+        # ``δ_p - log w_p`` of all pairs
+        self.distances = distances or self._kept(partial(self.pairs.distances, metric))
+
+    def _kept(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
+        """Return numbers of all pairs, which are kept where memory allows it."""
+        return PairValues(compute, self.objective.keeps_pairs)
 
     @property
     def metric(self) -> FloatArray:
         return self._metric
-
-    @cached_property
-    def distances(self) -> PairValues:
-        """``δ_p - log w_p`` of all pairs."""
-        compute = partial(self.objective.distances, self.metric)
-        return PairValues(compute, self.objective.keeps_pairs)
 
     @cached_property
     def sums(self) -> PairSums:
@@ -87,19 +86,17 @@ class PairPoint(Point):
     def logarithm(self) -> ExponentialLogarithm:
         return ExponentialLogarithm(self)
 
-    @cached_property
     @_without_warnings
-    def _gradient(self) -> FloatArray:
-        scale = self.objective.loss.sign * self.sums.scale
-        return read_only(np.asarray(scale * self.sums.scatter.dense))
-
     def gradient(self) -> FloatArray:
+        if self._gradient is None:
+            scale = self.objective.loss.sign * self.sums.scale
+            self._gradient = read_only(np.asarray(scale * self.sums.scatter.dense))
         return self._gradient
 
     @_without_warnings
     def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
         if _GATHERING * len(rows) >= len(self.metric) ** 2:
-            return self._gradient[rows, columns]
+            return self.gradient()[rows, columns]
         scale = self.loss.sign * self.sums.scale
         return scale * self.sums.scatter.entries(rows, columns)
 
@@ -121,7 +118,10 @@ class PairPoint(Point):
     @cached_property
     def _of_subsample(self) -> PairPoint | None:
         sample = self.objective.curvature_sample
-        return None if sample is None else sample.kept_at(self.metric)
+        if sample is None:
+            return None
+        distances = PairValues(partial(sample.pairs.distances, self.metric), sample.keeps_pairs)
+        return PairPoint(sample, self.metric, distances)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         point = self.curvature_point
@@ -183,7 +183,7 @@ class PairPoint(Point):
         drift = 0.0
         if not self.moves:
             return drift
-        computed = self.objective.distances(self.metric)
+        computed = self.pairs.distances(self.metric)
         for block, there, here in zip(self.pairs.blocks(), self.distances, computed, strict=True):
             here -= there
             here *= (first := self.loss.at(block, there).first)
@@ -259,8 +259,7 @@ class PairLine(Line):
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        found: PairValues = self.start.objective.pair_values(self._compute_rates)
-        return found
+        return self.start._kept(self._compute_rates)
 
     def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -318,7 +317,7 @@ class PairLine(Line):
         def distances() -> Iterator[FloatArray]:
             return self._distances(gamma, self.rates if has_rates else self._compute_rates())
 
-        return PairPoint(objective, metric, objective.pair_values(distances), start.moves + 1)
+        return PairPoint(objective, metric, start._kept(distances), start.moves + 1)
 
 
 @dataclass(frozen=True, eq=False)

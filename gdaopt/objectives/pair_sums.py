@@ -118,7 +118,7 @@ def _derivatives(
 
 def chunk_sums(loss: DistanceLoss, chunk: Pairs, factors: Factors) -> PairSums:
     """Return the sums over a chunk of the pairs, of which nothing is kept."""
-    distances = PairValues(lambda: chunk.products(factors, chunk.log_weights()), is_kept=False)
+    distances = PairValues(lambda: chunk.products(factors, chunk.log_weights), is_kept=False)
     sums = pair_sums(loss, chunk, distances)
     return replace(sums, scatter=Scatter.of(sums.scatter.dense))
 

@@ -40,8 +40,8 @@ def test_weights_of_classes_take_no_memory_for_pairs() -> None:
     X = np.random.default_rng(0).standard_normal((N, K))
     z = np.repeat([1.0, -1.0], N // 2)
     glr = gda.GLR(X, z, sample_weight=np.where(z > 0, 3.0, 1.0))
-    assert glr.log_weights is not None
-    assert [block.shape for block in glr.log_weights] == [()]
+    assert glr.pairs.log_weights is not None
+    assert [block.shape for block in glr.pairs.log_weights] == [()]
 
 
 @pytest.mark.parametrize("entries", [40, 2**17])

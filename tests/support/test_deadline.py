@@ -125,7 +125,7 @@ def test_passes_over_pairs_ask(pairs: SignalPairs | ListedPairs, name: str) -> N
         for call in (
             lambda: getattr(pairs, name)(coefficients),
             lambda: list(pairs.products(factors)),
-            lambda: list(pairs.log_weights() or ()),
+            lambda: list(pairs.log_weights or ()),
         ):
             with pytest.raises(gda.errors.TimeLimitError):
                 call()

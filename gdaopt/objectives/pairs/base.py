@@ -23,7 +23,7 @@ from gdaopt.linalg.samples import (
     paired_sums,
     squared_columns,
 )
-from gdaopt.objectives.pairs.passes import Block, Factors
+from gdaopt.objectives.pairs.passes import MOST_KEPT, ONE, Block, Factors, PairValues
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
@@ -60,6 +60,7 @@ class Pairs(ABC):
         found = copy(self)
         found.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
         found._centre, found.gram = self._centre[features], gram
+        vars(found).pop("log_weights", None)
         return found
 
     @abstractmethod
@@ -84,30 +85,33 @@ class Pairs(ABC):
     ) -> Iterator[FloatArray]:
         """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``, less `log_weights`, for pairs (r, c) by blocks.
 
-        Each array may be overwritten, and the next one may take its memory.
+        Each array may be overwritten.
         """
 
-    def log_weights(self) -> Iterator[FloatArray] | None:
-        """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
+    def distances(self, metric: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
+        factors = Factors.of(self.features @ metric, self.features)
+        return self.products(factors, self.log_weights)
+
+    @cached_property
+    def log_weights(self) -> PairValues | None:
+        """``log w_p`` for the pairs of each block; None where all weights are 1.
 
         A block whose weights are all the same may be an array without dimensions. What distances
         have beside the features is subtracted: for a loss it is the same.
         """
-        own = self._own_log_weights()
-        return own if self.gram is None else self._less_distances(self.gram, own)
+        compute: Any = self._own_log_weights if self.gram is None else self._less_distances
+        return None if compute() is None else PairValues(compute, self.n_pairs <= MOST_KEPT)
 
     def _own_log_weights(self) -> Iterator[FloatArray] | None:
         return None
 
-    def _less_distances(
-        self, gram: FloatArray, log_weights: Iterator[FloatArray] | None
-    ) -> Iterator[FloatArray]:
-        squares = np.diagonal(gram)
-        for block, log_weight in zip(
-            self.blocks(), log_weights or repeat(np.zeros(())), strict=False
-        ):
+    def _less_distances(self) -> Iterator[FloatArray]:
+        assert self.gram is not None
+        squares, own = np.diagonal(self.gram), self._own_log_weights() or repeat(ONE)
+        for block, log_weight in zip(self.blocks(), own, strict=False):
             left, right = self.samples(block)
-            yield log_weight - (squares[left] + squares[right] - 2 * gram[left, right])
+            yield log_weight - (squares[left] + squares[right] - 2 * self.gram[left, right])
 
     @abstractmethod
     def scatter(
@@ -162,8 +166,7 @@ class Pairs(ABC):
 
     def log_weight_size(self) -> float:
         """Return the largest ``|log w_p|``, or term of it."""
-        blocks = self.log_weights() or ()
-        sizes = (np.abs(block[np.isfinite(block)]) for block in blocks)
+        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights or ())
         return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
 
     def changes(
@@ -175,8 +178,7 @@ class Pairs(ABC):
     def listed(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, block by block."""
         found = []
-        logarithms = self.log_weights() or repeat(np.zeros(()))
-        for block, log_weight in zip(self.blocks(), logarithms, strict=False):
+        for block, log_weight in zip(self.blocks(), self.log_weights or repeat(ONE), strict=False):
             pairs = np.broadcast_arrays(*self.samples(block), np.exp(log_weight))
             counts = pairs[2] > 0
             found.append([numbers[counts] for numbers in pairs])

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
-from gdaopt.objectives.pairs.passes import Block, Factors
+from gdaopt.objectives.pairs.passes import ONE, Block, Factors
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -33,9 +33,9 @@ class ListedPairs(Pairs):
         super().__init__(features)
         counts = slice(None) if weights is None else np.flatnonzero(weights > 0)
         self._left, self._right = left[counts], right[counts]
-        self._weights = None if weights is None else weights[counts]
         self.n_pairs = len(self._left)
         self._group = group
+        self._weights = None if weights is None else weights[counts]
 
     def blocks(self) -> Iterator[Block]:
         width = max(self.features.shape[1], 1)
@@ -69,7 +69,7 @@ class ListedPairs(Pairs):
         self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
     ) -> Iterator[FloatArray]:
         left, right = map(self._differences, (factors.left, factors.right))
-        for a, b, log_weight in zip(left, right, log_weights or repeat(np.zeros(())), strict=False):
+        for a, b, log_weight in zip(left, right, log_weights or repeat(ONE), strict=False):
             yield np.einsum("pf,pf->p", a, b) - log_weight
 
     def _own_log_weights(self) -> Iterator[FloatArray] | None:

@@ -75,10 +75,11 @@ def runs(n_rows: int, n_columns: int) -> Iterator[Block]:
         yield Block(slice(start, min(start + step, n_rows)), slice(0, n_columns))
 
 
-def slices(n_samples: int) -> Iterator[slice]:
-    """Yield runs of samples whose rows of features stay in cache."""
-    for start in range(0, n_samples, _BLOCK_COLUMNS):
-        yield slice(start, min(start + _BLOCK_COLUMNS, n_samples))
+MOST_KEPT = 2**22
+"""With more pairs, the logarithms of their weights are computed in each pass."""
+
+ONE = np.zeros(())
+"""The logarithm of a weight of 1."""
 
 
 class PairValues:
@@ -126,7 +127,8 @@ class Factors:
         columns = of_columns.T  # BLAS takes samples in rows on both sides
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
         largest = 0.0
-        for part in slices(n_samples):
+        for start in range(0, n_samples, _BLOCK_COLUMNS):  # rows of features stay in cache
+            part = slice(start, start + _BLOCK_COLUMNS)
             a, b = left[part], right[part]
             rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", a, b)
             np.multiply(a, -2, out=rows[part, :size])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise, repeat
 from typing import Self
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
 from gdaopt.objectives.pairs.passes import (
+    ONE,
     Block,
     Factors,
     classes_of,
@@ -32,7 +32,6 @@ MOST_LEVELS = 16
 
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _FEW_DIGITS = 1e-5  # the share of a sum of squares that remains when most of it cancels
-_NONE = np.zeros(())  # the logarithm of a weight of 1
 _CHUNK = 2**21  # pairs: a pass over a chunk takes much longer than to begin one
 _MOST_CHUNKS = 64
 
@@ -50,7 +49,11 @@ class RectanglePairs(Pairs):
         super().__init__(features, order)
         self._rectangles = rectangles
         self.orders = orders
-        self.n_pairs = _n_entries(rectangles)
+        self._sizes = []
+        for block in rectangles:
+            rows, columns = block.rows, block.columns
+            self._sizes.append((rows.stop - rows.start) * (columns.stop - columns.start))
+        self.n_pairs = sum(self._sizes)
 
     @classmethod
     def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
@@ -89,7 +92,7 @@ class RectanglePairs(Pairs):
 
     def chunks(self) -> Sequence[Self]:
         n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
-        ends = np.cumsum([_n_entries([block]) for block in self._rectangles])
+        ends = np.cumsum(self._sizes)
         shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
         return [
@@ -99,19 +102,21 @@ class RectanglePairs(Pairs):
     def _chosen(self, places: Sequence[int]) -> Self:
         found = copy(self)
         found._rectangles = [self._rectangles[place] for place in places]
-        found.n_pairs = _n_entries(found._rectangles)
+        found._sizes = [self._sizes[place] for place in places]
+        found.n_pairs = sum(found._sizes)
+        vars(found).pop("log_weights", None)
         return found
 
     def products(
         self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
     ) -> Iterator[FloatArray]:
         in_digits = factors.cancel or factors.left.shape[1] == 1
-        for block, log_weight in zip(self.blocks(), log_weights or repeat(_NONE), strict=False):
+        for block, log_weight in zip(self.blocks(), log_weights or repeat(ONE), strict=False):
             if in_digits:
                 found = _exact_products(factors, block)
             else:  # one product of matrices gives all three terms
                 found = factors.rows[block.rows] @ factors.columns[:, block.columns]
-            if log_weight is not _NONE:
+            if log_weight is not ONE:
                 found -= log_weight
             yield found
 
@@ -123,19 +128,19 @@ class RectanglePairs(Pairs):
         counted, half, rest = np.zeros(n_samples), np.zeros((n_samples, size)), None
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
-            sums = _sums(columns, p)
+            margins, product = _margins(p), p @ columns
             if degrees is not None:
-                degrees[block.rows] += sums.of_rows
-                degrees[block.columns] += sums.of_columns
-            if sums.lose_digits(rows, columns, p):
+                degrees[block.rows] += margins[0]
+                degrees[block.columns] += margins[1]
+            if _lose_digits(rows, columns, p, margins, product):
                 if rest is None:
                     rest = np.zeros((size, size))
                 for left, right in _near_factors(rows, columns, p):
                     rest += left.T @ right
                 continue
-            counted[block.rows] += sums.of_rows
-            counted[block.columns] += sums.of_columns
-            half[block.rows] -= sums.product
+            counted[block.rows] += margins[0]
+            counted[block.columns] += margins[1]
+            half[block.rows] -= product
         half += self.features * (counted / 2)[:, None]
         return Scatter(self.features, half, None if rest is None else (rest + rest.T) / 2)
 
@@ -151,11 +156,6 @@ class RectanglePairs(Pairs):
     def longest_sum(self) -> int:
         # Two sums over the samples, and in coefficients of ordered pairs there may be a third.
         return (1 + self.orders) * int(self.features.shape[0])
-
-
-def _n_entries(blocks: Iterable[Block]) -> int:
-    sizes = ((block.rows, block.columns) for block in blocks)
-    return sum((rows.stop - rows.start) * (columns.stop - columns.start) for rows, columns in sizes)
 
 
 def _exact_products(factors: Factors, block: Block) -> FloatArray:
@@ -179,28 +179,25 @@ def _places(p: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return row, column
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums of the coefficients of a block, and ``Σ_c p_rc x_c``: its scatter is made of them."""
+def _lose_digits(
+    rows: FloatArray,
+    columns: FloatArray,
+    p: FloatArray,
+    margins: tuple[FloatArray, FloatArray],
+    product: FloatArray,
+) -> bool:
+    """Say whether a feature's squares cancel, by the magnitudes of the coefficients.
 
-    of_rows: FloatArray
-    of_columns: FloatArray
-    product: FloatArray
-
-    def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
-        """Say whether a feature's squares cancel, by the magnitudes of the coefficients."""
-        squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
-        left = squares - 2 * np.einsum("rk,rk->k", rows, self.product)
-        if not (np.abs(left) < _FEW_DIGITS * np.abs(squares)).any():
-            return False
-        if p.min() >= 0:
-            return True
-        magnitudes = np.abs(p)
-        return _sums(columns, magnitudes).lose_digits(rows, columns, magnitudes)
-
-
-def _sums(columns: FloatArray, p: FloatArray) -> _Sums:
-    return _Sums(*_margins(p), p @ columns)
+    The product is ``Σ_c p_rc x_c``.
+    """
+    squares = margins[0] @ rows**2 + margins[1] @ columns**2
+    left = squares - 2 * np.einsum("rk,rk->k", rows, product)
+    if not (np.abs(left) < _FEW_DIGITS * np.abs(squares)).any():
+        return False
+    if p.min() >= 0:
+        return True
+    p = np.abs(p)
+    return _lose_digits(rows, columns, p, _margins(p), p @ columns)
 
 
 def _near_factors(
@@ -213,10 +210,10 @@ def _near_factors(
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))
     rows, columns = rows - mean, columns - mean
-    sums = _sums(columns, p)
-    if not sums.lose_digits(rows, columns, p):
-        yield rows, rows * sums.of_rows[:, None] - sums.product
-        yield columns, columns * sums.of_columns[:, None] - p.T @ rows
+    margins, product = _margins(p), p @ columns
+    if not _lose_digits(rows, columns, p, margins, product):
+        yield rows, rows * margins[0][:, None] - product
+        yield columns, columns * margins[1][:, None] - p.T @ rows
         return
     row, column = _places(p)
     # As many pairs at a time as there are columns: sums over samples have as many roundings.
