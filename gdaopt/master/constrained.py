@@ -8,24 +8,25 @@ weights that keep all rows ("Algorithm: fully corrective Frank–Wolfe with line
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtrs
 
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import FORM_ROUND_OFF
-from gdaopt.errors import TimeLimitError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, MasterSolution, descended, solve_regular
+from gdaopt.master.weights import Iterate, descended, find_best, solve_regular, with_slack
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
-_ROUND_OFF = 1e-14  # of the value, and of the terms of a slope
 _LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
 _ACCURACY = 1e-12  # of slopes, in the units of the quadratic program
 _FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
@@ -52,55 +53,56 @@ class Rows:
     right: FloatArray
     is_equality: Flags
 
+    @classmethod
+    def on_weights(cls, restricted: Restricted, atoms: Atoms) -> Rows:
+        """Return the linear constraints of a set on the weights of atoms."""
+        rows = restricted.rows
+        base = restricted.feasible_set.base(rows.n_features)
+        return cls(*rows.forms_and_sizes(atoms), -rows.residuals(base), rows.is_equality)
 
-def solve_constrained_master_problem(
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedIterate(Iterate):
+    """Weights that keep rows, and the multipliers of the rows."""
+
+    rows: Rows
+    multipliers: FloatArray
+
+    @cached_property
+    def gap(self) -> float:
+        """The duality gap: F is at most this far above its minimum, by the multipliers."""
+        rows, total = self.rows, float(self.x.sum())
+        slopes = self.slope + np.append(self.multipliers @ rows.forms, 0.0)
+        lagrangian = float(self.x @ slopes) - total * float(slopes.min())
+        return lagrangian + float(self.multipliers @ (rows.right - rows.forms @ self.x[:-1]))
+
+
+def find_best_weights_with_rows(
     point: MasterPoint,
     total_weight: float,
     rows: Rows,
     multipliers: FloatArray,
     reduction: float,
     enough: float = 0.0,
-) -> MasterSolution:
-    """Minimise F over the weights that keep rows, from weights that keep them, to a duality gap."""
-    weights = point.weights
-    iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
-    target = max(reduction * _duality_gap(iterate, rows, multipliers), enough)
-    best, least, waited, taken = (iterate, multipliers), np.inf, 0, 0
-    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
-        while taken < _NEWTON_STEPS:
-            check_time()
-            taken += 1
-            target_x, prices = _quadratic_minimum(iterate, rows)
-            following = descended(iterate, target_x)
-            if following is iterate:
-                following = _whole_step(iterate, target_x, rows, prices)
-            gap = _duality_gap(following, rows, prices)
-            if gap < least or following.point.value < best[0].point.value:
-                best, waited = (following, prices), 0
-            else:
-                waited += 1
-            least = min(gap, least)
-            if best[0].underflows:
-                best = best[0].at_zero(), prices
-                break
-            if gap <= target or waited >= _PATIENCE or following is iterate:
-                break
-            iterate = following
-    kept = _with_rows_kept(best[0].point.weights, total_weight, rows)
-    return MasterSolution(best[0].point.at(kept), taken, best[1])
+) -> tuple[MasterPoint, FloatArray, int]:
+    """Minimise F over the weights that keep rows, from weights that keep them.
 
-
-def _whole_step(
-    iterate: Iterate, target: FloatArray, rows: Rows, multipliers: FloatArray
-) -> Iterate:
-    """Return the target of a step whose gain is less than round-off, where its gap is smaller.
-
-    The gap is of first order: it falls by decades where values and slopes tell nothing any more.
+    Multipliers, and the number of Newton steps, are returned, too.
     """
-    there = iterate.moved(target)
-    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
-    gaps = [_duality_gap(each, rows, multipliers) for each in (there, iterate)]
-    return there if there.point.value <= most and gaps[0] < gaps[1] else iterate
+    x = with_slack(point, total_weight)
+    start = ConstrainedIterate(point, x, Iterate.at(point, x).slope, rows, multipliers)
+    best, n_steps = find_best(start, _newton(start), reduction, enough, _PATIENCE)
+    weights = _with_rows_kept(best.point.weights, total_weight, rows)
+    return best.point.at(weights), best.multipliers, n_steps
+
+
+def _newton(iterate: ConstrainedIterate) -> Iterator[ConstrainedIterate]:
+    """Yield the iterates of Newton's method, from the first step on."""
+    for _ in range(_NEWTON_STEPS):
+        check_time()
+        target, multipliers = _quadratic_minimum(iterate, iterate.rows)
+        iterate = descended(replace(iterate, multipliers=multipliers), target)
+        yield iterate
 
 
 def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
@@ -126,14 +128,6 @@ def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> Flo
         )[0]
         weights = weights * np.maximum(1 - shares, 0.0)
     return weights
-
-
-def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float:
-    """Return how far F is at most above its minimum over the weights, by the multipliers."""
-    slopes = iterate.slope + np.append(multipliers @ rows.forms, 0.0)
-    total = float(iterate.x.sum())
-    lagrangian = float(iterate.x @ slopes) - total * float(slopes.min())
-    return lagrangian + float(multipliers @ (rows.right - rows.forms @ iterate.x[:-1]))
 
 
 @dataclass(frozen=True, eq=False)

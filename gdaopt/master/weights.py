@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,54 +32,11 @@ _GRADIENT_PATIENCE = 100
 _LINE_STEPS = 30
 _HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
 _FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
-_ROUND_OFF = 1e-14  # of the value
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
 _UNDERFLOW = 1e-75  # of the slack: the derivatives of squares of smaller weights underflow
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
-
-
-@dataclass(frozen=True, eq=False)
-class MasterSolution:
-    """The best weights, how they were found, and the multipliers of linear constraints, if any."""
-
-    point: MasterPoint
-    newton_steps: int  # 0 where the spectral gradient has solved the problem
-    multipliers: FloatArray | None = None
-
-
-def solve_master_problem(
-    point: MasterPoint,
-    total_weight: float,
-    reduction: float,
-    memory_limit: int,
-    enough: float = 0.0,
-) -> MasterSolution:
-    """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
-
-    It ends when the Frank–Wolfe gap over these atoms has fallen to a share `reduction` of that at
-    the start, or to `enough`. Where the Hessian does not fit into `memory_limit` bytes, the
-    spectral projected gradient takes the place of Newton's method.
-    """
-    fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
-    weights = point.weights
-    start = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
-    target = max(reduction * start.gap, enough)
-    best, least, waited, taken = start, np.inf, 0, -1
-    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
-        for iterate in _newton(start) if fits else _spectral_gradient(start):
-            taken += 1
-            fell = iterate.point.value < least
-            least = min(least, iterate.point.value)
-            waited = 0 if fell or iterate.gap < best.gap else waited + 1
-            best = iterate if fell or iterate.gap < best.gap else best
-            if best.underflows:
-                best = best.at_zero()
-                break
-            if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
-                break
-    return MasterSolution(best.point, taken if fits else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +49,14 @@ class Iterate:
 
     @classmethod
     def at(cls, point: MasterPoint, x: FloatArray) -> Iterate:
-        """Evaluate the gradient at a point whose weights are x without its last entry."""
-        gradient = np.zeros(len(x))
-        gradient[:-1] = point.gradient()
-        with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
-            return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
+        """Return the iterate at a point whose weights are x without its last entry."""
+        return Iterate(point, x, _slope(point, x))
+
+    def moved(self, x: FloatArray) -> Self:
+        """Return the iterate at other weights."""
+        check_time()
+        point = self.point.at(x[:-1])
+        return replace(self, point=point, x=x, slope=_slope(point, x))
 
     @cached_property
     def gap(self) -> float:
@@ -107,7 +68,7 @@ class Iterate:
         """Whether F falls in proportion to the weights or their squares, down to tiny numbers."""
         return bool(0 < self.x[:-1].sum() < _UNDERFLOW * self.x[-1])
 
-    def at_zero(self) -> Iterate:
+    def at_zero(self) -> Self:
         """Return the iterate at weights of 0, where F may have another slope, if it is no worse."""
         there = self.moved(np.append(np.zeros(len(self.x) - 1), self.x.sum()))
         return there if there.point.value <= self.point.value else self
@@ -118,17 +79,76 @@ class Iterate:
         hessian[:-1, :-1] = self.point.hessian()
         return hessian
 
-    def moved(self, x: FloatArray) -> Iterate:
-        """Return the iterate at other weights."""
-        check_time()
-        return Iterate.at(self.point.at(x[:-1]), x)
+
+AnyIterate = TypeVar("AnyIterate", bound=Iterate)
+
+
+def find_best_weights(
+    point: MasterPoint,
+    total_weight: float,
+    reduction: float,
+    memory_limit: int,
+    enough: float = 0.0,
+) -> tuple[MasterPoint, int]:
+    """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
+
+    If the Hessian does not fit into `memory_limit` bytes, the spectral projected gradient takes the
+    place of Newton's method. The number of steps of the latter is returned, too.
+    """
+    start = Iterate.at(point, with_slack(point, total_weight))
+    if 8 * _MATRICES * len(start.x) ** 2 > memory_limit:
+        iterates = _spectral_gradient(start)
+        return find_best(start, iterates, reduction, enough, _GRADIENT_PATIENCE)[0].point, 0
+    best, n_iterates = find_best(start, _newton(start), reduction, enough, _NEWTON_PATIENCE)
+    return best.point, n_iterates - 1
+
+
+def find_best(
+    start: AnyIterate,
+    iterates: Iterator[AnyIterate],
+    reduction: float,
+    enough: float,
+    patience: int,
+) -> tuple[AnyIterate, int]:
+    """Return the best of some iterates, and how many of them there were.
+
+    They end when the gap has fallen to a share `reduction` of that at the start, or to `enough`, or
+    when the last ones made no progress.
+    """
+    target = max(reduction * start.gap, enough)
+    best, least, waited, n_iterates = start, np.inf, 0, 0
+    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
+        for iterate in iterates:
+            n_iterates += 1
+            is_lower = iterate.point.value < least
+            least = min(least, iterate.point.value)
+            is_better = is_lower or iterate.gap < best.gap
+            best, waited = (iterate, 0) if is_better else (best, waited + 1)
+            if best.underflows:
+                best = best.at_zero()
+                break
+            if best.gap <= target or waited == patience:
+                break
+    return best, n_iterates
+
+
+def with_slack(point: MasterPoint, total_weight: float) -> FloatArray:
+    """Return the weights of a point, and what they leave of the total."""
+    return np.append(point.weights, max(total_weight - float(point.weights.sum()), 0.0))
+
+
+def _slope(point: MasterPoint, x: FloatArray) -> FloatArray:
+    gradient = np.zeros(len(x))
+    gradient[:-1] = point.gradient()
+    with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
+        return gradient - float(x @ gradient) / float(x.sum())
 
 
 def _newton(iterate: Iterate) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
         yield iterate
-        with np.errstate(over="ignore", invalid="ignore"):  # where there is no step, the run ends
+        with np.errstate(over="ignore", invalid="ignore"):  # if there is no step, the run ends
             target = minimize_on_simplex(iterate.slope, iterate.hessian(), iterate.x)
         if (target == iterate.x).all() or not np.isfinite(target).all():
             return
@@ -150,30 +170,34 @@ def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
         iterate = following
 
 
-def descended(iterate: Iterate, target: FloatArray) -> Iterate:
-    """Return the iterate on the way to a target where the slope of F has become flat.
+def descended(iterate: AnyIterate, target: FloatArray) -> AnyIterate:
+    """Return the iterate on the way to a target at which the slope of F has become flat.
 
     The search goes by slopes, because differences of values would end in round-off: by the Illinois
-    method, by which the slope at an end of the bracket that stays counts half.
+    method, by which the slope at an end of the bracket that stays counts half. A step that promises
+    less than the round-off of F is taken whole: slopes along it are noise.
     """
     step = target - iterate.x
-    first = float(iterate.slope @ step)
+    first, round_off = float(iterate.slope @ step), iterate.point.round_off
+    if abs(first) <= round_off:
+        return iterate.moved(target)
     if not first < 0:
         return iterate
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
     was_short = None
-    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
+    most = iterate.point.value + round_off
     length, reached = 1.0, iterate.moved(target)
     for _ in range(_LINE_STEPS):
         slope = float(reached.slope @ step)
-        if not reached.point.convex and reached.point.value > most:
+        is_high = not reached.point.value <= most
+        if not reached.point.convex and is_high:
             slope = np.inf  # beyond a hump, whatever the slope is there
         if slope <= 0:
             good = length == 1 or slope >= _FLAT * first
         else:  # beyond the minimum along the line the value may have risen
-            good = slope <= -_FLAT * first and reached.point.value <= most
+            good = slope <= -_FLAT * first and not is_high
         if good:
-            break
+            return reached
         is_short = slope < 0
         if is_short:
             low, low_slope = length, slope
@@ -185,16 +209,13 @@ def descended(iterate: Iterate, target: FloatArray) -> Iterate:
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
         reached = iterate.moved(iterate.x + length * step)
-    else:
-        # Where one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
-        for _ in range(_HALVINGS):
-            if reached.point.value <= most:
-                break
-            length /= 2
-            reached = iterate.moved(iterate.x + length * step)
-        else:
-            return iterate
-    return reached
+    # If one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
+    for _ in range(_HALVINGS):
+        if reached.point.value <= most:
+            return reached
+        length /= 2
+        reached = iterate.moved(iterate.x + length * step)
+    return iterate
 
 
 # --- the quadratic program of a Newton step -------------------------------------------------------

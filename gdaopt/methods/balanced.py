@@ -15,9 +15,10 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Demand, Method
-from gdaopt.methods.certified import Certified, CertifiedRun
+from gdaopt.methods.certified import Certified
+from gdaopt.methods.hull import active_set_of, split_metric
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -145,7 +146,7 @@ class _Run:
                 f"initial is not balanced: no colours of the features go with its entry "
                 f"[{pairs[0][0]},{pairs[1][0]}]; set it to 0, or leave initial out"
             )
-        return ActiveSet(*self._hull.family.decomposed(metric - self._hull.base(len(metric))))
+        return split_metric(self._problem, metric)
 
     def _states_of(self, node: _Node, number: int) -> Iterator[State]:
         """Bound a node, round its optimum, and branch; yield the states on the way."""
@@ -216,10 +217,9 @@ class _Run:
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
         problem = replace(self._problem, feasible_set=feasible_set)
         problem.take_central_gap(self._problem.central_gap)
-        run = CertifiedRun(self._inner, problem, self._clock, start)
         calls, newton = self._oracle_calls, self._newton_steps
         with suppress(RunEnded):  # stalled: the bound is what can be had
-            for state in run.states():
+            for state in self._inner.states_from(start, problem, self._clock):
                 self._oracle_calls = calls + state.oracle_calls
                 self._newton_steps = newton + state.newton_steps
                 yield state

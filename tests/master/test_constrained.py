@@ -1,6 +1,5 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
-import itertools
 from dataclasses import dataclass
 
 import cvxpy as cp
@@ -12,15 +11,14 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.constrained import (
     _LIFT,
+    ConstrainedIterate,
     Rows,
-    _duality_gap,
     _Quadratic,
-    _whole_step,
     _with_rows_kept,
-    solve_constrained_master_problem,
+    find_best_weights_with_rows,
 )
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate
+from gdaopt.master.weights import Iterate, with_slack
 from gdaopt.objectives.base import Objective
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance
@@ -47,9 +45,12 @@ def rows_of(forms: FloatArray, right: FloatArray, is_equality: npt.NDArray[np.bo
 def solved(point: MasterPoint, rows: Rows, tolerance: float) -> tuple[MasterPoint, FloatArray]:
     """Return the best weights, and the multipliers of rows whose first guess is 0."""
     none = np.zeros(len(rows.right))
-    found = solve_constrained_master_problem(point, BUDGET, rows, none, tolerance)
-    assert found.multipliers is not None
-    return found.point, found.multipliers
+    return find_best_weights_with_rows(point, BUDGET, rows, none, tolerance)[:2]
+
+
+def duality_gap(point: MasterPoint, rows: Rows, multipliers: FloatArray) -> float:
+    x = with_slack(point, BUDGET)
+    return ConstrainedIterate(point, x, Iterate.at(point, x).slope, rows, multipliers).gap
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -105,8 +106,7 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     rows = rows_of(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
     best, multipliers = solved(point, rows, 1e-12)
     assert multipliers @ (rows.right - forms @ weights) > 1e-3
-    iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
-    gap = _duality_gap(iterate, rows, multipliers)
+    gap = duality_gap(point, rows, multipliers)
     assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
@@ -266,23 +266,6 @@ def test_rows_that_are_nearly_the_same_are_corrected_alike(apart: float) -> None
     assert np.abs(forms @ kept - rows.right).max() <= 1e-11
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_whole_step_lowers_the_gap_and_does_not_raise_the_value(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rows_of(np.zeros((1, N)), np.zeros(1), np.array([True]))
-    points = [start(rng.dirichlet(np.ones(N + 1))[:-1] * BUDGET) for _ in range(6)]
-    iterates = [Iterate.at(p, np.append(p.weights, BUDGET - p.weights.sum())) for p in points]
-    seen = set[tuple[bool, bool]]()
-    for here, other in itertools.permutations(iterates, 2):
-        found = _whole_step(here, other.x, rows, np.zeros(1))
-        is_lower = other.point.value < here.point.value, other.gap < here.gap
-        assert (found is not here) == all(is_lower)
-        assert found.point.value <= here.point.value
-        assert found.gap <= here.gap
-        seen.add(is_lower)
-    assert len(seen) == 4
-
-
 @pytest.mark.parametrize("size", [1e-80, 1e-160, 1e-250])
 def test_weights_whose_squares_underflow_are_0(size: float) -> None:
     objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
@@ -304,6 +287,5 @@ def test_the_duality_gap_ends_at_round_off(seed: int) -> None:
     room = rng.choice([0.0, 0.01], len(forms))
     rows = rows_of(forms, forms @ weights + room, (rng.random(len(forms)) < 0.5) & (room == 0))
     found, multipliers = solved(start(weights), rows, 0.0)
-    iterate = Iterate.at(found, np.append(found.weights, BUDGET - found.weights.sum()))
     terms = BUDGET * (1 + float((np.abs(multipliers) @ np.abs(forms)).max()))
-    assert _duality_gap(iterate, rows, multipliers) <= _LIFT * terms  # by which prices end above 0
+    assert duality_gap(found, rows, multipliers) <= _LIFT * terms  # by which prices end above 0

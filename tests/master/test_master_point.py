@@ -8,7 +8,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint, _updated
+from gdaopt.master.master_point import MasterPoint, _update
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.objectives.cases import EVERY, SIGNALS, K, Opaque, assert_near, atoms_of, signals, within
@@ -251,8 +251,8 @@ def test_a_short_step_corrects_the_hessian() -> None:
     start, step = np.ones(5), 0.01 * rng.standard_normal(5)
     slope = rng.standard_normal(5)
     gradient = slope + exact @ step
-    updated = _updated(start, slope, np.eye(5), start + step, gradient)
+    updated = _update(start, slope, np.eye(5), start + step, gradient)
     assert updated is not None
     np.testing.assert_allclose(updated @ step, exact @ step)
     assert np.linalg.eigvalsh(updated).min() > 0
-    assert _updated(start, slope, np.eye(5), start + 1.0, gradient) is None
+    assert _update(start, slope, np.eye(5), start + 1.0, gradient) is None

@@ -76,9 +76,9 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     glr = GLR(X, signal)
-    model = UpdatedHessian() if glr.estimates_curvature else None
+    updated = UpdatedHessian() if glr.estimates_curvature else None
     start = glr.at(np.zeros((size, size)))
-    return MasterPoint(start, features, weights, log=True, model=model)
+    return MasterPoint(start, features, weights, log=True, updated=updated)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
