@@ -57,8 +57,8 @@ class Rows:
     def on_weights(cls, restricted: Restricted, atoms: Atoms) -> Rows:
         """Return the linear constraints of a set on the weights of atoms."""
         rows = restricted.rows
-        base = restricted.feasible_set.base(rows.n_features)
-        return cls(*rows.forms_and_sizes(atoms), -rows.residuals(base), rows.is_equality)
+        right = -rows.residuals(restricted.base)
+        return cls(*rows.forms_and_sizes(atoms), right, rows.is_equality)
 
 
 @dataclass(frozen=True, eq=False)

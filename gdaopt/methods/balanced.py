@@ -18,7 +18,7 @@ from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Demand, Method
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.hull import active_set_of, split_metric
+from gdaopt.methods.hull import split_metric
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem

@@ -163,8 +163,8 @@ class Certified(Method):
         self, answer: Result | Optimum, problem: MetricProblem, clock: Clock
     ) -> HullRun:
         """Return a run at the best weights of the atoms of an answer."""
-        multipliers, rows = answer.multipliers, problem.rows
-        if rows is None or multipliers is None or len(multipliers) != len(rows):
+        multipliers = answer.multipliers
+        if multipliers is not None and len(multipliers) != len(problem.members.names):
             multipliers = None
         start = rescale(answer, problem)
         run = HullRun(problem, clock, start, multipliers, n_priced=_n_priced(problem))
@@ -208,7 +208,7 @@ class Certified(Method):
         Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
         """
         joining, before = run.list_joining(), (run.active_set, run.point)
-        if len(run.active_set) <= _FEW_ATOMS or not len(joining) or run.problem.rows is not None:
+        if len(run.active_set) <= _FEW_ATOMS or not len(joining) or run.members.names:
             return False
         # If the objective is not convex, a jump to the full budget may end on a plateau.
         total = run.budget if run.problem.objective.convex else run.active_set.total
@@ -256,9 +256,8 @@ class Certified(Method):
         run.move_to(ActiveSet(active_set.atoms, best.weights).without_zeros(), best.point)
         # Refining takes hundreds of gradients; rounds with a sample do it there.
         is_binding = run.active_set.total >= (1 - _SLACK) * run.budget
-        if sample is None and is_binding and run.feasible_set.family.all_unit_vectors:
-            base = run.feasible_set.base(problem.n_features)
-            other, n_steps = refined(objective, base, run.active_set, run.budget)
+        if sample is None and is_binding and problem.feasible_set.family.all_unit_vectors:
+            other, n_steps = refined(objective, run.members.base, run.active_set, run.budget)
             run.newton_steps += n_steps
             run.move_down(other)
 

@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
-from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.errors import TimeLimitError
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.linalg.masked import is_finite
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
@@ -47,7 +45,7 @@ class HullRun:
 
     active_set: ActiveSet
     point: Point
-    best: PricedAtoms
+    best: Support
     prices: FloatArray
     offered: Atoms | None = None
 
@@ -61,21 +59,21 @@ class HullRun:
     ) -> None:
         """Begin at some atoms, or in the middle of the set."""
         self.problem = problem
-        self.feasible_set = problem.feasible_set
-        self.budget = self.feasible_set.budget(problem.n_features)
-        self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
+        self.members = problem.members
+        self.budget = problem.members.budget
+        self.base = problem.objective.at(problem.members.base)
         self.clock = clock
         self.lower_bound = LowerBound()
         self.newton_steps = 0
         self._n_priced = n_priced
         self.is_central = start is None
-        self._tight_multipliers = TightMultipliers(problem)
+        self._tight_multipliers = problem.members.multipliers()
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
-        self.move_to(ActiveSet(*problem.centre).without_zeros() if start is None else start)
+        self.move_to(ActiveSet(*problem.members.centre).without_zeros() if start is None else start)
         check_start(problem, self.point)
         if multipliers is None:
-            multipliers = self._tight_multipliers.at(self.point)
+            multipliers = self._tight_multipliers.tight(self.point)
         self.multipliers = multipliers
 
     @property
@@ -106,7 +104,7 @@ class HullRun:
         self.move_to(active_set, point)
         with unlimited():
             is_down = self.point.value <= before[1].value + _ROUND_OFF * abs(before[1].value)
-        if is_down and self.problem.rows is not None:
+        if is_down and self.members.names:
             is_down = not self.problem.violations(self.point.metric)
         if not is_down:
             self.active_set, self.point = before
@@ -154,7 +152,7 @@ class HullRun:
         """
         target, share = self.active_set, 1.0
         while True:
-            gradient = self.feasible_set.family.gradient_at(self.point)  # which the point keeps
+            gradient = self.members.gradient_at(self.point)  # which the point keeps
             reason = nothing_to_certify(self.point, gradient)
             if reason is None or self._certified is None:
                 break
@@ -175,7 +173,8 @@ class HullRun:
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
         joining = self.list_joining()
-        for multipliers in self._tight_multipliers.candidates(self.point):
+        convex = self.problem.objective.convex
+        for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
             by_rows = self._tight_multipliers.atoms
             self.offered = joining if by_rows is None else joining.joined(by_rows)
             before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
@@ -190,15 +189,18 @@ class HullRun:
 
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
-        gradient = self.problem.gradient_at(self.point, self.multipliers)
-        if not is_finite(gradient):
-            raise RunEnded("stalled", "stopped: the constraints' multipliers leave floating point")
-        self.best = self.feasible_set.family.best_atoms(
-            gradient, self._n_priced, self.active_set.atoms
-        )
-        self.prices = self.active_set.atoms.quadratic_forms(gradient)
+        gradient = self.members.gradient_at(self.point)
+        try:
+            self.best = self.members.support(
+                gradient, self.multipliers, self._n_priced, self.active_set.atoms
+            )
+        except InvalidInputError as error:
+            raise RunEnded(
+                "stalled", "stopped: the constraints' multipliers leave floating point"
+            ) from error
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
         self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
+        return certify_point(self.problem, self.point, gradient, self.best)
 
 
 def _proven(certificate: Certificate) -> tuple[float, float]:
@@ -208,8 +210,8 @@ def _proven(certificate: Certificate) -> tuple[float, float]:
 
 def split_metric(problem: MetricProblem, metric: FloatArray) -> ActiveSet:
     """Return a member of the set as a sum of atoms."""
-    base = problem.feasible_set.base(problem.n_features)
-    return ActiveSet(*problem.feasible_set.family.decomposed(metric - base)).without_zeros()
+    atomic_part = metric - problem.members.base
+    return ActiveSet(*problem.feasible_set.family.decomposed(atomic_part)).without_zeros()
 
 
 def split_initial(method: Method, problem: MetricProblem) -> ActiveSet | None:

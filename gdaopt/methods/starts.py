@@ -52,7 +52,7 @@ def find_last_state(
 def find_newton_start(method: Method, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
     """Return the metric at the end of `ProjectedNewton`; None if it is not for the problem."""
     is_entrywise = problem.feasible_set.family.is_entrywise
-    if not problem.objective.barrier or not is_entrywise or problem.rows is not None:
+    if not problem.objective.barrier or not is_entrywise or problem.members.names:
         return None
     newton = ProjectedNewton(
         tolerance=_FURTHER * method.tolerance,
@@ -63,8 +63,7 @@ def find_newton_start(method: Method, problem: MetricProblem, clock: Clock) -> A
         return None
     start = split_metric(problem, end.metric)
     # A metric that is nearly singular may not survive the round-off of its atoms' sum.
-    base = problem.feasible_set.base(problem.n_features)
-    point = problem.objective.at(start.atoms.added_to(base, start.weights))
+    point = problem.objective.at(start.atoms.added_to(problem.members.base, start.weights))
     return start if point.degenerate_reason() is None else None
 
 
@@ -86,6 +85,6 @@ def rescale(answer: Result | Optimum, problem: MetricProblem) -> ActiveSet:
     active_set = ActiveSet(Atoms.of_few_entries(answer.atoms), share * answer.weights)
     if problem.restricted is None:
         return active_set
-    base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
+    base, centre = problem.members.base, ActiveSet(*problem.members.centre)
     here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
     return active_set.on_the_way(centre, problem.restricted.rows.way_back(here, there))

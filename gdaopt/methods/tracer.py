@@ -9,7 +9,6 @@ from dataclasses import fields
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.certificate.multipliers import TightMultipliers, smallest_multipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
@@ -39,7 +38,7 @@ class Tracer:
         self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
         self.multipliers: FloatArray | None = None
         self.frank_wolfe_gap: float | None = None
-        self._tight_multipliers = TightMultipliers(problem)
+        self._tight_multipliers = problem.members.multipliers()
         self._every = every
         self._keep_iterates = keep_iterates
         self._rows: list[tuple[TraceRow, FloatArray]] = []
@@ -80,7 +79,7 @@ class Tracer:
         """Give the last row the smallest multipliers that prove its bound."""
         del self._multipliers[len(self._rows) :]
         if self.multipliers is not None:
-            self.multipliers = smallest_multipliers(self._problem, end.point, self.multipliers)
+            self.multipliers = self._tight_multipliers.smallest(end.point, self.multipliers)
             self._multipliers[-1] = self.multipliers
 
     def _certify(self, state: State) -> None:
@@ -95,7 +94,7 @@ class Tracer:
         at = self._problem.objective.at
         point = state.point if self._clock.is_over else at(state.metric)
         try:
-            multipliers = self._tight_multipliers.at(point)
+            multipliers = self._tight_multipliers.tight(point)
             certificate = certify_point(self._problem, point, multipliers=multipliers)
         except TimeLimitError:  # an earlier bound holds as well
             self.lower_bound = min(self.claimed[0], state.objective)
@@ -135,16 +134,14 @@ class Tracer:
             left_end_min=None if spectrum is None else float(ends.min()),
             left_end_max=None if spectrum is None else float(ends.max()),
             matrix_trace=float(np.trace(state.metric)),
-            constraint_violation=(
-                None if self._problem.rows is None else self._problem.rows.violation(state.metric)
-            ),
+            constraint_violation=self._problem.members.violation(state.metric),
             seconds=seconds,
         )
         if self._keep_iterates:
             self._iterates.append(state.metric)
-        if self._problem.rows is not None:
+        if self._problem.members.names:
             found = self.multipliers
-            nothing = np.full(len(self._problem.rows), np.nan)
+            nothing = np.full(len(self._problem.members.names), np.nan)
             self._multipliers.append(nothing if found is None else found)
         self._rows.append((row, ends))
         self._times = {}
