@@ -9,8 +9,7 @@ weights that keep all rows ("Algorithm: fully corrective Frank–Wolfe with line
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import FORM_ROUND_OFF
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, descended, find_best, solve_regular, with_slack
+from gdaopt.master.weights import Iterate, descended, find_best, solve_regular
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -61,25 +60,8 @@ class Rows:
         return cls(*rows.forms_and_sizes(atoms), right, rows.is_equality)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedIterate(Iterate):
-    """Weights that keep rows, and the multipliers of the rows."""
-
-    rows: Rows
-    multipliers: FloatArray
-
-    @cached_property
-    def gap(self) -> float:
-        """The duality gap: F is at most this far above its minimum, by the multipliers."""
-        rows, total = self.rows, float(self.x.sum())
-        slopes = self.slope + np.append(self.multipliers @ rows.forms, 0.0)
-        lagrangian = float(self.x @ slopes) - total * float(slopes.min())
-        return lagrangian + float(self.multipliers @ (rows.right - rows.forms @ self.x[:-1]))
-
-
 def find_best_weights_with_rows(
-    point: MasterPoint,
-    total_weight: float,
+    start: MasterPoint,
     rows: Rows,
     multipliers: FloatArray,
     reduction: float,
@@ -89,20 +71,29 @@ def find_best_weights_with_rows(
 
     Multipliers, and the number of Newton steps, are returned, too.
     """
-    x = with_slack(point, total_weight)
-    start = ConstrainedIterate(point, x, Iterate.at(point, x).slope, rows, multipliers)
-    best, n_steps = find_best(start, _newton(start), reduction, enough, _PATIENCE)
-    weights = _with_rows_kept(best.point.weights, total_weight, rows)
-    return best.point.at(weights), best.multipliers, n_steps
+    first = Iterate(start, _duality_gap(start, rows, multipliers), multipliers)
+    best, n_steps = find_best(first, _newton(start, rows), reduction, enough, _PATIENCE)
+    assert best.multipliers is not None
+    total = float(start.x.sum())
+    weights = _with_rows_kept(best.at.weights, total, rows)
+    slack = max(total - float(weights.sum()), 0.0)
+    return best.at.moved(np.append(weights, slack)), best.multipliers, n_steps
 
 
-def _newton(iterate: ConstrainedIterate) -> Iterator[ConstrainedIterate]:
+def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, from the first step on."""
     for _ in range(_NEWTON_STEPS):
         check_time()
-        target, multipliers = _quadratic_minimum(iterate, iterate.rows)
-        iterate = descended(replace(iterate, multipliers=multipliers), target)
-        yield iterate
+        target, multipliers = _quadratic_minimum(point, rows)
+        point = descended(point, target)
+        yield Iterate(point, _duality_gap(point, rows, multipliers), multipliers)
+
+
+def _duality_gap(point: MasterPoint, rows: Rows, multipliers: FloatArray) -> float:
+    """Return how far F is at most above its minimum over the weights, by the multipliers."""
+    slopes = point.slope + np.append(multipliers @ rows.forms, 0.0)
+    lagrangian = float(point.x @ slopes) - float(point.x.sum()) * float(slopes.min())
+    return lagrangian + float(multipliers @ (rows.right - rows.forms @ point.weights))
 
 
 def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
@@ -255,13 +246,13 @@ def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -
     return solution
 
 
-def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _quadratic_minimum(point: MasterPoint, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Minimise the quadratic model of F: return the weights and the slack, and the multipliers."""
-    total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
+    total, weights, equal = float(point.x.sum()), point.x[:-1], rows.is_equality
     units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
-    slopes = units * iterate.slope
+    slopes = units * point.slope
     # A slope that keeps a weight at 0 does not count, however steep it is.
-    counts = (iterate.x > 0) | (slopes < 0)
+    counts = (point.x > 0) | (slopes < 0)
     unit = max(float(np.abs(slopes[counts]).max(initial=0.0)), _LEAST_UNIT)
     left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
     largest = np.abs(left).max(axis=1, initial=0.0)
@@ -272,9 +263,9 @@ def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatA
     left = left / row_units[:, None]
     n_equal = 1 + int(equal.sum())
     x, prices = _Quadratic(
-        iterate.x / units,
-        iterate.slope * (units / unit),
-        iterate.hessian() / unit * units * units[:, None],  # squares of units may overflow
+        point.x / units,
+        point.slope * (units / unit),
+        point.hessian() / unit * units * units[:, None],  # squares of units may overflow
         np.vstack([units / total, left[equal], left[~equal]]),
         np.concatenate([[1.0], right[equal], right[~equal]]),
         n_equal,

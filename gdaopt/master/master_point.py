@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.protocol import Derivatives, Point
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, is_finite
 
 _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
 _ROUND_OFF = 1e-14  # of a value
 
 
-class MasterPoint:
-    """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
+class MasterFunction:
+    """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``.
 
     If F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
     derivatives, and goes down where it would go to a saddle point. An `UpdatedHessian` takes the
@@ -30,70 +30,99 @@ class MasterPoint:
         self,
         base: Point,
         atoms: Atoms,
-        weights: FloatArray,
         log: bool = False,
-        updated: UpdatedHessian | None = None,
-        point: Point | None = None,
         convex: bool = True,
+        updated: UpdatedHessian | None = None,
     ) -> None:
-        self.convex = convex
-        self.weights = weights
-        self._base = base
+        self.base, self.log, self.convex, self.updated = base, log, convex, updated
         # The samples' coordinates along the atoms are the same at all weights.
-        self._atoms = ProjectedAtoms.of(atoms)
-        self._log = log
-        self._updated = updated
-        if point is None:
-            point = base.line(AtomsDirection(weights, self._atoms)).at(1.0)
-        self.point = point
+        self.atoms = ProjectedAtoms.of(atoms)
 
     @classmethod
-    def of(
-        cls, objective: Objective, base: Point, active_set: ActiveSet, point: Point | None
-    ) -> MasterPoint:
-        """Return F at the weights of an active set; its point is evaluated unless it is known."""
+    def of(cls, objective: Objective, base: Point, atoms: Atoms) -> MasterFunction:
+        """Return the function that `certified` minimises: log Q where that is convex, else Q."""
         updated = UpdatedHessian() if objective.estimates_curvature else None
-        log, convex = objective.log_convex, objective.convex
-        return cls(base, active_set.atoms, active_set.weights, log, updated, point, convex)
+        return cls(base, atoms, objective.log_convex, objective.convex, updated)
 
-    def at(self, weights: FloatArray) -> MasterPoint:
-        """Return F at other weights of the same atoms."""
-        return MasterPoint(
-            self._base, self._atoms, weights, self._log, self._updated, convex=self.convex
-        )
+    def at(self, x: FloatArray, point: Point | None = None) -> MasterPoint:
+        """Evaluate F at weights and their slack, and the objective unless its point is given."""
+        weights, total = x[:-1], float(x.sum())
+        if point is None:
+            point = self.base.line(AtomsDirection(weights, self.atoms)).at(1.0)
+        derivatives = point.logarithm() if self.log else point
+        gradient, slope = derivatives.slopes(self.atoms), np.zeros(len(x))
+        slope[:-1] = gradient
+        with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
+            slope -= float(weights @ gradient) / total if total else 0.0
+        return MasterPoint(self, x, point, derivatives, derivatives.value, gradient, slope)
 
-    @cached_property
-    def _derivatives(self) -> Derivatives:
-        return self.point.logarithm() if self._log else self.point
+
+@dataclass(frozen=True, eq=False)
+class MasterPoint:
+    """F at some weights.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n + 1,)
+        The weights, then the slack, which is what they leave of their largest sum.
+    point : Point
+        The objective there.
+    gradient : ndarray of shape (n,)
+        The derivatives of F by the weights.
+    slope : ndarray of shape (n + 1,)
+        Those by x, less their mean under x: steps of sum 0 see no difference.
+    """
+
+    function: MasterFunction
+    x: FloatArray
+    point: Point
+    derivatives: Derivatives
+    value: float
+    gradient: FloatArray
+    slope: FloatArray
 
     @property
-    def value(self) -> float:
-        """F."""
-        return self._derivatives.value
+    def weights(self) -> FloatArray:
+        """The weights, shape (n,)."""
+        return self.x[:-1]
+
+    @property
+    def gap(self) -> float:
+        """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
+        return -float(self.x.sum()) * float(self.slope.min())
 
     @property
     def rate(self) -> float:
         """``dQ/dF``."""
-        return self.point.value or 1.0 if self._log else 1.0
+        return self.point.value or 1.0 if self.function.log else 1.0
 
     @property
     def round_off(self) -> float:
         """By how much rounding changes F, of the order."""
-        return _ROUND_OFF * (abs(self.value) + self._log)
+        return _ROUND_OFF * (abs(self.value) + self.function.log)
 
-    def gradient(self) -> FloatArray:
-        """Return the derivatives of F, shape (n,)."""
-        return self._derivatives.slopes(self._atoms)
+    def moved(self, x: FloatArray) -> MasterPoint:
+        """Return F at other weights and another slack."""
+        check_time()
+        return self.function.at(x)
 
     def hessian(self) -> FloatArray:
-        """Return the second derivatives of F, or positive semidefinite ones in their place."""
-        if self._updated is None:
-            return self._curvature()
-        return self._updated.at(self.weights, self.gradient(), self._curvature)
+        """Return the second derivatives by x, or positive semidefinite ones in their place.
+
+        They do not depend on the slack.
+        """
+        hessian = np.zeros((len(self.x), len(self.x)))
+        updated = self.function.updated
+        hessian[:-1, :-1] = (
+            self._curvature()
+            if updated is None
+            else updated.at(self.weights, self.gradient, self._curvature)
+        )
+        return hessian
 
     def _curvature(self) -> FloatArray:
-        curvature = self._derivatives.curvature(self._atoms)
-        return curvature if self.convex else _with_magnitudes(curvature)
+        curvature = self.derivatives.curvature(self.function.atoms)
+        return curvature if self.function.convex else _with_magnitudes(curvature)
 
 
 def _with_magnitudes(matrix: FloatArray) -> FloatArray:

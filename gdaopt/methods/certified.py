@@ -16,7 +16,7 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, find_best_weights_with_rows
-from gdaopt.master.master_point import MasterPoint
+from gdaopt.master.master_point import MasterFunction
 from gdaopt.master.weights import find_best_weights
 from gdaopt.methods.base import Demand, Method
 from gdaopt.methods.hull import HullRun, active_set_of, split_initial
@@ -233,7 +233,11 @@ class Certified(Method):
         accuracy = _WEIGHTS_ACCURACY if sample is None else _MANY_ACCURACY
         share = _FINAL_ACCURACY * allowed / run.gap if run.gap > 0 else 1.0
         reduction = min(max(accuracy, share), 0.5)
-        start = MasterPoint.of(objective, run.base, active_set, point)
+        if not objective.convex and active_set.total > 0:
+            budget = min(budget, _GROWTH * active_set.total)
+        slack = max(budget - active_set.total, 0.0)
+        function = MasterFunction.of(objective, run.base, active_set.atoms)
+        start = function.at(np.append(active_set.weights, slack), point)
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = run.lower_bound.value == -math.inf
         enough = _FINAL_ACCURACY * allowed / start.rate if is_start else 0.0
@@ -242,16 +246,14 @@ class Certified(Method):
             rows = Rows.on_weights(problem.restricted, active_set.atoms)
             multipliers = problem.restricted.from_written(run.multipliers) / start.rate
             best, multipliers, n_steps = find_best_weights_with_rows(
-                start, budget, rows, multipliers, reduction, enough
+                start, rows, multipliers, reduction, enough
             )
             run.newton_steps += n_steps
             run.multipliers = problem.restricted.as_written(best.rate * multipliers)
             run.move_down(ActiveSet(active_set.atoms, best.weights).without_zeros(), best.point)
             return
-        if not objective.convex and active_set.total > 0:
-            budget = min(budget, _GROWTH * active_set.total)
         enough *= budget / run.budget  # gaps are in proportion to it
-        best, n_steps = find_best_weights(start, budget, reduction, self.memory_limit, enough)
+        best, n_steps = find_best_weights(start, reduction, self.memory_limit, enough)
         run.newton_steps += n_steps
         run.move_to(ActiveSet(active_set.atoms, best.weights).without_zeros(), best.point)
         # Refining takes hundreds of gradients; rounds with a sample do it there.

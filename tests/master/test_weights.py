@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, descended, find_best_weights
+from gdaopt.master.master_point import MasterFunction, MasterPoint
+from gdaopt.master.weights import descended, find_best_weights
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties
-from tests.master.cases import random_atoms
+from tests.master.cases import evaluate, random_atoms
 
 ROOMY, NONE = 2**30, 1  # memory for the Hessian: Newton's method, or the first-order one
 both_ways = pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
@@ -45,17 +45,18 @@ class Master:
         total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
         base, weights = objective.at(1e-3 * np.eye(size)), np.full(2 * size, share * total_weight)
-        start = MasterPoint(base, atoms, weights / (2 * size), objective.log_convex)
+        log = objective.log_convex
+        start = evaluate(base, atoms, weights / (2 * size), total_weight, log=log)
         return cls(objective, atoms, start, total_weight)
 
     def gap(self, point: MasterPoint) -> float:
         """An upper bound of how far the value is above its minimum."""
-        gradient = point.gradient()
+        gradient = point.gradient
         least = min(0.0, float(gradient.min()))
         return float(point.weights @ gradient) - self.total_weight * least
 
     def solved(self, reduction: float, memory_limit: int = ROOMY) -> tuple[MasterPoint, int]:
-        return find_best_weights(self.start, self.total_weight, reduction, memory_limit)
+        return find_best_weights(self.start, reduction, memory_limit)
 
 
 class TestFindBestWeights:
@@ -94,7 +95,7 @@ class TestFindBestWeights:
         newton, first_order = (master.solved(1e-9, limit)[0] for limit in (ROOMY, NONE))
         allowed = 1e-8 * master.gap(master.start)
         assert newton.value == pytest.approx(first_order.value, rel=1e-13, abs=allowed)
-        gradient = newton.gradient()
+        gradient = newton.gradient
         costly = gradient > min(0.0, gradient.min()) + 1e-3 * np.ptp(gradient)
         assert costly.any()
         assert not newton.weights[costly].any()
@@ -104,8 +105,8 @@ class TestFindBestWeights:
         """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""
         objective = gda.LogDet(np.diag([2.0, 0.5]))
         atoms, weights = Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
-        start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, weights)
-        best, _ = find_best_weights(start, 100.0, 1e-12, ROOMY)
+        start = evaluate(objective.at(np.zeros((2, 2))), atoms, weights, 100.0)
+        best, _ = find_best_weights(start, 1e-12, ROOMY)
         np.testing.assert_allclose(best.weights, [0.5, 2.0], rtol=1e-9)
 
     def test_the_memory_limit_counts_the_hessian_and_its_copies(self) -> None:
@@ -117,7 +118,7 @@ class TestFindBestWeights:
     def test_a_start_that_is_good_enough_stays(self) -> None:
         master = Master.random(np.random.default_rng(1), 3, "glr")
         best = master.solved(1e-10)[0]
-        again, _ = find_best_weights(best, master.total_weight, 1.0, ROOMY)
+        again, _ = find_best_weights(best, 1.0, ROOMY)
         np.testing.assert_array_equal(again.weights, best.weights)
 
 
@@ -126,8 +127,8 @@ class TestFindBestWeights:
 def test_weights_whose_squares_underflow_are_0(size: float, memory_limit: int) -> None:
     """The slope along a step is 0 then, and no step would be taken; any share of 0 is 0."""
     objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
-    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, size * np.array([1.0, 0.5]))
-    best, _ = find_best_weights(start, 1.0, 0.0, memory_limit)
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, size * np.array([1.0, 0.5]), 1.0)
+    best, _ = find_best_weights(start, 0.0, memory_limit)
     assert best.weights.tolist() == [0, 0]
 
 
@@ -135,8 +136,8 @@ def test_weights_whose_squares_underflow_are_0(size: float, memory_limit: int) -
 def test_weights_are_not_0_where_that_is_worse(memory_limit: int) -> None:
     """However small they are: the optimum is 1e-90, and 0 is outside of the domain."""
     objective, atoms = gda.LogDet(1e90 * np.eye(2)), Atoms.of_features(np.arange(2))
-    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, 1e-90 * np.array([3.0, 0.5]))
-    best, _ = find_best_weights(start, 1.0, 1e-9, memory_limit)
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, 1e-90 * np.array([3.0, 0.5]), 1.0)
+    best, _ = find_best_weights(start, 1e-9, memory_limit)
     assert best.value <= start.value
 
 
@@ -151,11 +152,11 @@ def test_a_line_search_does_not_end_beyond_a_hump(waves: float) -> None:
 
     objective = gda.FunctionObjective(wave, n_features=1, convex=False)
     base, atoms = objective.at(np.zeros((1, 1))), Atoms.of_features(np.arange(1))
-    start = Iterate.at(MasterPoint(base, atoms, np.zeros(1), convex=False), np.array([0.0, 1.0]))
+    start = MasterFunction(base, atoms, convex=False).at(np.array([0.0, 1.0]))
     end = start.moved(np.array([1.0, 0.0]))
-    assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.point.value - start.point.value
+    assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.value - start.value
     found = descended(start, end.x)
-    assert found.point.value < start.point.value - 0.01
+    assert found.value < start.value - 0.01
 
 
 @pytest.mark.parametrize("promised", [0.4, 1.5, 2.5])
@@ -164,18 +165,17 @@ def test_a_step_that_promises_less_than_round_off_is_taken_whole(
 ) -> None:
     """Slopes along it are noise, here such as stop any other step before its end."""
     objective, atoms = gda.LogDet(np.diag([2.0, 0.5])), Atoms.of_features(np.arange(2))
-    point = MasterPoint(objective.at(np.zeros((2, 2))), atoms, np.array([0.5, 2.0]))
-    steep = promised * point.round_off
-    start = Iterate(point, np.array([0.5, 2.0, 1.0]), np.array([-steep, 0.0, 0.0]))
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, np.array([0.5, 2.0]), 3.5)
+    start = replace(start, slope=np.array([-promised * start.round_off, 0.0, 0.0]))
     end = start.x + np.array([1.0, 0.0, -1.0])
     n_tried = 0
 
-    def moved(self: Iterate, x: FloatArray) -> Iterate:
+    def moved(self: MasterPoint, x: FloatArray) -> MasterPoint:
         nonlocal n_tried
         n_tried += 1
-        return Iterate(point, x, -100 * self.slope)
+        return replace(self, x=x, slope=-100 * self.slope)
 
-    monkeypatch.setattr(Iterate, "moved", moved)
+    monkeypatch.setattr(MasterPoint, "moved", moved)
     found = descended(start, end)
     assert (n_tried == 1) == (promised < 1)
     assert np.array_equal(found.x, end) == (promised < 1)
