@@ -30,7 +30,7 @@ from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
 from gdaopt.objectives import GLR, OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
+from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics, has_sparse_members
 from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
@@ -168,9 +168,7 @@ callable
             metrics = SETS.get(metrics)
         if metrics in (None, PositiveDefiniteMetrics) or self.edge_floor > 0:
             return False
-        if isinstance(metrics, FeasibleSet) and (
-            metrics.family.all_unit_vectors or metrics.has_fixed_part
-        ):
+        if isinstance(metrics, FeasibleSet) and not has_sparse_members(metrics):
             return False
         return self.method == Certified.name
 

@@ -99,7 +99,7 @@ def solve_model(
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
         point = posed.objective.at(result.metric)
-        gradient = posed.members.gradient_at(point)
+        gradient = posed.feasible_set.family.gradient_at(point)
         support = posed.members.support(gradient, result.multipliers)
         of_trace = max(-float(support.prices[0]), 0.0)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)

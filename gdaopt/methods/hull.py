@@ -152,7 +152,9 @@ class HullRun:
         """
         target, share = self.active_set, 1.0
         while True:
-            gradient = self.members.gradient_at(self.point)  # which the point keeps
+            gradient = self.members.feasible_set.family.gradient_at(
+                self.point
+            )  # which the point keeps
             reason = nothing_to_certify(self.point, gradient)
             if reason is None or self._certified is None:
                 break
@@ -189,7 +191,7 @@ class HullRun:
 
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
-        gradient = self.members.gradient_at(self.point)
+        gradient = self.members.feasible_set.family.gradient_at(self.point)
         try:
             self.best = self.members.support(
                 gradient, self.multipliers, self._n_priced, self.active_set.atoms
@@ -198,9 +200,9 @@ class HullRun:
             raise RunEnded(
                 "stalled", "stopped: the constraints' multipliers leave floating point"
             ) from error
-        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
         self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best)
+        return certify_point(self.problem, self.point, self.best)
 
 
 def _proven(certificate: Certificate) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.masked import norm
+from gdaopt.linalg.magnitudes import norm
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes

@@ -11,7 +11,7 @@ from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import TwoSparseAtoms
+from gdaopt.sets import has_sparse_members
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, integer, symmetric_matrix
@@ -63,8 +63,7 @@ def at(
     """
     check_instance("problem", problem, MetricProblem)
     feasible_set, size = problem.feasible_set, problem.n_features
-    family = feasible_set.family
-    if not isinstance(family, TwoSparseAtoms) or feasible_set.has_fixed_part:
+    if not has_sparse_members(feasible_set):
         raise InvalidInputError(
             "programs.at needs a set of GraphMetrics without path_weight, SignedGraphMetrics, "
             f"SDDMetrics or DiagonalMetrics, got {feasible_set!r}"
@@ -78,11 +77,11 @@ def at(
         )
     moves = _entries_that_move(kind, size)
 
-    edges = family.edges_of(size)
+    edges = feasible_set.family.edges_of(size)
     is_edge = np.zeros((size, size), dtype=bool)
     is_edge[edges] = True
     signs = np.triu(np.ones((size, size)), 1)
-    signs[edges] = -family.signs_of(*edges)
+    signs[edges] = -feasible_set.family.signs_of(*edges)
 
     M = cp.Variable((size, size), symmetric=True, name="M")
     G = cp.Parameter((size, size), name="G", value=problem.objective.at(metric).gradient())
