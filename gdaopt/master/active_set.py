@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.support.validation import FloatArray
+
+Mask = npt.NDArray[np.bool_]
 
 _SAME = 1e-7  # distance of two atoms that count as one; an objective changes by its square
 
@@ -28,12 +31,13 @@ class ActiveSet:
         """The sum of the weights."""
         return float(self.weights.sum())
 
+    def select(self, mask: Mask) -> ActiveSet:
+        """Return the atoms for which a mask of shape (n,) is true."""
+        return self if mask.all() else ActiveSet(self.atoms[mask], self.weights[mask])
+
     def without_zeros(self) -> ActiveSet:
         """Return the active set without the atoms of weight 0."""
-        has_weight = self.weights > 0
-        if has_weight.all():
-            return self
-        return ActiveSet(self.atoms[has_weight], self.weights[has_weight])
+        return self.select(self.weights > 0)
 
     def with_new(self, atoms: Atoms) -> ActiveSet:
         """Return the active set with new atoms, of weight 0; atoms it already has do not join."""
