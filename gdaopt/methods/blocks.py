@@ -10,18 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gdaopt.backends.cvxpy import SolverReport
-from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import JointPolytope, Program, ProgramSolution
-from gdaopt.programs.base import Polytope, ProgramOptions, observe
-from gdaopt.sets import FeasibleSet
+from gdaopt.programs import Program, ProgramSolution
+from gdaopt.programs.base import Polytope, observe
 from gdaopt.support.validation import FloatArray
-
-_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 
 
 @dataclass(eq=False)
@@ -177,30 +173,3 @@ def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
         "solver": solution.solver,
         "solver_status": solution.status,
     }
-
-
-class PricingProgram:
-    """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
-
-    def __init__(
-        self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions, most_atoms: int
-    ) -> None:
-        self._feasible_set = feasible_set
-        self._edges = feasible_set.family.edges_of(n_features)
-        self._program = Program(options)
-        self._budget = feasible_set.budget(n_features)
-        self._floor = np.zeros(len(self._edges[0]))
-        self._most_atoms = most_atoms
-
-    def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
-        """Return the atoms of the program's vertex, an exact one has one, and columns."""
-        v = dual_alignment(self._feasible_set.family.gradient_at(point), self._edges)
-        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
-        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
-        block = MetricBlock(self._program, polytope, len(v), self._edges)
-        solution = block.vertex(block.cost(point), time_limit)
-        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        largest = np.argsort(-weights, kind="stable")[: self._most_atoms]
-        joining = largest[weights[largest] > _COUNTS * self._budget]
-        columns = {"repair_distance": solution.repair_distance, "v": v}
-        return atoms[joining], columns | program_columns(solution)
