@@ -54,7 +54,11 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
     cost = random_symmetric(rng, SIZE)
     costs = np.concatenate([np.diagonal(cost), -2 * cost[edges]])
     found = program.solve(costs, kept)
-    assert compiled_problem(program, kept.arrays(costs)).is_dpp()
+    arrays = kept.arrays(costs)
+    assert compiled_problem(program, arrays).is_dpp()
+    pattern = arrays.pattern
+    np.testing.assert_array_equal(pattern.is_fixed[pattern.size :], [False, True, False, False])
+    assert not (pattern.is_fixed & (pattern.has_lower | pattern.has_upper)).any()
 
     M = cp.Variable((SIZE, SIZE), symmetric=True)
     plain = [M[edges] <= 0, M @ v >= 0, cp.trace(M) <= 1.2 * SIZE, *rows(M)]
