@@ -112,7 +112,7 @@ class SharesPolytope(Polytope):
 def _pattern(size: int) -> Pattern:
     """Return the pattern of one row, which has all coefficients."""
     every = np.arange(size)
-    return Pattern.of_rows(0 * every, every, np.zeros(1, dtype=bool), size)
+    return Pattern.of_rows(0 * every, every, 1, size)
 
 
 def _gains(prices: FloatArray) -> tuple[FloatArray, float]:

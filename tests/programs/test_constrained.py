@@ -234,6 +234,16 @@ def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
         Program("highspy").solve(np.ones(3), whole)
 
 
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
+def test_a_budget_that_the_floors_use_up_has_its_price(solver: str) -> None:
+    duals = Program(solver).solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 2.0)).duals
+    assert duals is not None
+    assert {name: dual.tolist() for name, dual in duals.items()} == {
+        "budget": 2.0,
+        "rows": [1.0, 0.0],
+    }
+
+
 def test_zero_costs_have_zero_multipliers() -> None:
     solution = Program().solve(np.zeros(2), Knapsack(np.ones(2), 4.0))
     assert solution.duals is not None
