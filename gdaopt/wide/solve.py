@@ -16,8 +16,9 @@ from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.methods.certified import Certified, Optimum
+from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import calculating, run, states_of
+from gdaopt.methods.starts import Optimum
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, block_of
