@@ -14,8 +14,7 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import solve_master_problem
+from gdaopt.master.weights import find_best_weights
 from gdaopt.objectives.pairs import ListedPairs
 from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
@@ -28,6 +27,7 @@ from gdaopt.support.deadline import (
     unlimited,
     until,
 )
+from tests.master.cases import evaluate
 from tests.objectives.cases import within
 
 PASSED = Deadline(at=-np.inf, time_limit=2.0)
@@ -188,18 +188,18 @@ def test_the_master_problem_returns_the_best_weights_so_far(
     memory_limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = gda.LogDet(np.diag([2.0, 0.5, 1.0])).at(np.zeros((3, 3)))
-    start = MasterPoint(base, Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]))
-    whole = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+    start = evaluate(base, Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]), 10.0)
+    whole, _ = find_best_weights(start, 1e-12, memory_limit)
     clock = SimpleNamespace(now=0.0)
-    original = type(start).at
+    original = type(start).moved
 
     def counted(self: object, weights: object) -> object:
         clock.now += 1.0
         return original(self, weights)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(start), "at", counted)
+    monkeypatch.setattr(type(start), "moved", counted)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     with until(Deadline.after(6.0)):
-        cut = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+        cut, _ = find_best_weights(start, 1e-12, memory_limit)
     assert clock.now == 6.0
-    assert whole.point.value < cut.point.value < start.value
+    assert whole.value < cut.value < start.value
