@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.members import Members
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, is_finite
 
@@ -117,9 +117,9 @@ class MetricProblem(ShownAsTable):
         >>> gda.MetricProblem.from_cvxpy(model).objective
         GLR + Quadratic
         """
-        from gdaopt.constraints.model import read_model  # loads CVXPY
+        from gdaopt.constraints.model import ModelReader  # loads CVXPY
 
-        model = read_model(problem)
+        model = ModelReader(problem).model()
         return cls(model.objective, model.feasible_set, model.rows)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class MetricProblem(ShownAsTable):
             )
         constraints = self.feasible_set.of(metric, cone=cone)
         asked: Any = self.objective
-        symmetric = metric if is_symmetric(metric) else (metric + metric.T) / 2
+        symmetric = cvxpy_internals.symmetric_part(metric, is_symmetric(metric))
         objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(symmetric)
         own = [] if self.constraints is None else listed(self.constraints(metric))
         return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])

@@ -12,7 +12,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import has_sparse_members
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, integer, symmetric_matrix
 
@@ -89,19 +89,20 @@ def at(
     v.value = align(metric, feasible_set.min_eigenvalue).v
     least = np.full(size, feasible_set.min_eigenvalue)  # a number would be printed as a promotion
     rows = _comparison(M, signs + signs.T) @ v >= cp.multiply(least, v)
-    constraints = [rows.set_label("rows")]
+    set_label = cvxpy_internals.set_label
+    constraints = [set_label(rows, "rows")]
     if moves.diagonal().any():
-        constraints.append((cp.trace(M) <= feasible_set.trace_bound).set_label("budget"))
+        constraints.append(set_label(cp.trace(M) <= feasible_set.trace_bound, "budget"))
     signed = (moves & is_edge & (signs != 0)).nonzero()
     if len(signed[0]):
         flipped = M[signed] if (signs[signed] == 1).all() else cp.multiply(signs[signed], M[signed])
-        constraints.append((flipped <= 0).set_label("signs"))
+        constraints.append(set_label(flipped <= 0, "signs"))
     left_out = (moves & np.triu(~is_edge, 1)).nonzero()
     if len(left_out[0]):
-        constraints.append((M[left_out] == 0).set_label("mask"))
+        constraints.append(set_label(M[left_out] == 0, "mask"))
     fixed = np.triu(~moves).nonzero()
     if len(fixed[0]):
-        constraints.append((M[fixed] == metric[fixed]).set_label("fixed"))
+        constraints.append(set_label(M[fixed] == metric[fixed], "fixed"))
     own = [] if problem.constraints is None else listed(problem.constraints(M))
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(G, M))), [*constraints, *own])
 
