@@ -176,7 +176,9 @@ class Certified(Method):
         run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
         yield from run.certify()
         patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
-        stall = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE)
+        stall = None  # it keeps points, and their memory
+        if not problem.objective.convex:  # the gap may grow on the way
+            stall = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE)
         phase = "weights" if sample is None else "sample"
         for round_ in count(1):
             began, gap = time.perf_counter(), run.gap
@@ -193,9 +195,9 @@ class Certified(Method):
             yield from run.certify(
                 iteration=round_, round=round_, phase=phase, objective_seconds=seconds
             )
-            if problem.objective.convex:
+            if stall is None:
                 patience.check(run.point.value)
-            else:  # the gap may grow on the way
+            else:
                 stall.check(run.point)
             if sample is not None:  # after one that gained little comes a round of all samples
                 gains = phase == "weights" or run.gap <= _SAMPLE_GAIN * gap
