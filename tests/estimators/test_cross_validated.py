@@ -269,8 +269,9 @@ def test_no_fold_is_learned_before_a_set_is_refused(
 ) -> None:
     monkeypatch.setattr(cross_validated, "_fold_scores", lambda *_: pytest.fail("learned"))
     learner = gda.MetricLearner("glr", metrics="signed")
+    search = gda.MetricLearnerCV(learner, trace_bounds=trace_bounds, objectives=["glr"])
     with refused("the labels of two classes, and there are 3"):
-        gda.MetricLearnerCV(learner, trace_bounds=trace_bounds).fit(*samples())
+        search.fit(*samples())
 
 
 def test_the_last_fit_has_the_time_that_is_left() -> None:
