@@ -35,7 +35,7 @@ from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
 from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
+from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics, has_sparse_members
 from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
@@ -233,7 +233,7 @@ callable
         metrics = SETS.get(self.metrics) if isinstance(self.metrics, str) else self.metrics
         needs_dense = metrics in (None, PositiveDefiniteMetrics) or self.edge_floor > 0
         if isinstance(metrics, FeasibleSet):
-            needs_dense |= metrics.family.all_unit_vectors or metrics.has_fixed_part
+            needs_dense |= not has_sparse_members(metrics)
         tags.input_tags.sparse = self.method == Certified.name and not needs_dense
         return tags
 
