@@ -22,6 +22,7 @@ from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.sequences import Sequence
 from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
+from gdaopt.methods import Context
 from gdaopt.methods.blocks import Block
 from gdaopt.programs import ColumnPolytope, ProgramSolution
 from gdaopt.support.validation import FloatArray
@@ -83,8 +84,8 @@ def run(solver: str, options: dict[str, Any], change: Change) -> gda.Result:
     """Return a run of `alternating` whose answers are changed."""
     vertex = Block.vertex
 
-    def changed(self: Block, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
-        found = vertex(self, cost, time_limit)
+    def changed(self: Block, cost: FloatArray, context: Context) -> ProgramSolution:
+        found = vertex(self, cost, context)
         return replace(found, point=change(self.polytope, found.point))
 
     given = {**tolerance_options(solver, TOLERANCE), **options} or None

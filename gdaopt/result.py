@@ -26,7 +26,10 @@ from gdaopt.trace import Trace, relative_gap, same_array
 Status = Literal[
     "converged",
     "stationary",
+    "block_minimum",
+    "slow_progress",
     "stalled",
+    "inaccurate",
     "iteration_limit",
     "time_limit",
     "interrupted",
@@ -34,10 +37,17 @@ Status = Literal[
     "left_domain",
     "disconnected",
     "infeasible",
+    "failed",
 ]
 
 FAILURES = frozenset({"solver_failed", "left_domain"})
 """The statuses of runs that something went wrong in."""
+
+MADE_NO_PROGRESS = frozenset({"block_minimum", "slow_progress", "stalled", "inaccurate"})
+"""The statuses of runs that ended because going on would have gained little or nothing."""
+
+ENDED_NORMALLY = MADE_NO_PROGRESS | {"converged", "stationary", "iteration_limit"}
+"""The statuses of runs that ended by themselves, or after as many steps as they may take."""
 
 _FORMAT = 2
 _RECORD = "result"

@@ -12,10 +12,11 @@ from gdaopt.certificate import Certificate, certify_metric
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.solve import make_method, run, states_of
-from gdaopt.methods.state import State
+from gdaopt.methods.solve import iterate as states_of
+from gdaopt.methods.solve import make_method, run
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.state import State
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 

@@ -113,11 +113,12 @@ def most_likely_metric(
             objective=value,
             lower_bound=bound,
             relative_gap=None if bound is None else relative_gap(value, bound),
-            lambda_min=None,
-            left_end_min=None,
-            left_end_max=None,
             matrix_trace=trace,
-            constraint_violation=None,
+            oracle_calls=0,
+            eig_iterations=0,
+            eigen_decompositions=0,
+            eig_seconds=0.0,
+            objective_seconds=0.0,
             seconds=at,
         )
         for iteration, phase, value, bound, trace, at in (

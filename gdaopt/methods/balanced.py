@@ -12,16 +12,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, RoundOffError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.base import Demand, Method
+from gdaopt.methods.base import Demand, Method, States
 from gdaopt.methods.certified import Certified, CertifiedRun
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.context import Context
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, SDDMetrics
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, integer, store_checked
 
 _FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
@@ -74,8 +75,8 @@ class Balanced(Method):
         super().__post_init__()
         store_checked(self, integer, "node_limit", at_least=1)
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        yield from _Run(self, problem, clock).states()
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        return (yield from _Run(self, problem, context).states())
 
 
 @dataclass(order=True)
@@ -95,12 +96,12 @@ class _Run:
     active_set: ActiveSet
     colors: FloatArray
 
-    def __init__(self, method: Balanced, problem: MetricProblem, clock: Clock) -> None:
+    def __init__(self, method: Balanced, problem: MetricProblem, context: Context) -> None:
         assert isinstance(problem.feasible_set, SDDMetrics)
         self._method = method
         self._problem = problem
         self._hull = problem.feasible_set
-        self._clock = clock
+        self._context = context
         self._inner = Certified(
             tolerance=_SHARE * method.tolerance,
             absolute_tolerance=_SHARE * method.absolute_tolerance,
@@ -118,7 +119,7 @@ class _Run:
     def _allowed(self) -> float:
         return self._method.allowed_gap(self._problem.size_of(self.point.value))
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> States:
         start = self._initial()
         root = _Node(-math.inf, next(self._numbers), self._known, start)
         heapq.heappush(self._open, root)
@@ -128,10 +129,8 @@ class _Run:
             if not self._open:
                 break
             if n_nodes == self._method.node_limit:
-                raise RunEnded("iteration_limit", f"node_limit = {n_nodes} reached")
-        raise RunEnded(
-            "stalled", "all colours are decided, and what is left of the gap is round-off"
-        )
+                return "iteration_limit", f"node_limit = {n_nodes} reached"
+        return "stalled", "all colours are decided, and what is left of the gap is round-off"
 
     def _initial(self) -> ActiveSet | None:
         """Return the atoms of `initial`; take its colours."""
@@ -157,7 +156,7 @@ class _Run:
                 self._take(hull, self.colors)
             elif number == 1:  # until the hull is solved, there is nothing else
                 self._take_rounded(node, hull)
-            yield self._state(node, number, hull, "hull")
+            yield self._state(node, number, "hull")
             # What is below the best metric by far will be branched on, if it has conflicts.
             is_far = hull.objective - node.bound <= _FAR * (self.point.value - hull.objective)
             if self._is_closed(node) or (is_far and len(self._rounded(node, hull)[1][0])):
@@ -174,7 +173,7 @@ class _Run:
                 self._branch(node, hull, pairs)
                 return
         self._closed = min(self._closed, node.bound)
-        yield self._state(node, number, hull, "closed")
+        yield self._state(node, number, "closed")
 
     def _is_closed(self, node: _Node) -> bool:
         """Say whether no completion of a node's colours is better by more than the tolerance."""
@@ -191,7 +190,7 @@ class _Run:
         """Look for the best metric of some colours, as long as it may be better than the best."""
         for state in self._solved(colors, self._allowed_atoms(hull, colors)):
             self._take(state, colors)
-            yield self._state(node, number, state, "colours")
+            yield self._state(node, number, "colours")
             bound = state.lower_bound
             if bound is not None and self.point.value - bound <= _SHARE * self._allowed:
                 return
@@ -216,9 +215,9 @@ class _Run:
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
         problem = replace(self._problem, feasible_set=feasible_set)
         problem.take_central_gap(self._problem.central_gap)
-        run = CertifiedRun(self._inner, problem, self._clock, start)
+        run = CertifiedRun(self._inner, problem, self._context, start)
         calls, newton = self._oracle_calls, self._newton_steps
-        with suppress(RunEnded):  # stalled: the bound is what can be had
+        with suppress(RoundOffError):  # the bound is what can be had
             for state in run.states():
                 self._oracle_calls = calls + state.oracle_calls
                 self._newton_steps = newton + state.newton_steps
@@ -250,18 +249,15 @@ class _Run:
         kept = self._allowed_atoms(hull, colors)
         base = self._hull.base(self._problem.n_features)
         point = self._problem.objective.at(kept.atoms.added_to(base, kept.weights))
-        found = replace(
-            hull, point=point, objective=point.value, atoms=kept.atoms, weights=kept.weights
-        )
+        found = replace(hull, point=point, atoms=kept.atoms, weights=kept.weights)
         self._take(found, colors)
 
-    def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
+    def _state(self, node: _Node, number: int, phase: str) -> State:
         """Return the state of the run after a step of a node."""
         bound = min([self._closed, node.bound, *(other.bound for other in self._open)])
         self._steps += 1
         return State(
             point=self.point,
-            objective=self.point.value,
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             colors=self.colors,
@@ -271,8 +267,6 @@ class _Run:
             phase="start" if self._steps == 1 else phase,
             oracle_calls=self._oracle_calls,
             newton_steps=self._newton_steps,
-            objective_seconds=inner.objective_seconds,
-            solve_seconds=inner.solve_seconds,
         )
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gdaopt.backends.cvxpy import SolverReport
 from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
-from gdaopt.methods.state import State
+from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import JointPolytope, Program, ProgramSolution
 from gdaopt.programs.base import Polytope, ProgramOptions, observe
 from gdaopt.sets import FeasibleSet
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
 _COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
@@ -50,9 +49,10 @@ class Block(ABC):
     def direction(self, change: FloatArray) -> Direction:
         """Return the direction of the metric that a change of the values means."""
 
-    def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
+    def vertex(self, cost: FloatArray, context: Context) -> ProgramSolution:
         """Minimise the cost over the polytope."""
-        solution = self.program.solve(cost, self.polytope, time_limit)
+        solution = self.program.solve(cost, self.polytope, context.left)
+        context.add_program(solution.seconds, solution.reported_seconds)
         observe(cost, self.polytope, self.values, solution.point)
         return solution
 
@@ -62,35 +62,30 @@ class Block(ABC):
         rule: Step,
         iteration: int,
         round_: int,
-        time_limit: float | None,
-        eig_seconds: float = 0.0,
+        context: Context,
     ) -> State:
         """Solve the program, step towards its vertex, and return the state there.
 
-        `iteration` counts the steps taken before with the same polytope, and `eig_seconds` is the
-        time that the alignment before this step took.
+        `iteration` counts the steps taken before with the same polytope.
         """
-        start = time.perf_counter()
         point = state.point
-        cost = self.cost(point)
-        before_program = time.perf_counter()
-        solution = self.vertex(cost, time_limit)
-        after_program = time.perf_counter()
-        change = solution.point - self.values
-        gap = -float(cost @ change)
-        gamma = 0.0
-        if gap > 0:  # else the block is at its optimum, up to round-off
-            line = point.line(self.direction(change))
-            gamma = rule.checked_size(line, iteration)
-        if gamma > 0:
-            point = line.at(gamma)
-            self.values = self.values + gamma * change
-        objective = point.value
-        end = time.perf_counter()
+        with context.timed("objective"):
+            cost = self.cost(point)
+        solution = self.vertex(cost, context)
+        with context.timed("objective"):
+            change = solution.point - self.values
+            gap = -float(cost @ change)
+            gamma = 0.0
+            if gap > 0:  # else the block is at its optimum, up to round-off
+                line = point.line(self.direction(change))
+                gamma = rule.checked_size(line, iteration)
+            if gamma > 0:
+                point = line.at(gamma)
+                self.values = self.values + gamma * change
+            point.value  # noqa: B018  (is evaluated here)
         return replace(
             state,
             point=point,
-            objective=objective,
             iteration=state.iteration + 1,
             round=round_,
             phase=self.phase,
@@ -99,9 +94,8 @@ class Block(ABC):
             step=gamma,
             oracle_calls=state.oracle_calls + 1,
             repair_distance=solution.repair_distance,
-            **program_columns(solution),
-            eig_seconds=eig_seconds,
-            objective_seconds=end - after_program + before_program - start,
+            solver=solution.solver,
+            solver_status=solution.status,
         )
 
 
@@ -164,21 +158,6 @@ class MetricBlock(Block):
         return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))
 
 
-def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
-    """Return the columns of the trace on a program: its solver, the status and the times."""
-    seconds = solution.seconds
-    return {
-        "build_seconds": seconds.build,
-        "write_seconds": seconds.write,
-        "canonicalize_seconds": seconds.canonicalize,
-        "solve_seconds": seconds.solve,
-        "unpack_seconds": seconds.unpack,
-        "reported_seconds": solution.reported_seconds,
-        "solver": solution.solver,
-        "solver_status": solution.status,
-    }
-
-
 class PricingProgram:
     """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
 
@@ -192,15 +171,20 @@ class PricingProgram:
         self._floor = np.zeros(len(self._edges[0]))
         self._most_atoms = most_atoms
 
-    def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
+    def atoms(self, point: Point, context: Context) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms of the program's vertex, an exact one has one, and columns."""
         v = dual_alignment(self._feasible_set.family.gradient_at(point), self._edges)
         # The program finds M - B: without a smallest eigenvalue, and of trace τ.
         polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
         block = MetricBlock(self._program, polytope, len(v), self._edges)
-        solution = block.vertex(block.cost(point), time_limit)
+        solution = block.vertex(block.cost(point), context)
         atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
         largest = np.argsort(-weights, kind="stable")[: self._most_atoms]
         joining = largest[weights[largest] > _COUNTS * self._budget]
-        columns = {"repair_distance": solution.repair_distance, "v": v}
-        return atoms[joining], columns | program_columns(solution)
+        columns = {
+            "repair_distance": solution.repair_distance,
+            "v": v,
+            "solver": solution.solver,
+            "solver_status": solution.status,
+        }
+        return atoms[joining], columns

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.constraints.restricted import Restricted
-from gdaopt.errors import InvalidInputError, SolverFailedError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, solve_constrained_master_problem
 from gdaopt.master.master_point import ActiveSet, MasterPoint, UpdatedHessian
 from gdaopt.master.weights import solve_master_problem
-from gdaopt.methods.base import Demand, Method, check_start
+from gdaopt.methods.base import Demand, Method, States, check_start
 from gdaopt.methods.blocks import PricingProgram
+from gdaopt.methods.context import Context
 from gdaopt.methods.hull import HullRun
 from gdaopt.methods.projected_newton import newton_answer
-from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience, StallRule
 from gdaopt.objectives import Linear
 from gdaopt.objectives.base import Objective, SumObjective
@@ -33,6 +31,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet, GraphMetrics
+from gdaopt.state import State
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, check_name, integer, store_checked
@@ -152,7 +151,7 @@ class Certified(Method):
     def solver_name(self) -> str:
         return self.solver or ANALYTIC
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    def states(self, problem: MetricProblem, context: Context) -> States:
         if self.pricing == "program" and type(problem.feasible_set) is not GraphMetrics:
             raise InvalidInputError(
                 f"pricing='program' needs a set of GraphMetrics, got {problem.feasible_set!r}"
@@ -164,7 +163,7 @@ class Certified(Method):
             )
         known = None if self.warm_start is None else _rescaled(self.warm_start, problem)
         is_warm = known is not None
-        start = newton_answer(self, problem, clock) if self.initial is None else None
+        start = newton_answer(self, problem, context) if self.initial is None else None
         if start is not None:
             base = problem.feasible_set.base(problem.n_features)
             found = ActiveSet(*problem.feasible_set.family.decomposed(start - base))
@@ -172,34 +171,32 @@ class Certified(Method):
             sum_of_atoms = found.atoms.added_to(base, found.weights)
             if problem.objective.at(sum_of_atoms).degenerate_reason() is None:
                 known, is_warm = found, False
-        run = CertifiedRun(self, problem, clock, known, is_warm=is_warm)
+        run = CertifiedRun(self, problem, context, known, is_warm=is_warm)
         has_start = known is not None or self.initial is not None
         surrogate = None if has_start else problem.objective.surrogate()
         if surrogate is not None:
-            yield from self._from_two_starts(run, surrogate)
-        else:
-            yield from run.states()
+            return (yield from self._from_two_starts(run, surrogate))
+        return (yield from run.states())
 
-    def _from_two_starts(self, run: CertifiedRun, surrogate: Objective) -> Iterator[State]:
+    def _from_two_starts(self, run: CertifiedRun, surrogate: Objective) -> States:
         """Yield the states of a run, and at its end that of a run from another start, if lower."""
-        ended: RunEnded | None = None
+        states, ending = run.states(), None
         try:
-            for state in run.states():
-                if self.is_converged(run.problem, state):
-                    break
+            while not self.is_converged(run.problem, state := next(states)):
                 yield state
-        except RunEnded as end:
-            ended = end
+        except StopIteration as end:
+            ending = end.value
+        except RoundOffError as error:
+            ending = "stalled", str(error)
         rough = replace(self, tolerance=_SURROGATE_TOLERANCE, absolute_tolerance=0.0)
-        other = _finished(rough, run.problem.with_objective(surrogate), run.clock)
+        other = _finished(rough, run.problem.with_objective(surrogate), run.context)
         if other is not None:
-            other = _finished(self, run.problem, run.clock, other.active_set)
+            other = _finished(self, run.problem, run.context, other.active_set)
         if other is not None and other.point.value < state.objective:
             yield run.taken_over(other, state)
-        elif ended is None:
+        elif ending is None:
             yield state
-        if ended is not None:
-            raise ended
+        return ending or ("slow_progress", "stopped: both starts have been tried")
 
 
 class CertifiedRun(HullRun):
@@ -209,12 +206,12 @@ class CertifiedRun(HullRun):
         self,
         method: Certified,
         problem: MetricProblem,
-        clock: Clock,
+        context: Context,
         start: ActiveSet | None = None,
         *,
         is_warm: bool = False,
     ) -> None:
-        super().__init__(method, problem, clock, start)
+        super().__init__(method, problem, context, start)
         self._method = method
         self._is_warm = is_warm
         size = problem.n_features
@@ -255,19 +252,24 @@ class CertifiedRun(HullRun):
             known = result.multipliers
             fits = known is not None and len(known) == len(rows)
             self.multipliers = known if fits else np.zeros(len(rows))
-        with suppress(TimeLimitError, SolverFailedError), self.clock.limiting():
+        with suppress(TimeLimitError, SolverFailedError), self.context.limiting():
             self._optimise(start, self.point)
         check_start(self.problem, self.point)
 
-    def rounds(self) -> Iterator[State]:
-        # Where the objective is not convex, the gap may grow on the way.
-        patience = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
-        stall = None  # a rule would keep the first points
-        if not self.problem.objective.convex:
-            stall = StallRule(self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE)
+    def rounds(self) -> States:
+        rule: Patience | StallRule
+        if self.problem.objective.convex:
+            rule = Patience(self.lower_bound, self.point.value, _PATIENCE, "rounds")
+        else:  # the gap may grow on the way
+            rule = StallRule(
+                self.problem, self.point, _ROUND_OFF, rounds=_PATIENCE, status="stalled"
+            )
         sample = self._sample
         gained = True  # by the last round with the sample
-        for round_ in count(1):
+        round_, ending = 0, None
+        while ending is None:
+            round_ += 1
+            self.check_priced()
             before = self.gap
             if sample is None or not gained:
                 yield self._weights_round(round_)
@@ -277,48 +279,43 @@ class CertifiedRun(HullRun):
             else:
                 yield self._sample_round(round_, self._corrected(sample))
                 gained = self.gap <= _SAMPLE_GAIN * before
-            if stall is None:
-                patience.check(self.point.value)
-            else:
-                stall.check(self.point)
+            ending = rule.check(self.point)
+        return ending
 
     def _weights_round(self, round_: int) -> State:
         """Let the best atoms join, and solve the master problem."""
-        start = time.perf_counter()
         new, columns = self._joining()
-        priced = time.perf_counter()
-        with suppress(TimeLimitError):  # the round ends with the weights found by then
+        with suppress(TimeLimitError), self.context.timed("objective"):
+            # The round ends with the weights that are found when the time is up.
             self._improve(new, is_first=round_ == 1 and not self._is_warm)
-        columns = {"solve_seconds": priced - start, **columns}
-        seconds = time.perf_counter() - priced
-        return self._round_state(round_, "weights", objective_seconds=seconds, **columns)
+        return self._round_state(round_, "weights", **columns)
 
     def _joining(self) -> tuple[Atoms, dict[str, Any]]:
         """Return the atoms that join, which lower the objective, and columns of the trace."""
         if self._program is not None:
-            return self._program.atoms(self.point, self.clock.left)
+            return self._program.atoms(self.point, self.context)
         atoms = self.best.atoms[self.best.prices < self.level]
         return (atoms if self.offered is None else atoms.joined(self.offered)), {}
 
     def _sample_round(self, round_: int, sample: MetricProblem) -> State:
         """Move to the optimum of a problem of fewer samples, where that is better."""
-        start, before = time.perf_counter(), (self.active_set, self.point, self.multipliers)
+        before = self.active_set, self.point, self.multipliers
         enough = _SAMPLE_ACCURACY * self.gap
         method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
         # What is found has to be evaluated with all samples before the time is up.
-        left = self.clock.left
-        clock = Clock(None if left is None else left - self.evaluation_seconds)
+        left = self.context.left
+        inner = Context(method, None if left is None else left - self.evaluation_seconds)
         known = self.active_set if self._start or round_ > 1 else None
-        run = _finished(method, sample, clock, known)
-        if run is not None:
-            self._newton_steps += run._newton_steps
-            with unlimited():
-                self.move_to(run.active_set)
-                self.multipliers = run.multipliers
-                if not self.point.value <= before[1].value:
-                    self.active_set, self.point, self.multipliers = before
-        seconds = time.perf_counter() - start
-        return self._round_state(round_, "sample", objective_seconds=seconds)
+        with self.context.timed("objective"):
+            run = _finished(method, sample, inner, known)
+            if run is not None:
+                self._newton_steps += run._newton_steps
+                with unlimited():
+                    self.move_to(run.active_set)
+                    self.multipliers = run.multipliers
+                    if not self.point.value <= before[1].value:
+                        self.active_set, self.point, self.multipliers = before
+        return self._round_state(round_, "sample")
 
     def _corrected(self, sample: MetricProblem) -> MetricProblem:
         """Return the problem of a subsample, of which the objective has the gradient of all here.
@@ -439,15 +436,15 @@ class CertifiedRun(HullRun):
 
 
 def _finished(
-    method: Certified, problem: MetricProblem, clock: Clock, start: ActiveSet | None = None
+    method: Certified, problem: MetricProblem, context: Context, start: ActiveSet | None = None
 ) -> CertifiedRun | None:
     """Return a run within a run at its end; None where the time was up before its start."""
-    run = CertifiedRun(method, problem, clock, start)
-    with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
+    run = CertifiedRun(method, problem, context, start)
+    with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limiting():
         for state in run.states():
             if method.is_converged(problem, state):
                 break
-            clock.check()
+            context.check()
     return run if hasattr(run, "point") else None
 
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
 from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.errors import TimeLimitError
+from gdaopt.errors import RoundOffError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.linalg.masked import is_finite
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods.base import Method, check_start
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Method, States, check_start
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import PricedAtoms
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
@@ -43,7 +42,7 @@ class HullRun(ABC):
         self,
         method: Method,
         problem: MetricProblem,
-        clock: Clock,
+        context: Context,
         start: ActiveSet | None = None,
     ) -> None:
         self._start = start
@@ -54,7 +53,7 @@ class HullRun(ABC):
         self.feasible_set = problem.feasible_set
         self.budget = self.feasible_set.budget(problem.n_features)
         self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
-        self.clock = clock
+        self.context = context
         self.lower_bound = LowerBound()
         self._tight_multipliers = TightMultipliers(problem)
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
@@ -72,8 +71,8 @@ class HullRun(ABC):
         """The mean price of the active set, by weights: atoms below it lower the objective."""
         return float(self.active_set.weights @ self.prices) / self.budget
 
-    def states(self) -> Iterator[State]:
-        """Yield the state at the start, then those of the rounds."""
+    def states(self) -> States:
+        """Yield the state at the start, then those of the rounds; return how the run ended."""
         start = ActiveSet(*self.problem.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.begin_at(start)
@@ -81,10 +80,8 @@ class HullRun(ABC):
         first = self.certified_state()
         if self._start is None and self.problem.objective.convex:
             self.problem.take_central_gap(first.frank_wolfe_gap)
-        for state in chain([first], self.rounds()):
-            yield state
-            if self._unpriced is not None:  # there was no time to price its atoms
-                raise self._unpriced
+        yield first
+        return (yield from self.rounds())
 
     def begin_at(self, start: ActiveSet) -> None:
         """Move to the start, and find multipliers of the linear constraints there."""
@@ -92,9 +89,14 @@ class HullRun(ABC):
         check_start(self.problem, self.point)
         self.multipliers = self._tight_multipliers.at(self.point)
 
+    def check_priced(self) -> None:
+        """End the run if there was no time to price the atoms of the last state."""
+        if self._unpriced is not None:
+            raise self._unpriced
+
     @abstractmethod
-    def rounds(self) -> Iterator[State]:
-        """Yield the states after the start; end by raising `RunEnded`."""
+    def rounds(self) -> States:
+        """Yield the states after the start; return how the run ended."""
 
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
@@ -116,7 +118,7 @@ class HullRun(ABC):
                 break
             share /= 2
             if share < _SHORTEST_STEP:
-                raise RunEnded("stalled", reason)
+                raise RoundOffError(reason)
             self.move_to(self._certified.on_the_way(target, share))
         self._certified = self.active_set
         return share
@@ -125,7 +127,7 @@ class HullRun(ABC):
         """Price the atoms at the current point by the current multipliers, and certify it."""
         gradient = self.problem.gradient_at(self.point, self.multipliers)
         if not is_finite(gradient):
-            raise RunEnded("stalled", "stopped: the constraints' multipliers leave floating point")
+            raise RoundOffError("stopped: the constraints' multipliers leave floating point")
         self.best = self.feasible_set.family.best_atoms(
             gradient, self.n_priced, self.active_set.atoms
         )
@@ -139,22 +141,19 @@ class HullRun(ABC):
         A step to a point that carries no information is shortened first. When the time is up before
         atoms are priced, the state has an earlier lower bound, and is the last.
         """
-        start = time.perf_counter()
-        with self.clock.completing():
-            share = self._step_back()
-            priced = time.perf_counter()
+        with self.context.completing():
+            with self.context.timed("objective"):
+                share = self._step_back()
             self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
-            try:
-                self.lower_bound.add(self._best_certificate())
-            except TimeLimitError as error:
-                self._unpriced = error
+            with self.context.timed("solve"):
+                try:
+                    self.lower_bound.add(self._best_certificate())
+                except TimeLimitError as error:
+                    self._unpriced = error
         if "step" in columns:
             columns["step"] *= share
-        columns["objective_seconds"] = columns.get("objective_seconds", 0.0) + priced - start
-        columns["solve_seconds"] = columns.get("solve_seconds", 0.0) + time.perf_counter() - priced
         return State(
             point=self.point,
-            objective=self.point.value,
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,

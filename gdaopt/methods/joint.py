@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -12,9 +10,8 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, entries_of, pairs_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
-from gdaopt.methods.base import Demand
+from gdaopt.methods.base import Demand, States
 from gdaopt.methods.blocks import MetricBlock
-from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, Program
@@ -31,7 +28,7 @@ class Joint(AlignedMethod):
     """Frank–Wolfe whose program moves all entries of the metric at once.
 
     A round is K steps. Two rounds in a row that lower the objective by less than `tolerance` of its
-    size together (`StallRule`) end the run as *stalled*.
+    size together (`StallRule`) end the run for *slow_progress*.
 
     Parameters
     ----------
@@ -78,14 +75,16 @@ class Joint(AlignedMethod):
                 f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
             )
 
-    def rounds(self, run: AlignedRun) -> Iterator[State]:
+    def rounds(self, run: AlignedRun) -> States:
         size = run.problem.n_features
         pairs = run.family.edges_of(size)
         index, signs = run.family.edge_variables(pairs)
         edges = pairs[0][index], pairs[1][index]
         program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
-        for round_ in count(1):
+        round_, ending = 0, None
+        while ending is None:
+            round_ += 1
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % (self.realign_every or size)
                 if iteration == 0:
@@ -93,10 +92,12 @@ class Joint(AlignedMethod):
                         run.align_by_gradient(pairs)
                     else:
                         run.align()
-                    polytope = self._polytope(run, edges, signs)
+                    with run.context.timed("build"):
+                        polytope = self._polytope(run, edges, signs)
                     block = MetricBlock(program, polytope, size, edges, signs)
                 yield run.advance(block, iteration, round_)
-            stall.check(run.state.point)
+            ending = stall.check(run.state.point)
+        return ending
 
     def _polytope(self, run: AlignedRun, edges: Edges, signs: FloatArray) -> Polytope:
         metric, feasible_set = run.state.metric, run.feasible_set

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import dual_bound, trace_multiplier
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.linalg.spectrum import is_at_least
-from gdaopt.methods.base import Demand, Method, check_start
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Demand, Method, States, check_start
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
 from gdaopt.problem import MetricProblem
+from gdaopt.state import State
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
@@ -46,9 +44,9 @@ class ProjectedNewton(Method):
 
     In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
     others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
-    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It also
-    stalls where the bound on the smallest eigenvalue binds, or the cone around a fixed path does,
-    and says that ``"certified"`` goes on from there. The options are those of `Method`.
+    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It ends for
+    *slow_progress* where the bound on the smallest eigenvalue binds, or the cone around a fixed
+    path does, and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
     Raises
     ------
@@ -86,11 +84,11 @@ class ProjectedNewton(Method):
                 f"{shortened(problem.feasible_set)} have to keep more: take 'certified'"
             )
 
-    def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
-        yield from _Run(self, problem).states()
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        return (yield from _Run(self, problem, context).states())
 
 
-def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
+def newton_answer(limits: Method, problem: MetricProblem, context: Context) -> FloatArray | None:
     """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
     if (
         not problem.objective.barrier
@@ -103,17 +101,17 @@ def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> Float
         tolerance=_FURTHER * limits.tolerance,
         absolute_tolerance=_FURTHER * limits.absolute_tolerance,
     )
-    metric, before, evaluation = None, clock.left, None
+    metric, before, evaluation = None, context.left, None
     try:
-        for state in ProjectedNewton().states(problem, clock):
+        for state in ProjectedNewton().states(problem, context):
             metric = state.metric
             if enough.is_converged(problem, state):
                 break
-            if before is not None and clock.left is not None:
-                evaluation = before - clock.left if evaluation is None else evaluation
-                if clock.left <= 2 * evaluation:  # what is found has to be evaluated once more
+            if before is not None and context.left is not None:
+                evaluation = before - context.left if evaluation is None else evaluation
+                if context.left <= 2 * evaluation:  # what is found has to be evaluated once more
                     break
-    except (RunEnded, TimeLimitError):
+    except (RoundOffError, TimeLimitError):
         pass
     return metric
 
@@ -121,8 +119,9 @@ def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> Float
 class _Run:
     """One run; its matrices are in units of the current metric, whose diagonal is 1 in them."""
 
-    def __init__(self, method: ProjectedNewton, problem: MetricProblem) -> None:
+    def __init__(self, method: ProjectedNewton, problem: MetricProblem, context: Context) -> None:
         self._method = method
+        self._context = context
         self._problem = problem
         self._set = problem.feasible_set
         size = problem.n_features
@@ -135,34 +134,41 @@ class _Run:
         self._lower_bound = LowerBound()
         self._cut = 0  # steps in turn that would have left the set
 
-    def states(self) -> Iterator[State]:
-        start = time.perf_counter()
-        point = self._start()
-        check_start(self._problem, point)
-        state = self._state(point, objective_seconds=time.perf_counter() - start)
+    def states(self) -> States:
+        with self._context.timed("objective"):
+            point = self._start()
+            check_start(self._problem, point)
+            state = self._state(point)
         patience = Patience(self._lower_bound, point.value, _PATIENCE, "steps")
         yield state
-        for number in count(1):
-            begin = time.perf_counter()
-            direction = self._direction(point)
+        number, ending = 0, None
+        while ending is None:
+            number, value = number + 1, point.value
+            with self._context.timed("solve"):
+                direction = self._direction(point)
             if not is_finite(direction):
-                raise RunEnded("stalled", "stopped: Newton's equation leaves floating point")
-            solved = time.perf_counter()
-            value = point.value
-            point, step = self._moved(point, direction)
-            state = self._state(
-                point,
-                iteration=number,
-                round=number,
-                newton_steps=number,
-                phase="newton",
-                step=step,
-                solve_seconds=solved - begin,
-                objective_seconds=time.perf_counter() - solved,
-            )
+                return "stalled", "stopped: Newton's equation leaves floating point"
+            with self._context.timed("objective"):
+                point, step = self._moved(point, direction)
+                state = self._state(
+                    point,
+                    iteration=number,
+                    round=number,
+                    newton_steps=number,
+                    phase="newton",
+                    step=step,
+                )
             yield state
             if value - point.value <= _ROUND_OFF * abs(value):
-                patience.check(point.value)
+                ending = patience.check(point)
+            if self._cut == _MOST_CUT:
+                least = self._set.min_eigenvalue
+                return (
+                    "slow_progress",
+                    f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton steps do "
+                    "not go along such a bound; take method 'certified', or lower it",
+                )
+        return ending
 
     def _start(self) -> Point:
         """Return the objective at `initial`, or else at the start of the objective's own."""
@@ -245,12 +251,6 @@ class _Run:
             found, step = point, 0.0
         self._near_zero *= _FARTHER if step == 1 else _NEARER
         self._cut = self._cut + 1 if cut else 0
-        if self._cut == _MOST_CUT:
-            raise RunEnded(
-                "stalled",
-                f"stopped: min_eigenvalue {self._set.min_eigenvalue:g} or a fixed path binds, and "
-                "Newton steps do not go along such a bound; take method 'certified', or lower it",
-            )
         return found, step
 
     def _state(self, point: Point, **columns: Any) -> State:
@@ -264,7 +264,7 @@ class _Run:
             gap_round_off=bound.round_off,
         )
         self._lower_bound.add(certificate)
-        return State(point=point, objective=point.value, **self._lower_bound.columns(), **columns)
+        return State(point=point, **self._lower_bound.columns(), **columns)
 
 
 def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:

@@ -205,6 +205,12 @@ class Program:
     def _backends(self) -> tuple[Backend, ...]:
         return self.options.backends()
 
+    def use(self, options: ProgramOptions) -> None:
+        """Let the solver of other options solve it from now on; what was compiled stays."""
+        if options is not self.options:
+            self.options = options
+            self.__dict__.pop("_backends", None)
+
     def _in_units(self, cost: FloatArray, polytope: Polytope) -> LinearArrays:
         """Return the arrays of a polytope in its units, with costs that are in them."""
         if self._last is not None and self._last[0] is polytope:  # most steps keep the polytope

@@ -17,7 +17,7 @@ from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.master_point import ActiveSet
-from gdaopt.methods import Clock
+from gdaopt.methods import Context
 from gdaopt.methods.certified import CertifiedRun, _derivative
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
@@ -42,6 +42,8 @@ from tests.methods.certified_cases import (
 )
 from tests.methods.run_cases import Case, cases
 from tests.programs.cases import need
+
+METHOD = gda.methods.Certified()
 
 # --- It converges --------------------------------------------------------------------------------
 
@@ -337,7 +339,7 @@ def test_highs_is_the_default_program_solver() -> None:
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
+    run = CertifiedRun(METHOD, problem, Context(METHOD))
     run.best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
@@ -358,7 +360,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     problem = gda.MetricProblem(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
-    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
+    run = CertifiedRun(METHOD, problem, Context(METHOD))
     run.begin_at(ActiveSet(*problem.centre))
     run.lower_bound.value = math.inf
     tight = run.multipliers

@@ -12,8 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import protocol
-from gdaopt.methods import aligned, blocks
-from gdaopt.methods import state as state_module
+from gdaopt.methods import context
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.pair_point import PairLine
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
@@ -48,7 +47,7 @@ def iterate(method: str) -> Iterator[gda.methods.State]:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that goes on whenever it is read: all times are whole and repeatable."""
-    modules = (deadline, state_module, aligned, blocks, programs, protocol)
+    modules = (deadline, context, programs, protocol)
     return FakeTime.of(monkeypatch, *modules, tick=1.0)
 
 

@@ -10,8 +10,8 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align, comparison_matrix, left_ends
+from gdaopt.methods import Context
 from gdaopt.methods.aligned import AlignedRun
-from gdaopt.methods.state import Clock
 from gdaopt.programs import Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
@@ -93,7 +93,7 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     metric = member(rng)
     method = gda.methods.Joint(solver="analytic")
-    run = AlignedRun(method, problem("sdd"), Clock(), metric)
+    run = AlignedRun(method, problem("sdd"), Context(method), metric)
     expected, unit = expected_gap(run, metric, lambda M: [cp.trace(M) <= C])
     assert next(method.rounds(run)).block_gap == pytest.approx(expected, abs=1e-6 * unit)
 
@@ -102,12 +102,12 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
 def test_a_column_takes_either_sign(column: int) -> None:
     rng = np.random.default_rng(column)
     metric = member(rng)
-    run = AlignedRun(gda.methods.Alternating(solver="analytic"), problem("sdd"), Clock(), metric)
+    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
+    run = AlignedRun(method, problem("sdd"), Context(method), metric)
     is_fixed = np.ones((SIZE, SIZE))
     is_fixed[column] = is_fixed[:, column] = 0
     is_fixed[column, column] = 1
     expected, unit = expected_gap(run, metric, lambda M: [cp.multiply(is_fixed, M - metric) == 0])
-    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
     index, signs = run.family.edge_variables((np.full(SIZE - 1, column), others))
     block = method._column(run, Program("analytic"), column, others[index], signs)
@@ -115,7 +115,7 @@ def test_a_column_takes_either_sign(column: int) -> None:
     added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]
     np.testing.assert_allclose(added, [x[index == n] @ signs[index == n] for n in range(SIZE - 1)])
     cost_now = block.cost(run.state.point)
-    gap = cost_now @ (block.values - block.vertex(cost_now, None).point)
+    gap = cost_now @ (block.values - block.vertex(cost_now, run.context).point)
     assert gap == pytest.approx(expected, abs=1e-6 * unit)
 
 
