@@ -125,7 +125,7 @@ def timed(make: Callable[[], Point], clock: Callable[[], float] = time.perf_coun
 def case_of(name: str, problem: gda.MetricProblem) -> Case:
     """Return a problem with the times of its objective, in the middle of the set."""
     size, feasible_set = problem.n_features, problem.feasible_set
-    base, centre = feasible_set.base(size), problem.centre
+    base, centre = feasible_set.base(size), problem.members.centre
     metric = centre[0].added_to(base, centre[1])
     return Case(
         name,

@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import Gradient, is_finite
+from gdaopt.linalg.masked import is_finite
 from gdaopt.objectives.base import Objective, check_interface
-from gdaopt.objectives.protocol import Point
 from gdaopt.sets.feasible_set import FeasibleSet
+from gdaopt.sets.members import Members
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance
@@ -84,9 +81,7 @@ class MetricProblem(ShownAsTable):
             )
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        self.feasible_set.budget(self.n_features)  # refuses a size that does not fit
-        if self.constraints is not None:
-            self.restricted  # noqa: B018 (refuses constraints that cannot be kept)
+        self.members  # noqa: B018 (refuses a size that does not fit, and rows that none keeps)
 
     @classmethod
     def from_cvxpy(cls, problem: cp.Problem) -> MetricProblem:
@@ -152,23 +147,21 @@ class MetricProblem(ShownAsTable):
         return rows if len(rows) else None
 
     @cached_property
-    def restricted(self) -> Restricted | None:
-        """The members of the set that keep the constraints; None where there are none."""
-        return None if self.rows is None else presolve(self.feasible_set, self.rows)
+    def members(self) -> Members:
+        """The metrics among which the best is looked for, which keep the constraints as well."""
+        if self.rows is None:
+            return Members(self.feasible_set, self.n_features)
+        return presolve(self.feasible_set, self.rows)
 
-    @cached_property
-    def centre(self) -> tuple[Atoms, FloatArray]:
-        """Atoms and weights of a metric inside the set's cone, which keeps all constraints."""
-        if self.restricted is None:
-            feasible_set, size = self.feasible_set, self.n_features
-            weights = np.full(size, feasible_set.budget(size) / size)
-            return feasible_set.family.basis(size), weights
-        return self.restricted.atoms, self.restricted.weights
+    @property
+    def restricted(self) -> Restricted | None:
+        """The members where they keep constraints; None where there are none."""
+        return self.members if isinstance(self.members, Restricted) else None
 
     def central_metric(self) -> FloatArray:
         """Return a metric inside of the set that keeps all constraints: to start from."""
-        atoms, weights = self.centre
-        return atoms.added_to(self.feasible_set.base(self.n_features), weights)
+        atoms, weights = self.members.centre
+        return atoms.added_to(self.members.base, weights)
 
     def size_of(self, objective: float) -> float:
         """Return the size of an objective of some value, of which tolerances are shares.
@@ -186,40 +179,24 @@ class MetricProblem(ShownAsTable):
         """
         if not self.objective.convex:
             return math.inf
-        atoms, weights = self.centre
-        point = self.objective.at(self.central_metric())
-        gradient = self.feasible_set.family.gradient_at(point)
+        atoms, weights = self.members.centre
+        gradient = self.members.gradient_at(self.objective.at(self.central_metric()))
         if not is_finite(gradient):
             return math.inf
-        price = min(float(self.feasible_set.family.best_atoms(gradient).prices[0]), 0.0)
-        held = float(weights @ atoms.quadratic_forms(gradient))
-        return max(held - self.feasible_set.budget(self.n_features) * price, 0.0)
+        here = float(weights @ atoms.quadratic_forms(gradient))
+        return max(here - self.members.support(gradient).least, 0.0)
 
     def take_central_gap(self, gap: float) -> None:
         """Keep a bound of what can be gained in the middle of the set, which a run has found."""
         vars(self).setdefault("central_gap", gap)
 
-    def lagrangian_gradient(
-        self, gradient: FloatArray, multipliers: FloatArray | None
-    ) -> FloatArray:
-        """Return ``∇Q + Σ_k λ_k A_k``, by which atoms are priced, for the rows as written."""
-        if self.rows is None or multipliers is None:
-            return gradient
-        return gradient + self.rows.combined(self.rows.in_own_units(multipliers))
-
-    def gradient_at(self, point: Point, multipliers: FloatArray | None) -> Gradient:
-        """Return as much of the Lagrangian's gradient as the prices of the set's atoms need."""
-        if self.rows is None or multipliers is None:
-            return self.feasible_set.family.gradient_at(point)
-        return self.lagrangian_gradient(point.gradient(), multipliers)
-
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""
-        return (self.restricted or self.feasible_set).violations(metric)
+        return self.members.violations(metric)
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and constraints, but for round-off."""
-        return (self.restricted or self.feasible_set).made_feasible(metric)
+        return self.members.made_feasible(metric)
 
     def to_cvxpy(
         self, metric: cp.Expression, *, cone: str = "semidefinite", log: bool = False

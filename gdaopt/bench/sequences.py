@@ -445,7 +445,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         usable = (info.name for info in solvers() if info.usable)
         found = [name for name in usable if not entry_of(name).is_twin]
     else:
-        found = [str(SolverSpec.named(name)) for name in names]
+        found = [str(SolverSpec.find(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
 
 

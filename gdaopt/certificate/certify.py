@@ -16,13 +16,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
-from gdaopt.certificate.multipliers import (
-    TightMultipliers,
-    checked_multipliers,
-    smallest_multipliers,
-)
 from gdaopt.certificate.tangent import (
     Bound,
     Tangent,
@@ -36,7 +29,7 @@ from gdaopt.linalg.masked import Gradient
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.support.text import ShownAsTable
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 from gdaopt.support.warning_filters import arithmetic_unwarned
@@ -121,15 +114,16 @@ def certify_metric(
     problem: MetricProblem, metric: Any, multipliers: FloatArray | None = None
 ) -> Certificate:
     """Certify a K×K metric from any source, of a convex objective; see `gdaopt.certify`."""
-    metric = symmetric_matrix("metric", metric, problem.n_features)
+    members = problem.members
+    metric = symmetric_matrix("metric", metric, members.size)
     if multipliers is not None:
-        multipliers = checked_multipliers(problem, multipliers)
+        multipliers = members.checked_multipliers(multipliers)
     with arithmetic_unwarned():
         point = problem.objective.at(metric)
         certificate = certify_point(problem, point, multipliers=multipliers)
         if multipliers is not None or certificate.multipliers is None:
             return certificate
-        smallest = smallest_multipliers(problem, point, certificate.multipliers)
+        smallest = members.multipliers().smallest(point, certificate.multipliers)
         return certify_point(problem, point, multipliers=smallest)
 
 
@@ -137,26 +131,27 @@ def certify_point(
     problem: MetricProblem,
     point: Point,
     gradient: Gradient | None = None,
-    best: PricedAtoms | None = None,
+    support: Support | None = None,
     multipliers: FloatArray | None = None,
 ) -> Certificate:
     """Certify a metric at which the objective has been evaluated.
 
-    The gradient may be masked at a member of the set, as by `MetricProblem.gradient_at`. It and its
-    best atoms, by the oracle, are computed where they are left out. A caller that gives the atoms
-    has asked `nothing_to_certify` before. For `multipliers` see `certify`.
+    The gradient may be masked at a member of the set, as by `Members.gradient_at`. It and the
+    oracle's answer are computed where they are left out. A caller that gives the answer has asked
+    `nothing_to_certify` before. For `multipliers` see `certify`.
     """
-    rows, value = problem.rows, point.value
-    reason = None if best is not None else nothing_to_certify(point, gradient)
+    members, value = problem.members, point.value
+    reason = None if support is not None else nothing_to_certify(point, gradient)
     if reason is not None:
         return Certificate(value, -math.inf, "none", reason)
-    if rows is not None and multipliers is None:
-        multipliers = TightMultipliers(problem).at(point)
     if gradient is None:
-        gradient = problem.lagrangian_gradient(point.gradient(), multipliers)
-    if best is None:
-        best = problem.feasible_set.family.best_atoms(gradient)
-    tangent = Tangent(problem, point, gradient, best, multipliers)
+        gradient = point.gradient()
+    if support is None:
+        if multipliers is None:
+            multipliers = members.multipliers().tight(point)
+        support = members.support(gradient, multipliers)
+    multipliers = support.multipliers
+    tangent = Tangent(problem, point, gradient, support)
     if not problem.objective.convex:
         return Certificate(
             value,
@@ -169,7 +164,7 @@ def certify_point(
             gap_round_off=tangent.gap_round_off,
         )
     found, kind = _best_bound(tangent)
-    if problem.objective.barrier and rows is None:
+    if problem.objective.barrier and multipliers is None:
         dual = dual_bound(problem, point)
         found, kind = (dual, "dual") if dual.value > found.value else (found, kind)
     if not found.value > -math.inf:
@@ -179,15 +174,15 @@ def certify_point(
         found.value,
         kind,
         round_off=found.round_off,
-        membership=tangent.membership(),
+        membership=members.membership(support, point.metric),
         multipliers=multipliers,
         frank_wolfe_gap=max(tangent.gap, 0.0),
         gap_round_off=tangent.gap_round_off,
-        excesses=None if rows is None else np.abs(rows.norms * rows.excesses(point.metric)),
+        excesses=members.excesses(point.metric),
     )
-    if found.value > value and not problem.violations(point.metric):
+    if found.value > value and not members.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap_at(problem.made_feasible(point.metric))
+        inside = tangent.gap_at(members.made_feasible(point.metric))
         if inside < -certificate.allowance:
             raise _contradiction(
                 f"a member of the set has a gap of {inside:.6g}, which is negative"

@@ -7,9 +7,9 @@ a slightly larger metric helps where the trace bound is far from binding.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self, cast
+from typing import Protocol, Self, cast
 
 import numpy as np
 
@@ -22,13 +22,12 @@ from gdaopt.linalg.masked import (
     magnitude_form,
     magnitude_inner,
     n_terms,
-    norm,
 )
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.support.deadline import check_time_for
 from gdaopt.support.validation import FloatArray
 
@@ -104,21 +103,20 @@ class InflatableTangent(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tangent(InflatableTangent):
-    """The tangent of the objective, or of the Lagrangian, with the gradient that the set needs."""
+    """The tangent of the objective, with the gradient that the set needs."""
 
     problem: MetricProblem
     point: Point
     gradient: Gradient
-    best: PricedAtoms
-    multipliers: FloatArray | None
+    support: Support
 
     def moved(self, point: Point) -> Tangent:
         """Return the tangent at another metric, with its whole gradient."""
-        gradient = self.problem.lagrangian_gradient(point.gradient(), self.multipliers)
-        best = self.problem.feasible_set.family.best_atoms(
-            gradient, len(self.best.prices), self.best.atoms
+        gradient, here = point.gradient(), self.support
+        support = self.problem.members.support(
+            gradient, here.multipliers, len(here.prices), here.atoms
         )
-        return replace(self, point=point, gradient=gradient, best=best)
+        return Tangent(self.problem, point, gradient, support)
 
     def inflated(self, share: float) -> Tangent | None:
         metric = self.base + (1 + share) * (self.point.metric - self.base)
@@ -131,35 +129,30 @@ class Tangent(InflatableTangent):
 
     @property
     def price(self) -> float:
-        return float(self.best.prices[0])
+        return float(self.support.prices[0])
 
     @property
     def total(self) -> float:
         return float(np.trace(self.point.metric - self.base))
 
-    @cached_property
+    @property
     def budget(self) -> float:
-        return self.problem.feasible_set.budget(self.problem.n_features)
+        return self.problem.members.budget
 
-    @cached_property
+    @property
     def base(self) -> FloatArray:
         """B, the base of the set."""
-        return self.problem.feasible_set.base(self.problem.n_features)
+        return self.problem.members.base
 
     @cached_property
     def gap(self) -> float:
-        """``⟨G, M⟩ - min_S ⟨G, ·⟩ - λ'R``, R the residuals of the linear constraints at M."""
+        """``⟨G, M - B⟩ - min_V ⟨G, V - B⟩``."""
         return self.gap_at(self.point.metric)
 
     def gap_at(self, metric: FloatArray) -> float:
         """Return the gap of some metric, which is not negative for a member of the set."""
         atomic_part = like(self.gradient, metric - self.base)
-        gap = inner(self.gradient, atomic_part) - self.budget * min(0.0, self.price)
-        rows = self.problem.rows
-        if rows is None or self.multipliers is None:
-            return gap
-        residuals = rows.residuals(metric)
-        return gap - float(rows.in_own_units(self.multipliers) @ residuals)
+        return inner(self.gradient, atomic_part) - self.support.least
 
     @cached_property
     def _round_off(self) -> RoundOff:
@@ -178,41 +171,16 @@ class Tangent(InflatableTangent):
     def gap_round_off(self) -> float:
         """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
         # g ≥ 0: each entry of the gradient is within g_i g_j.
-        errors = self._round_off.gradient
-        feasible_set, rows, gradient = self.problem.feasible_set, self.problem.rows, self.gradient
-        metric, price, of_rows = self.point.metric, self.price, 0.0
-        base, atomic_part = like(gradient, self.base), like(gradient, metric - self.base)
-        if rows is not None and self.multipliers is not None:
-            sizes, of_rows = rows.magnitudes(self.multipliers, metric)
-            added = (len(rows) + 8) * UNIT * (sizes + abs(cast(Any, gradient)))
-            # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest
-            # entries.
-            errors = np.sqrt(errors**2 + added.max(axis=1))
-            of_rows *= (len(metric) ** 2 + 16) * UNIT
-        # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
-        least = min(feasible_set.family.least_price(price, gradient, errors), 0.0)
-        of_price = self.budget * min(0.0, price)
-        sizes_of_terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, base)
+        errors, gradient = self._round_off.gradient, self.gradient
+        base = like(gradient, self.base)
+        atomic_part = like(gradient, self.point.metric - self.base)
+        terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, base)
         return (
             8 * UNIT * abs(self.gap)  # for the few operations of `lower_bound`
-            + (of_price - self.budget * least)
+            + self.problem.members.round_off(self.support, errors)
             + magnitude_form(atomic_part, errors)
-            + (n_terms(gradient) + 8) * UNIT * (sizes_of_terms - of_price)
-            - 8 * UNIT * feasible_set.trace_bound * least  # τ is rounded relative to C
-            + of_rows
+            + (n_terms(gradient) + 8) * UNIT * terms
         )
-
-    def membership(self) -> float:
-        """Return how far Q can be below the optimum at a member that is outside by round-off."""
-        rows = self.problem.rows
-        moved = 8 * self.problem.n_features * UNIT * self.problem.feasible_set.trace_bound
-        of_set = moved * norm(cast(Any, self.gradient))
-        if rows is None or self.multipliers is None:
-            return of_set
-        with np.errstate(over="ignore"):
-            excesses = rows.excesses(self.point.metric)
-            beyond = np.abs(rows.in_own_units(self.multipliers)) @ np.abs(excesses)
-            return of_set + float(beyond)
 
 
 def lower_bound(
@@ -238,12 +206,12 @@ def best_multiple(tangent: Tangent) -> Tangent:
     atoms known so far is the zero of a slope. The oracle then looks for lower prices there.
     """
     point = cast(LogDetPoint, tangent.point)
-    atoms, budget = tangent.best.atoms, tangent.budget
-    at_base = float(np.vdot(point.inverse, tangent.problem.feasible_set.base(len(point.metric))))
+    atoms, budget = tangent.support.atoms, tangent.budget
+    at_base = float(np.vdot(point.inverse, tangent.base))
     best, best_bound = tangent, -math.inf
     for _ in range(_MOST_SCALES):
         # Of the atoms, and of the base, whose price is 0 for every t.
-        prices = np.append(atoms.quadratic_forms(tangent.gradient), 0.0)
+        prices = np.append(atoms.quadratic_forms(tangent.support.gradient), 0.0)
         rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
         t = _best_scale(len(point.metric), prices, at_base + budget * rates, rates) * (1 - _MARGIN)
         there = tangent.moved(point.scaled(1 / t))
@@ -251,10 +219,10 @@ def best_multiple(tangent: Tangent) -> Tangent:
         if bound > best_bound:
             best, best_bound = there, bound
         # No multiple has a larger bound than the atoms known before allow.
-        short = budget * float((prices + (1 - t) * rates).min() - there.best.prices[0])
+        short = budget * float((prices + (1 - t) * rates).min() - there.price)
         if short <= _ENOUGH * abs(point.value - best_bound):
             break
-        atoms = atoms.joined(there.best.atoms)
+        atoms = atoms.joined(there.support.atoms)
     return best
 
 

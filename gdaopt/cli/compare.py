@@ -16,7 +16,7 @@ from gdaopt.datasets.tabular import remarks
 from gdaopt.methods import METHODS
 from gdaopt.result import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_table import COMPACT, LEGEND, written
+from gdaopt.studies.comparison_table import COMPACT, LEGEND, format_columns
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
 from gdaopt.studies.task_workers import BACKENDS
 from gdaopt.support.text import plain
@@ -143,7 +143,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
         )
     for name in dict.fromkeys(row["class"] for row in rows):
         table.add_row(plain(f"{name}:"))
-        for cells in written([row for row in rows if row["class"] == name], COMPACT):
+        for cells in format_columns([row for row in rows if row["class"] == name], COMPACT):
             table.add_row(*map(plain, cells))
         table.add_section()
     return table

@@ -135,11 +135,11 @@ def learn(
         "tolerance": tolerance,
         "time_limit": time_limit,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
-    runner = make_method(method, on_interrupt="return", **given)
+    options_asked = {name: value for name, value in asked.items() if value is not None}
+    runner = make_method(method, on_interrupt="return", **options_asked)
     directory: RunDirectory | None = None
 
-    def kept() -> str:
+    def describe() -> str:
         if directory is None:
             return "nothing was written"
         return (
@@ -147,7 +147,7 @@ def learn(
             f"{directory.path}; run the same command again to go on"
         )
 
-    with last_words(kept), output.progress() as progress:
+    with last_words(describe), output.progress() as progress:
         task = progress.add_task("")
 
         def say(what: str) -> None:
@@ -218,11 +218,11 @@ def learn(
         results = directory.results.values()
         statuses = {result.status for result in results}
         said = "not measured, as not all runs ended well"
-        found = None
+        measured = None
         if not statuses & _FAILURES:
-            said, found = _judged(dataset, options, runner, results, accuracy, say)
+            said, measured = _measure_accuracy(dataset, options, runner, results, accuracy, say)
         say("drawing")
-        directory.finish(found)
+        directory.finish(measured)
     if verbose:
         output.print(_table(directory.results))
         output.print(_LEGEND)
@@ -247,7 +247,7 @@ def learn(
         raise typer.Exit(1)
 
 
-def _judged(
+def _measure_accuracy(
     dataset: Dataset,
     options: LearningOptions,
     method: Method,
@@ -264,17 +264,17 @@ def _judged(
         said = f"not measured, as learning took {seconds:.0f} s and would be repeated {FOLDS} times"
         return f"{said}; --accuracy measures it", None
     try:
-        found = cross_validated(dataset, options, method, say)
+        shares = cross_validated(dataset, options, method, say)
     except GdaoptError as error:
         if is_asked:
             raise
         return f"not measured: {error}", None
     said = (
-        f"{found.learned:.1%} of new samples have the class of their {NEIGHBORS} nearest "
-        f"neighbours under the metrics, {found.without_learning:.1%} without learning "
+        f"{shares.learned:.1%} of new samples have the class of their {NEIGHBORS} nearest "
+        f"neighbours under the metrics, {shares.without_learning:.1%} without learning "
         f"({FOLDS}-fold cross-validation: metrics are learned without the samples they judge)"
     )
-    return said, {"neighbors": NEIGHBORS, "folds": FOLDS, **asdict(found)}
+    return said, {"neighbors": NEIGHBORS, "folds": FOLDS, **asdict(shares)}
 
 
 def _table(results: dict[str, Result]) -> Table:

@@ -100,12 +100,12 @@ def errors_shown() -> Iterator[None]:
 
 
 @contextmanager
-def last_words(kept: Callable[[], str]) -> Iterator[None]:
+def last_words(describe: Callable[[], str]) -> Iterator[None]:
     """Say on an interrupt (Ctrl-C) what is kept, and exit with code 130."""
     try:
         yield
     except KeyboardInterrupt:
-        Output().say(f"interrupted: {kept()}")
+        Output().say(f"interrupted: {describe()}")
         raise typer.Exit(130) from None
 
 
@@ -124,13 +124,13 @@ class _Study(Protocol[FoundT]):
 def run_study(output: Output, study: _Study[FoundT], what: str) -> FoundT:
     """Run what is missing of a study, whose tasks are called so, and return what it found."""
 
-    def kept() -> str:
+    def describe() -> str:
         return (
             f"{study.n_done} of {len(study.tasks)} {what} are done; "
             "run the same command again to go on"
         )
 
-    with last_words(kept), output.progress() as progress:
+    with last_words(describe), output.progress() as progress:
         task = progress.add_task("")
 
         def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:

@@ -71,7 +71,7 @@ def apply(
     import pandas as pd
 
     # scikit-learn is slow to import
-    from gdaopt.studies.applying import LearnedRun, compared, coordinates_text
+    from gdaopt.studies.applying import LearnedRun, compare_with_labels, coordinates_text
 
     output = Output()
     ending = "classes.csv"
@@ -92,13 +92,13 @@ def apply(
             written["label"] = labels
         shares = learned.shares(X, neighbors, class_name)
         classes = np.array(learned.dataset.classes)
-        found = classes[shares.argmax(axis=1)]
-        written["class"] = found
+        predicted = classes[shares.argmax(axis=1)]
+        written["class"] = predicted
         written[[f"share of {name}" for name in classes]] = shares
-        counts = ", ".join(f"{name}: {(found == name).sum()}" for name in classes)
+        counts = ", ".join(f"{name}: {(predicted == name).sum()}" for name in classes)
         output.say(f"{n_samples} samples: {counts}")
         if labels is not None:
-            for sentence in compared(found, labels, classes):
+            for sentence in compare_with_labels(predicted, labels, classes):
                 output.say(sentence)
         text = written.to_csv()
     write_text(path, text)
@@ -139,8 +139,8 @@ def plot(
     runs = read_runs(paths)
     if only:
         runs = select_runs(runs, only)
-    own = paths[0] if len(paths) == 1 and paths[0].is_dir() else "gdaopt-plots"
-    folder = as_path("out", out or own)
+    default = paths[0] if len(paths) == 1 and paths[0].is_dir() else "gdaopt-plots"
+    folder = as_path("out", out or default)
     title = ", ".join(path.resolve().name for path in paths)
     output = Output()
     with sole_writer(folder):

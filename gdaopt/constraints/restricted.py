@@ -1,50 +1,68 @@
 """A set with linear constraints is a set: its members are those of another set that keep all rows.
 
-Methods keep rows in place of those that the user wrote: see `gdaopt.constraints.presolve`.
+Methods keep rows in place of those that the user wrote: see `gdaopt.constraints.presolve`. Any
+right-signed multipliers take the rows into the linear function whose least is known ("Proposition:
+certificate with linear constraints").
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.constraints.multipliers import TightMultipliers
 from gdaopt.constraints.rows import LinearConstraints
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.masked import Gradient
 from gdaopt.linalg.spectrum import smallest_eigenvalue
+from gdaopt.objectives.protocol import Point
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.feasible_set import FeasibleSet, matrix_of_eigenvalues
+from gdaopt.sets.members import Members, Support
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 _COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
 _CORRECTIONS = 20  # rounds of mending rows and entries in turns
 
 
-@dataclass(frozen=True, eq=False)
-class Restricted:
+class Restricted(Members):
     """The members of a set that keep linear constraints.
 
     `rows` are some of the rows that the user has `written`, with the indices `kept`, moved by less
     than the tolerance. No equality follows from the other equalities, and one metric keeps all
     inequalities strictly; the `atoms` and `weights` are those of a metric inside the set's cone
-    that keeps all rows.
+    that keeps all rows. The `proofs` are multipliers which show that inequalities are equalities.
     """
 
-    feasible_set: FeasibleSet
-    written: LinearConstraints
-    rows: LinearConstraints
-    kept: npt.NDArray[np.intp]
-    atoms: Atoms
-    weights: FloatArray
-    _implied: tuple[FloatArray, ...]  # multipliers that prove that inequalities are equalities
+    def __init__(
+        self,
+        feasible_set: FeasibleSet,
+        written: LinearConstraints,
+        rows: LinearConstraints,
+        kept: npt.NDArray[np.intp],
+        atoms: Atoms,
+        weights: FloatArray,
+        proofs: tuple[FloatArray, ...],
+    ) -> None:
+        super().__init__(feasible_set, written.n_features)
+        self.written, self.rows, self.kept = written, rows, kept
+        self.names = written.names
+        self._centre, self._proofs = (atoms, weights), proofs
 
-    # --- members --------------------------------------------------------------------------------
+    @property
+    def centre(self) -> tuple[Atoms, FloatArray]:
+        return self._centre
+
+    # --- membership -----------------------------------------------------------------------------
 
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of the set and each row that a metric breaks."""
-        found, size = self.feasible_set.violations(metric), self.written.n_features
-        metric = symmetric_matrix("metric", metric, size)
-        return (*found, *self.written.violations(metric, self.feasible_set.trace_bound))
+        broken = super().violations(metric)
+        metric = symmetric_matrix("metric", metric, self.size)
+        return (*broken, *self.written.violations(metric, self.feasible_set.trace_bound))
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a metric near `metric` that keeps set and rows, but for round-off.
@@ -52,22 +70,80 @@ class Restricted:
         Rows and trace, and the conditions on entries, are mended in turns; then the metric goes
         towards the one inside until its eigenvalues are large enough.
         """
-        feasible_set, near = self.feasible_set, metric
-        family, base = feasible_set.family, feasible_set.base(len(near))
+        near, base, family = metric, self.base, self.feasible_set.family
         for _ in range(_CORRECTIONS):
-            mended = self.rows.corrected(near, feasible_set.trace_bound)
+            mended = self.rows.corrected(near, self.feasible_set.trace_bound)
             near = base + family.with_feasible_entries(mended - base)
             if (near == mended).all():
                 break
         smallest = smallest_eigenvalue(matrix_of_eigenvalues(family, near - base))
         if smallest >= 0:
             return near
-        inner = self.atoms.added_to(base, self.weights)
+        atoms, weights = self.centre
+        inner = atoms.added_to(base, weights)
         share = -smallest / (smallest_eigenvalue(inner - base) - smallest)
         feasible: FloatArray = (1 - share) * near + share * inner
         return feasible
 
+    def excesses(self, metric: FloatArray) -> FloatArray:
+        return np.abs(self.written.norms * self.written.excesses(metric))
+
+    def violation(self, metric: FloatArray) -> float:
+        return self.written.violation(metric)
+
+    # --- the least of a linear function -----------------------------------------------------------
+
+    def gradient_at(self, point: Point) -> Gradient:
+        return point.gradient()
+
+    def support(
+        self,
+        gradient: Gradient,
+        multipliers: FloatArray | None = None,
+        count: int = 1,
+        guess: Atoms | None = None,
+    ) -> Support:
+        """Return it for ``G + Σ_k λ_k A_k``, less what the rows allow: ``λ·(b - A(B))``."""
+        if multipliers is None:
+            return super().support(gradient, None, count, guess)
+        own = self.written.in_own_units(multipliers)
+        priced = cast(Any, gradient) + self.written.combined(own)
+        best = super().support(priced, None, count, guess)
+        least = best.least + float(own @ self.written.residuals(self.base))
+        return Support(priced, best.atoms, best.prices, least, multipliers)
+
+    def round_off(self, support: Support, errors: FloatArray) -> float:
+        if support.multipliers is None:
+            return super().round_off(support, errors)
+        priced = cast(Any, support.gradient)
+        sizes, of_rows = self.written.magnitudes(support.multipliers, self.base)
+        added = (len(self.written) + 8) * UNIT * (sizes + abs(priced))
+        # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
+        errors = np.sqrt(errors**2 + added.max(axis=1))
+        n_terms = self.size**2 + len(self.written) + 16
+        return super().round_off(support, errors) + n_terms * UNIT * of_rows
+
+    def membership(self, support: Support, metric: FloatArray) -> float:
+        of_set = super().membership(support, metric)
+        if support.multipliers is None:
+            return of_set
+        own = self.written.in_own_units(support.multipliers)
+        with np.errstate(over="ignore"):
+            return of_set + float(np.abs(own) @ np.abs(self.written.excesses(metric)))
+
     # --- multipliers ----------------------------------------------------------------------------
+
+    def multipliers(self) -> TightMultipliers:
+        return TightMultipliers(self)
+
+    def checked_multipliers(self, multipliers: FloatArray) -> FloatArray:
+        checked = super().checked_multipliers(multipliers)
+        for k in np.flatnonzero(~self.written.is_equality & (checked < 0)):
+            raise InvalidInputError(
+                f"the multiplier of {self.names[k]} is {checked[k]:g}; those of inequalities must "
+                "be ≥ 0"
+            )
+        return checked
 
     def from_written(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers of `rows`, from multipliers of the rows that the user wrote."""
@@ -82,7 +158,7 @@ class Restricted:
         """
         found = np.zeros(len(self.written))
         found[self.kept] = multipliers
-        for proof in reversed(self._implied):
+        for proof in reversed(self._proofs):
             lifted = ~self.written.is_equality & (proof > _COUNTS * np.abs(proof).max())
             share = float((-found[lifted] / proof[lifted]).max(initial=0.0))
             found = found + max(share, 0.0) * proof

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.support.files import opened, read_member, remove_abandoned, write_text
+from gdaopt.support.files import open_archive, read_member, remove_abandoned, write_text
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
@@ -107,7 +107,7 @@ def unpack(content: bytes, member: str, where: str) -> str:
     try:
         _check_size(content)
         if content.startswith(_ZIP):
-            with opened(io.BytesIO(content)) as archive:
+            with open_archive(io.BytesIO(content)) as archive:
                 held = {name.rpartition("/")[2]: name for name in archive.namelist()}
                 name = held.get(member, held.get(f"{member}.Z"))
                 if name is None:
@@ -136,13 +136,13 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
     columns = len(table.feature_names) + 1
     try:
         data = np.array([float(word) for word in text.split()])
-        found = f"it holds {data.size} numbers with the SHA-256 {digest(data)[:16]}…"
+        fault = f"it holds {data.size} numbers with the SHA-256 {digest(data)[:16]}…"
     except ValueError as error:
-        data, found = np.empty(0), reason(error)
+        data, fault = np.empty(0), reason(error)
     if digest(data) != table.sha256:
         raise InvalidInputError(
             f"{where} is not UCI's {table.name}, which has {table.rows * columns} numbers with the "
-            f"SHA-256 {table.sha256[:16]}…: {found}; get it again from {table.page}"
+            f"SHA-256 {table.sha256[:16]}…: {fault}; get it again from {table.page}"
         )
     return data.reshape(-1, columns)
 
@@ -231,7 +231,7 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
     failures = []
     for url in table.urls:
         try:
-            text = unpack(_downloaded(url), table.file, url)
+            text = unpack(_download(url), table.file, url)
             data = read_table(table, text, url)
         except (DownloadError, InvalidInputError) as error:
             failures.append(str(error))
@@ -245,7 +245,7 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
     )
 
 
-def _downloaded(url: str) -> bytes:
+def _download(url: str) -> bytes:
     # Slow to import, and needed here only.
     from http.client import HTTPException
     from urllib.request import Request, urlopen

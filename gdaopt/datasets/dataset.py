@@ -60,7 +60,7 @@ class Dataset:
     label_name: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        features = _kept(self.features)
+        features = _copy_features(self.features)
         labels = _as_text(self.labels)
         labels.flags.writeable = False
         _check_text("name", self.name)
@@ -134,7 +134,7 @@ class Dataset:
         return np.where(self.labels == positive, 1.0, -1.0)
 
 
-def _kept(features: Any) -> Samples:
+def _copy_features(features: Any) -> Samples:
     """Return a read-only copy of features; sparse ones have one form for the same numbers."""
     if not is_sparse(features):
         return read_only(finite_array("features", features, ndim=2, is_data=True))
@@ -172,10 +172,10 @@ def _as_names(names: Any) -> tuple[str, ...]:
         raise InvalidInputError(
             f"feature_names must be one for each column, got {shortened(names)}"
         )
-    found = tuple(str(name) for name in names)
-    for index, name in enumerate(found):
+    texts = tuple(str(name) for name in names)
+    for index, name in enumerate(texts):
         _check_text(f"the feature name at index {index}", name)
-    return found
+    return texts
 
 
 def _check_text(what: str, text: Any) -> None:

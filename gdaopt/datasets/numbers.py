@@ -46,12 +46,12 @@ class Marks:
     thousands: str | None = None  # none by default
 
     def __post_init__(self) -> None:
-        for name, known, words in (
+        for name, marks, words in (
             ("decimal", _DECIMALS, "a point or a comma"),
             ("thousands", _THOUSANDS, "a comma, a point, an apostrophe or a space"),
         ):
             mark = getattr(self, name)
-            if mark is not None and not (isinstance(mark, str) and mark in known):
+            if mark is not None and not (isinstance(mark, str) and mark in marks):
                 raise InvalidInputError(f"{name} must be {words}, got {shortened(mark)}")
         if self.decimal is not None and self.decimal == self.thousands:
             raise InvalidInputError(
@@ -116,7 +116,7 @@ def _doubtful(columns: Mapping[str, pd.Series[str]], separator: str) -> set[str]
     grouped = [(name, mark) for name, mark in pairs if _in_groups(columns[name], mark)]
     if not grouped:
         return set()
-    known = {
+    certain_marks = {
         mark
         for name, mark in pairs
         if _have(columns[name], mark).any()
@@ -126,9 +126,9 @@ def _doubtful(columns: Mapping[str, pd.Series[str]], separator: str) -> set[str]
     return {
         name
         for name, mark in grouped
-        if known != {mark}
+        if certain_marks != {mark}
         and (
-            known
+            certain_marks
             or mark == ","
             or separator == ";"
             or columns[name].str.fullmatch("[+-]?[0-9]+").any()
@@ -177,12 +177,12 @@ def _complaint(
         marks
         for marks in _ALL
         if marked
-        and all(marks in own for own in fitting.values() if own)
+        and all(marks in ways for ways in fitting.values() if ways)
         and all(_fit(marks, texts) for texts in good)
     ]
     advice = []
     if common:
-        advice.append(_choices(columns[marked[0]], wrong[marked[0]], common))
+        advice.append(_list_choices(columns[marked[0]], wrong[marked[0]], common))
     if len(wrong) > len(marked) or (marked and not common):
         advice.append("correct them to numbers of the same marks without units, or to nothing")
     if any(fitting[name] and is_missing(texts).any() for name, texts in bad.items()):
@@ -207,16 +207,16 @@ def _told(name: str, texts: pd.Series[str]) -> str:
 _ALL = [Marks(mark, t) for t in (None, *_THOUSANDS) for mark in _DECIMALS if mark != t]
 
 
-def _choices(texts: pd.Series[str], wrong: str, known: Sequence[Marks]) -> str:
+def _list_choices(texts: pd.Series[str], wrong: str, ways: Sequence[Marks]) -> str:
     """Return the options that read a column in different ways, and what a text of it is then."""
     choices: dict[bytes, Marks] = {}
-    for marks in known:
+    for marks in ways:
         choices.setdefault(marks.numbers(texts).tobytes(), marks)
     said = []
     for marks in choices.values():
         sign = re.escape(wrong) if marks.thousands is None else _THOUSANDS[marks.thousands]
-        found = texts[texts.str.contains(sign)]
-        example = texts[texts == wrong] if found.empty else found
+        with_sign = texts[texts.str.contains(sign)]
+        example = texts[texts == wrong] if with_sign.empty else with_sign
         value = marks.numbers(example)[0]
         said.append(f"pass {marks} if {shortened(example.iloc[0])} is {value:.15g}")
     return ", or ".join(said)

@@ -80,7 +80,7 @@ def read_svmlight(
 
 def is_svmlight(path: str | os.PathLike[str]) -> bool:
     """Say whether a file has the name of an svmlight file."""
-    return _unpacked(Path(path)).suffix.lower() in _ENDINGS
+    return _strip_packing(Path(path)).suffix.lower() in _ENDINGS
 
 
 def load_svmlight(path: str | os.PathLike[str]) -> Dataset:
@@ -94,7 +94,7 @@ def load_svmlight(path: str | os.PathLike[str]) -> Dataset:
         "number the features without gaps",
     )
     names = tuple(map(str, range(first, largest)))
-    return Dataset(_unpacked(path).stem, X, _texts(labels), names)
+    return Dataset(_strip_packing(path).stem, X, _texts(labels), names)
 
 
 def read_numbered(
@@ -113,7 +113,7 @@ def svmlight_lines(X: csr_array, labels: npt.NDArray[np.str_], first: int = 1) -
         yield " ".join([label, *entries]) + "\n"
 
 
-def _unpacked(path: Path) -> Path:
+def _strip_packing(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
 
 
@@ -121,7 +121,7 @@ def _read(
     path: Path, n_features: int | None = None, zero_based: bool | None = None
 ) -> tuple[csr_array, FloatArray, int]:
     try:
-        found, labels = load_svmlight_file(os.fspath(path), zero_based=True)
+        table, labels = load_svmlight_file(os.fspath(path), zero_based=True)
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidInputError(f"{path} cannot be read: {reason(error)}") from error
     except (ValueError, OverflowError) as error:
@@ -134,20 +134,20 @@ def _read(
             f"{path} is no file in the svmlight format, whose lines are such as '1 3:0.5 7:2': "
             f"{reason(error)}"
         ) from error
-    has_first = bool((found.indices == 0).any())
+    has_first = bool((table.indices == 0).any())
     if has_first and zero_based is False:
         raise InvalidInputError(f"{path} holds an index 0, and indices are counted from 1")
-    first = int(zero_based is False or (zero_based is None and found.nnz > 0 and not has_first))
-    size = found.shape[1] - first
+    first = int(zero_based is False or (zero_based is None and table.nnz > 0 and not has_first))
+    size = table.shape[1] - first
     if n_features is not None and size > n_features:
         raise InvalidInputError(
             f"{path} holds the index {size - 1 + first}; of {n_features} features counted from "
             f"{first} the last is {n_features - 1 + first}"
         )
-    shape = found.shape[0], n_features or max(size, 1)
+    shape = table.shape[0], n_features or max(size, 1)
     if 0 in shape:
         raise InvalidInputError(f"{path} holds no samples")
-    X = csr_array((found.data, found.indices - first, found.indptr), shape=shape)
+    X = csr_array((table.data, table.indices - first, table.indptr), shape=shape)
     if not (np.isfinite(X.data).all() and np.isfinite(labels).all()):
         raise InvalidInputError(f"{path} holds a number that is not finite; remove its sample")
     return X, labels, first

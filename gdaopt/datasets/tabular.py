@@ -107,7 +107,7 @@ def read_csv(
         check_name("impute", impute, IMPUTE)
     marks = Marks(decimal, thousands)
     table, separator = _read_text(path)
-    columns = _kept(path, table, label, drop)
+    columns = _list_columns(path, table, label, drop)
     if label is None:
         label = columns[-1]
         _check_that_names_are_no_sample(path, columns[:-1])
@@ -119,7 +119,7 @@ def read_csv(
         path, texts, marks, separator, is_filled=impute is not None, is_new=False
     )
     return Dataset(
-        path.stem, _filled(features, fill_values(features, impute)), labels, tuple(names), label
+        path.stem, _fill(features, fill_values(features, impute)), labels, tuple(names), label
     )
 
 
@@ -146,8 +146,8 @@ def read_features(
             f"{shortened(', '.join(table.columns))}"
         )
     texts = {name: table[name] for name in names}
-    found = read_numbers(path, texts, marks, separator, is_filled=fill is not None, is_new=True)
-    features = _filled(found, fill)
+    numbers = read_numbers(path, texts, marks, separator, is_filled=fill is not None, is_new=True)
+    features = _fill(numbers, fill)
     if label is None or label not in table:
         return features, None
     return features, _labels(table, label)
@@ -265,20 +265,23 @@ def _parts(lines: Sequence[str], separator: str) -> list[int]:
         return []
 
 
-def _kept(path: Path, table: pd.DataFrame, label: str | None, drop: Sequence[str]) -> list[str]:
-    known = list(table.columns)
+def _list_columns(
+    path: Path, table: pd.DataFrame, label: str | None, drop: Sequence[str]
+) -> list[str]:
+    """Return the names of the columns to read; refuse names that are no column."""
+    names = list(table.columns)
     if label is not None:
-        check_name(f"column of {path}:", label, known)
+        check_name(f"column of {path}:", label, names)
     for name in drop:
-        check_name(f"column of {path}:", name, known)
+        check_name(f"column of {path}:", name, names)
         if name == label:
             raise InvalidInputError(f"column {shortened(name)} is the label and cannot be dropped")
-    kept = [name for name in known if name not in drop]
-    if len(kept) < 2:
+    columns = [name for name in names if name not in drop]
+    if len(columns) < 2:
         raise InvalidInputError(
-            f"{path}: what is not dropped are {len(kept)} columns; it needs features and a label"
+            f"{path}: what is not dropped are {len(columns)} columns; it needs features and a label"
         )
-    return kept
+    return columns
 
 
 def _check_that_names_are_no_sample(path: Path, names: list[str]) -> None:
@@ -312,7 +315,7 @@ def _check_that_none_is_missing(
     )
 
 
-def _filled(features: FloatArray, fill: FloatArray | None) -> FloatArray:
+def _fill(features: FloatArray, fill: FloatArray | None) -> FloatArray:
     return features if fill is None else np.where(np.isnan(features), fill, features)
 
 
@@ -323,24 +326,24 @@ _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 def remarks(dataset: Dataset) -> list[str]:
     """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
     if is_sparse(dataset.features):
-        found, advice = [_on_sparse(dataset.features)], ""
+        notes, advice = [_on_sparse(dataset.features)], ""
     else:
-        found, advice = _on_columns(dataset), "; --label names another column"
+        notes, advice = _on_columns(dataset), "; --label names another column"
     labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
     is_fraction = np.isfinite(labels).all() and bool((labels % 1 != 0).any())
     is_count = np.isfinite(labels).all() and len(labels) > _FEW_VALUES
     if is_fraction or is_count:
-        found.append(
+        notes.append(
             f"the labels are {len(labels)} different numbers, from {labels.min():g} to "
             f"{labels.max():g}, and look like measurements rather than classes{advice}"
         )
     pair = _written_alike(dataset.classes)
     if pair:
-        found.append(
+        notes.append(
             f"the labels {' and '.join(map(shortened, pair))} differ in writing alone, and are two "
             "classes; write them alike if they are one"
         )
-    return found
+    return notes
 
 
 def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
@@ -364,11 +367,11 @@ def _on_sparse(samples: Samples) -> str:
 
 
 def _on_columns(dataset: Dataset) -> list[str]:
-    found = []
+    notes = []
     constant = []
     for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
         if _numbers_the_rows(column):
-            found.append(
+            notes.append(
                 f"column {shortened(name)} numbers the rows; {drop_option([name])} leaves it out"
             )
         elif (column == column[0]).all():
@@ -377,13 +380,13 @@ def _on_columns(dataset: Dataset) -> list[str]:
         names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
         if len(constant) == 1:
             option = drop_option(constant)
-            found.append(f"column {names} is constant and says nothing; {option} leaves it out")
+            notes.append(f"column {names} is constant and says nothing; {option} leaves it out")
         else:
             more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
-            found.append(
+            notes.append(
                 f"columns {names}{more} are constant and say nothing; --drop leaves them out"
             )
-    return found
+    return notes
 
 
 def _numbers_the_rows(column: FloatArray) -> bool:

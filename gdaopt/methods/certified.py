@@ -466,7 +466,7 @@ def _rescaled(result: Result | Optimum, problem: MetricProblem) -> ActiveSet:
     active_set = ActiveSet(Atoms.of_few_entries(result.atoms), share * result.weights)
     if problem.restricted is None:
         return active_set
-    base, centre = feasible_set.base(size), ActiveSet(*problem.centre)
+    base, centre = feasible_set.base(size), ActiveSet(*problem.members.centre)
     here, there = (each.atoms.added_to(base, each.weights) for each in (active_set, centre))
     return active_set.on_the_way(centre, problem.restricted.rows.way_back(here, there))
 

@@ -99,8 +99,9 @@ def solve_model(
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
         point = posed.objective.at(result.metric)
-        gradient = posed.gradient_at(point, result.multipliers)
-        of_trace = max(-float(posed.feasible_set.family.best_atoms(gradient).prices[0]), 0.0)
+        gradient = posed.members.gradient_at(point)
+        support = posed.members.support(gradient, result.multipliers)
+        of_trace = max(-float(support.prices[0]), 0.0)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
     for variable in problem.variables():
         variable.save_value(result.metric if variable is model.metric else None)

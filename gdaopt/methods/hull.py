@@ -8,19 +8,17 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
-from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.errors import RoundOffError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.linalg.masked import is_finite
 from gdaopt.master.master_point import ActiveSet
 from gdaopt.methods.base import Method, States, check_start
 from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
@@ -32,7 +30,7 @@ class HullRun(ABC):
 
     point: Point
     active_set: ActiveSet
-    best: PricedAtoms  # for the gradient at the point
+    best: Support  # by the gradient at the point
     prices: FloatArray  # of the atoms of the active set, for the same gradient
     evaluation_seconds: float  # of the objective and its gradient at the start
     offered: Atoms | None = None  # that minimise the tangent, where they had to be looked for
@@ -55,7 +53,7 @@ class HullRun(ABC):
         self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
         self.context = context
         self.lower_bound = LowerBound()
-        self._tight_multipliers = TightMultipliers(problem)
+        self._tight_multipliers = problem.members.multipliers()
         self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
@@ -73,7 +71,7 @@ class HullRun(ABC):
 
     def states(self) -> States:
         """Yield the state at the start, then those of the rounds; return how the run ended."""
-        start = ActiveSet(*self.problem.centre) if self._start is None else self._start
+        start = ActiveSet(*self.problem.members.centre) if self._start is None else self._start
         begin = time.perf_counter()
         self.begin_at(start)
         self.evaluation_seconds = time.perf_counter() - begin
@@ -87,7 +85,7 @@ class HullRun(ABC):
         """Move to the start, and find multipliers of the linear constraints there."""
         self.move_to(start.without_zeros())
         check_start(self.problem, self.point)
-        self.multipliers = self._tight_multipliers.at(self.point)
+        self.multipliers = self._tight_multipliers.tight(self.point)
 
     def check_priced(self) -> None:
         """End the run if there was no time to price the atoms of the last state."""
@@ -125,15 +123,19 @@ class HullRun(ABC):
 
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
-        gradient = self.problem.gradient_at(self.point, self.multipliers)
-        if not is_finite(gradient):
-            raise RoundOffError("stopped: the constraints' multipliers leave floating point")
-        self.best = self.feasible_set.family.best_atoms(
-            gradient, self.n_priced, self.active_set.atoms
-        )
-        self.prices = self.active_set.atoms.quadratic_forms(gradient)
+        members = self.problem.members
+        gradient = members.gradient_at(self.point)
+        try:
+            self.best = members.support(
+                gradient, self.multipliers, self.n_priced, self.active_set.atoms
+            )
+        except InvalidInputError as error:
+            raise RoundOffError(
+                "stopped: the constraints' multipliers leave floating point"
+            ) from error
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
         self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best, self.multipliers)
+        return certify_point(self.problem, self.point, gradient, self.best)
 
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.
@@ -171,7 +173,8 @@ class HullRun(ABC):
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
         joining = self.best.atoms[self.best.prices < self.level]
-        for multipliers in self._tight_multipliers.candidates(self.point):
+        convex = self.problem.objective.convex
+        for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
             by_rows = self._tight_multipliers.atoms
             self.offered = joining if by_rows is None else joining.joined(by_rows)
             own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers

@@ -152,7 +152,7 @@ class PostConditions:
         problem, point = self._problem, state.point
         if state.metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
-        if problem.rows is not None or not problem.objective.convex or state.colors is not None:
+        if problem.members.names or not problem.objective.convex or state.colors is not None:
             return  # in the last case the bound is one for the balanced metrics only
         feasible_set, size = problem.feasible_set, len(point.metric)
         best = feasible_set.family.best_atoms(feasible_set.family.gradient_at(point)).atoms[:1]

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gdaopt.certificate import certify_point
-from gdaopt.certificate.multipliers import TightMultipliers
 from gdaopt.errors import (
     DisconnectedError,
     EdgeFloorError,
@@ -82,6 +81,8 @@ class Run:
         How the run ended.
     error : GdaoptError or None
         What ended it, if that was an error of a solver or of a domain.
+    multipliers : Multipliers
+        The search for multipliers of the linear constraints that make bounds tight.
     claimed : tuple of float and ndarray or None
         The largest lower bound that the method or a listener asked for, with its multipliers.
     """
@@ -97,7 +98,7 @@ class Run:
         self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
         self._listeners = listeners
         self._states = method.states(problem, self.context)
-        self._tight_multipliers = TightMultipliers(problem)
+        self.multipliers = problem.members.multipliers()
         self._proof: tuple[State, Proof] | None = None
         self.begins_round = self._goes_on = True
         with unlimited(), calculating(problem.n_features**3):  # without a start nothing is left
@@ -209,7 +210,7 @@ class Run:
         # At a point of its own: listeners must not do computations in place of the method.
         point = state.point if self.context.is_over else problem.objective.at(state.metric)
         try:
-            multipliers = self._tight_multipliers.at(point)
+            multipliers = self.multipliers.tight(point)
             certificate = certify_point(problem, point, multipliers=multipliers)
         except TimeLimitError:  # an earlier bound holds as well
             return Proof(min(self.claimed[0], state.objective), state.multipliers, None)

@@ -143,6 +143,6 @@ def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
         weights=weights,
         colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
-        constraints=() if problem.rows is None else problem.rows.names,
-        constraint_violation=None if problem.rows is None else problem.rows.violation(best.metric),
+        constraints=problem.members.names,
+        constraint_violation=problem.members.violation(best.metric),
     )

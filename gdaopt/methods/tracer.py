@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gdaopt.certificate.multipliers import smallest_multipliers
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
@@ -49,7 +48,7 @@ class Tracer:
             self._entries.append(self._entry(run))
         multipliers = run.proof.multipliers
         if multipliers is not None:
-            smallest = smallest_multipliers(run.problem, run.state.point, multipliers)
+            smallest = run.multipliers.smallest(run.state.point, multipliers)
             self._entries[-1] = self._entries[-1]._replace(multipliers=smallest)
 
     @property
@@ -70,7 +69,7 @@ class Tracer:
 
     def _entry(self, run: Run) -> _Entry:
         """Measure the run at its state."""
-        state, rows = run.state, run.problem.rows
+        state, members = run.state, run.problem.members
         ends: FloatArray | None
         try:
             ends, smallest, scaling = _spectrum(state)
@@ -84,13 +83,13 @@ class Tracer:
             left_ends=ends,
             lambda_min=smallest,
             scaling=scaling,
-            constraint_violation=None if rows is None else rows.violation(state.metric),
+            constraint_violation=members.violation(state.metric),
         )
         row = TraceRow(**{name: column.measure(moment) for name, column in COLUMNS.items()})
         self._timings.clear()
         multipliers = run.proof.multipliers
-        if rows is not None and multipliers is None:
-            multipliers = np.full(len(rows), np.nan)
+        if members.names and multipliers is None:
+            multipliers = np.full(len(members.names), np.nan)
         return _Entry(
             row,
             np.full(run.problem.n_features, np.nan) if ends is None else ends,

@@ -40,11 +40,11 @@ _PADDING = 0.22  # inches that a layout leaves around axes, about
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
     """Return the axes that a caller passed, or for None the axes of a new figure of pyplot."""
-    axes: Axes = _new_figure((1, 1), width, height)[0, 0] if ax is None else _checked(ax)
+    axes: Axes = _new_figure((1, 1), width, height)[0, 0] if ax is None else _check_axes(ax)
     return axes
 
 
-def _checked(ax: Any) -> Axes:
+def _check_axes(ax: Any) -> Axes:
     """Refuse what is no axes."""
     from matplotlib.axes import Axes
 
@@ -72,7 +72,7 @@ def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) 
         )
     for panel in axes.ravel():
         if panel is not None:
-            _checked(panel)
+            _check_axes(panel)
     return axes
 
 
@@ -258,7 +258,7 @@ def named_runs(results: Results) -> list[tuple[str, Result]]:
     if isinstance(results, Mapping):
         runs = [(str(name), run) for name, run in results.items()]
     else:
-        runs = _numbered(results)
+        runs = _number_runs(results)
     for _, run in runs:
         checked_run(run)
     if not runs:
@@ -304,7 +304,7 @@ class Drawn:
     outside: float | None = None
 
 
-def drawn(metric: Result | npt.ArrayLike) -> Drawn:
+def as_drawn(metric: Result | npt.ArrayLike) -> Drawn:
     """Return what is drawn of a run, or of a symmetric matrix."""
     if not isinstance(metric, Result):
         matrix = symmetric_matrix("metric", metric)
@@ -329,7 +329,7 @@ def _strongest(block: FloatArray) -> npt.NDArray[np.intp]:
     return np.sort(ranked[np.sort(first)[:_MOST_FEATURES]])
 
 
-def _numbered(results: Iterable[Result]) -> list[tuple[str, Result]]:
+def _number_runs(results: Iterable[Result]) -> list[tuple[str, Result]]:
     """Return the runs named after method and solver, with numbers where names are equal."""
     runs = list(results)
     names = [f"{run.method}, {run.solver}" if isinstance(run, Result) else "no run" for run in runs]

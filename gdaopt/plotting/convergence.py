@@ -222,8 +222,8 @@ def _curves(
 
 def largest_bound(runs: Sequence[Result]) -> float:
     """Return the largest lower bound among runs of one problem; -inf when there is none."""
-    known = (run.lower_bound for run in runs)
-    return max((bound for bound in known if bound is not None), default=-math.inf)
+    bounds = (run.lower_bound for run in runs)
+    return max((bound for bound in bounds if bound is not None), default=-math.inf)
 
 
 def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArray, str]:
@@ -332,8 +332,8 @@ def _draw_bounds(
             shown = (curve.bounds >= floor) & (curve.bounds <= high)
             times, bounds = curve.trace.column(COLUMNS[time])[shown], curve.bounds[shown]
             if shown.any():
-                own = style | {key: curve.style[key] for key in ("color", "linestyle")}
-                ax.plot(times, bounds, label=f"_{name}", **own)
+                line_style = style | {key: curve.style[key] for key in ("color", "linestyle")}
+                ax.plot(times, bounds, label=f"_{name}", **line_style)
                 lines[name] = Line2D([], [], color=GREY, **style)
         return lines
     problems = list(dict.fromkeys(curve.problem for curve in curves))

@@ -20,15 +20,15 @@ from gdaopt.plotting.canvas import (
     ORANGE,
     AxesArray,
     Drawn,
+    as_drawn,
     axes_of_shape,
-    drawn,
     fit_text,
     font_size,
     letters,
     panel_width,
     scale,
 )
-from gdaopt.plotting.legends import feature_names, short_label, written
+from gdaopt.plotting.legends import escape_text, feature_names, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, flag, positive_vector
 
@@ -87,7 +87,7 @@ def discs(
     >>> [round(float(disc.get_center()[0] - disc.get_width() / 2), 4) for disc in aligned.patches]
     [0.1078, 0.1078, 0.1078]
     """
-    of = drawn(metric)
+    of = as_drawn(metric)
     size, shown = of.n_features, of.shown
     labels = feature_names(names, size)
     circles = flag("circles", circles)
@@ -99,7 +99,7 @@ def discs(
     pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(shown))
     if v is not None:
         v = positive_vector("v", v, size)[of.features]
-    found = gershgorin.discs(of.block), _aligned(of) if v is None else gershgorin.discs(of.block, v)
+    scaled = _align_discs(of) if v is None else gershgorin.discs(of.block, v)
     smallest = smallest_eigenvalue(of.block)
     if of.outside is not None:
         smallest = min(smallest, of.outside)
@@ -107,7 +107,7 @@ def discs(
     panels = [panel for panel in pair if panel is not None]
     longest = min((letters(panel, len(panels)) for panel in panels), default=1)
     labels = [short_label(labels[k], longest) for k in of.features[shown]]
-    for panel, of_all in zip(pair, found, strict=True):
+    for panel, of_all in zip(pair, (gershgorin.discs(of.block), scaled), strict=True):
         if panel is not None:
             centres, radii = (values[shown] for values in of_all)
             if circles:
@@ -137,7 +137,7 @@ def discs(
     return pair
 
 
-def _aligned(of: Drawn) -> tuple[FloatArray, FloatArray]:
+def _align_discs(of: Drawn) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of aligned discs.
 
     Of many features the left-ends are the smallest eigenvalues of the components, for which no v is
@@ -187,7 +187,7 @@ def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequ
         middle = (float(centre), 0.0)
         ax.add_patch(Circle(middle, float(radius), facecolor=f"{colour}1F", zorder=2, **style))
         ax.annotate(
-            written(label),
+            escape_text(label),
             (float(centre), float(radius)),
             xytext=(0, 2),
             textcoords="offset points",
@@ -209,9 +209,9 @@ def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequ
 
 
 def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
-    found = np.linalg.eigvalsh(M)
+    eigenvalues = np.linalg.eigvalsh(M)
     look: dict[str, Any] = {"color": ORANGE, "markersize": 6 * scale(ax), "zorder": 5}
-    ax.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **look)
+    ax.plot(eigenvalues, np.zeros(len(eigenvalues)), "x", label="eigenvalues", **look)
 
 
 def _mark_smallest(ax: Axes, smallest: float) -> str:

@@ -12,14 +12,14 @@ from gdaopt.linalg.laplacian import edge_weights, self_loops
 from gdaopt.plotting.canvas import (
     GREY,
     ORANGE,
+    as_drawn,
     axes_or_new,
-    drawn,
     figure_of,
     font_size,
     room,
     scale,
 )
-from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
+from gdaopt.plotting.legends import escape_text, feature_names, legend_above, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, number
 
@@ -87,7 +87,7 @@ def graph(
     """
     import networkx as nx
 
-    of = drawn(metric)
+    of = as_drawn(metric)
     shown, size = of.shown, len(of.shown)
     every = feature_names(names, of.n_features)
     labels, loops = [every[k] for k in of.features[shown]], self_loops(of.block)[shown]
@@ -233,7 +233,7 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
         leftwards = cosine < 0
         centred = not radial and abs(cosine) < 0.3  # above or below its node
         text = ax.annotate(
-            written(label),
+            escape_text(label),
             (places[index, 0], places[index, 1]),
             xytext=(distance * cosine, distance * sine),
             textcoords="offset points",
@@ -269,6 +269,6 @@ def _write_labels(ax: Axes, places: FloatArray, labels: Sequence[str], inches: F
     for text, label, wanted, possible in zip(texts, labels, sizes, left, strict=True):
         share = (possible / np.maximum(wanted, 1.0)).min() if radial else possible[0] / wanted[0]
         if share < 1 - _FITS:  # the name that the limits are chosen by fits exactly
-            text.set_text(written(short_label(label, max(int(share * len(label)), 2))))
+            text.set_text(escape_text(short_label(label, max(int(share * len(label)), 2))))
     ax.set_xlim(-limits[0], limits[0])
     ax.set_ylim(-limits[1], limits[1])

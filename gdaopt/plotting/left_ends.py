@@ -104,10 +104,10 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
         label="left-ends",
     )
     smallest = trace.column("lambda_min")
-    known = np.isfinite(smallest)
+    is_known = np.isfinite(smallest)
     ax.plot(
-        iterations[known],
-        smallest[known],
+        iterations[is_known],
+        smallest[is_known],
         color="black",
         linewidth=1.4 * size,
         marker="" if len(trace) > 1 else "o",
@@ -116,7 +116,7 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     )
     style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.4 * size}
     ax.axhline(rho, label=rf"$\rho$ = {rho:.3g}", **style)
-    set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[known], rho))
+    set_scale(ax, np.concatenate([lowest, highest]), np.append(smallest[is_known], rho))
     whole_numbers(ax)
     ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
     kind = "scaled" if any(trace.column("scaling")) else "raw"
@@ -202,8 +202,8 @@ def eigenvalues(
     runs, legend = named_runs(results), flag("legend", legend)
     check_name("x", x, TIMES)
     measured = [run.trace.column("lambda_min") for _, run in runs]
-    known = np.concatenate([values[np.isfinite(values)] for values in measured])
-    if not known.size:
+    finite = np.concatenate([values[np.isfinite(values)] for values in measured])
+    if not finite.size:
         raise InvalidInputError("no eigenvalue of the runs was measured; there is nothing to draw")
     ax = axes_or_new(ax)
     size, lines = scale(ax), {}
@@ -218,7 +218,7 @@ def eigenvalues(
     for rho in least:
         style = {"color": GREY, "linestyle": "--", "linewidth": size}
         lines[rf"$\rho$ = {rho:.3g}"] = ax.axhline(rho, label="_rho", **style)
-    set_scale(ax, known, np.append(known, least))
+    set_scale(ax, finite, np.append(finite, least))
     time_axis(ax, x, [run.trace.column(COLUMNS[x]).max() for _, run in runs])
     ax.grid(alpha=0.3)
     fit_text(ax, x=TIMES[x], y=["smallest eigenvalue", r"$\lambda_{\min}$"])

@@ -35,7 +35,7 @@ def write_legend(
     legend = owner.legend(list(handles.values()), [str(n) for n in range(len(handles))], **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):
         text.set_parse_math(name in mathematics)
-        text.set_text(name if name in mathematics else written(name))
+        text.set_text(name if name in mathematics else escape_text(name))
     return legend
 
 
@@ -118,7 +118,7 @@ def short_label(name: str, longest: int = _LONGEST) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def written(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""Return plain text as matplotlib has to get it: escaped where LaTeX writes all text.
 
     That is where ``rcParams["text.usetex"]`` is on. A letter that LaTeX cannot write without

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, N
 from matplotlib.transforms import Bbox
 
 from gdaopt.plotting.canvas import LETTER_WIDTH, figure_of, room
-from gdaopt.plotting.legends import written
+from gdaopt.plotting.legends import escape_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +92,7 @@ def symmetric_log(ax: Axes, which: Literal["x", "y"], threshold: float) -> None:
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Write names beside the rows 0, 1, …; where rows are low, beside every n-th."""
     ax.yaxis.set_major_locator(_Rows(len(names)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda row, _: written(names[round(row)])))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda row, _: escape_text(names[round(row)])))
     for tick in ax.yaxis.get_major_ticks(len(names)):
         tick.label1.set_parse_math(False)
 
@@ -131,15 +131,15 @@ class _Apart(_Measured):
         transform = self.axis.get_transform().transform
         low, high = transform(np.array([vmin, vmax]))
         places = (transform(values) - low) / (high - low) * _length(self.axis)
-        kept, free = [], -np.inf
+        labels, free = [], -np.inf
         for value, place in zip(values.tolist(), places.tolist(), strict=True):
             size = _HEIGHT
             if isinstance(self.axis, XAxis):
                 size = LETTER_WIDTH * len(f"{value:g}") + _BETWEEN
             if place - size / 2 >= free:
-                kept.append(value)
+                labels.append(value)
                 free = place + size / 2
-        return kept
+        return labels
 
 
 class _SymmetricDecades(_Measured):
@@ -158,8 +158,8 @@ class _SymmetricDecades(_Measured):
         first = np.ceil(np.log10(self._threshold) - 1e-9)
         powers = 10.0 ** np.arange(np.floor(np.log10(largest)), first - 1, -1)
         for step in range(1, len(powers) + 1):
-            kept = powers[::step]
-            values = np.concatenate([-kept, [0.0], kept[::-1]])
+            chosen = powers[::step]
+            values = np.concatenate([-chosen, [0.0], chosen[::-1]])
             values = values[(values >= vmin) & (values <= vmax)]
             places = self._places(values)
             if vmin <= 0 <= vmax:

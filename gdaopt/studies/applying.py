@@ -86,7 +86,7 @@ class LearnedRun:
         Missing labels are "". Labels that are equal to a class as numbers are written like it.
         """
         names, classes = self.dataset.feature_names, self.dataset.classes
-        given = {"label": label, "decimal": decimal, "thousands": thousands}
+        answers = {"label": label, "decimal": decimal, "thousands": thousands}
         is_of_run = is_sparse(self.dataset.features)
         if is_of_run != is_svmlight(path):
             kind = "an svmlight file (.svm, .svmlight or .libsvm)" if is_of_run else "a CSV file"
@@ -94,11 +94,11 @@ class LearnedRun:
                 f"{path} is not {kind}, in which new samples of this run have to come"
             )
         if is_of_run:
-            check_no_table(path, given)
-            found, numbers = read_numbered(path, names)
-            return found, numbers if np.isin(numbers, classes).any() else None
-        known = given if (decimal, thousands) != (None, None) else self.table
-        marks = {name: known[name] for name in _MARKS}
+            check_no_table(path, answers)
+            samples, numbers = read_numbered(path, names)
+            return samples, numbers if np.isin(numbers, classes).any() else None
+        source = answers if (decimal, thousands) != (None, None) else self.table
+        marks = {name: source[name] for name in _MARKS}
         label_name = label or self.table["label"]
         X, labels = read_features(path, names, fill=self.fill, label=label_name, **marks)
         if label is not None and labels is None:
@@ -107,7 +107,7 @@ class LearnedRun:
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
         """Return coordinates of unscaled samples with the distances of a metric."""
-        return self._scaled(X) @ components_of(self._metric(name)).T
+        return self._scale(X) @ components_of(self._metric(name)).T
 
     def shares(self, X: Samples, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
         """Return the share of each class among the nearest neighbours, shape (N, n_classes).
@@ -122,23 +122,23 @@ class LearnedRun:
             )
         classes = list(self.dataset.classes)
         codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
-        samples, new = self._scaled(self.dataset.features), self._scaled(X)
+        samples, new = self._scale(self.dataset.features), self._scale(X)
 
         def under(metric: FloatArray | csr_array) -> FloatArray:
             components = components_of(metric)
             neighbors = KNeighborsClassifier(n_neighbors).fit(samples @ components.T, codes)
-            found: FloatArray = neighbors.predict_proba(new @ components.T)
-            return found
+            shares: FloatArray = neighbors.predict_proba(new @ components.T)
+            return shares
 
         if name is not None or len(self.metrics) == 1:
             return under(self._metric(name))
-        missing = [known for known in classes if known not in self.metrics]
+        missing = [label for label in classes if label not in self.metrics]
         if missing:
             raise InvalidInputError(
                 f"the run has no metric of class {missing[0]!r} yet: finish it by the same "
                 "command, or name the class of one metric by --class"
             )
-        parts = [under(self.metrics[known])[:, k] for k, known in enumerate(classes)]
+        parts = [under(self.metrics[label])[:, k] for k, label in enumerate(classes)]
         return np.column_stack(parts)
 
     def predict(
@@ -146,8 +146,8 @@ class LearnedRun:
     ) -> npt.NDArray[np.str_]:
         """Return the class of each new sample; see `shares`."""
         best = self.shares(X, n_neighbors, name).argmax(axis=1)
-        found: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
-        return found
+        classes: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
+        return classes
 
     def _metric(self, name: str | None) -> FloatArray | csr_array:
         if name is None:
@@ -160,7 +160,7 @@ class LearnedRun:
         check_name("class of a metric:", name, list(self.metrics))
         return self.metrics[name]
 
-    def _scaled(self, X: Samples) -> Samples:
+    def _scale(self, X: Samples) -> Samples:
         """Return scaled samples; dense ones about the mean of the samples learned from."""
         scaled = scale_features(X, self.scale, self.dataset.features)
         return scaled if self._origin is None else scaled - self._origin
@@ -171,10 +171,10 @@ class LearnedRun:
 
         Distances do not depend on the origin, but their round-off does.
         """
-        known = self.dataset.features
-        if is_sparse(known):
+        features = self.dataset.features
+        if is_sparse(features):
             return None
-        origin: FloatArray = scale_features(known, self.scale).mean(axis=0)
+        origin: FloatArray = scale_features(features, self.scale).mean(axis=0)
         return origin
 
 
@@ -206,12 +206,12 @@ def _as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDA
     return np.array(written, dtype=np.str_)
 
 
-def compared(
-    found: npt.NDArray[np.str_], labels: npt.NDArray[np.str_], classes: npt.NDArray[np.str_]
+def compare_with_labels(
+    predicted: npt.NDArray[np.str_], labels: npt.NDArray[np.str_], classes: npt.NDArray[np.str_]
 ) -> Iterator[str]:
     """Yield a sentence on how many classes are the labels, and on labels that are no class."""
     is_known = labels != ""
-    n_known, right = int(is_known.sum()), int((found == labels).sum())
+    n_known, right = int(is_known.sum()), int((predicted == labels).sum())
     if n_known:
         missing = f"; {len(labels) - n_known} are missing" if n_known < len(labels) else ""
         yield f"{right} of {n_known} labels are those of the file ({right / n_known:.1%}){missing}"
@@ -248,14 +248,16 @@ def cross_validated(
     right = np.zeros(2)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     splits = folds.split(dataset.features, dataset.labels)
-    for number, (known, new) in enumerate(splits, 1):
+    for number, (learned_from, new) in enumerate(splits, 1):
         progress(f"accuracy, fold {number} of {FOLDS}")
-        part = replace(dataset, features=dataset.features[known], labels=dataset.labels[known])
+        part = replace(
+            dataset, features=dataset.features[learned_from], labels=dataset.labels[learned_from]
+        )
         identity: dict[str, Any] = {"": csr_array(eye_array(dataset.features.shape[1]))}
         for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
             run = LearnedRun(part, options.scale, None, {}, metrics)
-            found = run.predict(dataset.features[new], min(NEIGHBORS, len(known)))
-            right[k] += (found == dataset.labels[new]).sum()
+            predicted = run.predict(dataset.features[new], min(NEIGHBORS, len(learned_from)))
+            right[k] += (predicted == dataset.labels[new]).sum()
     learned, without_learning = (right / len(dataset.labels)).tolist()
     return Accuracy(learned, without_learning)
 

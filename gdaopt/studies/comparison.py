@@ -25,7 +25,7 @@ from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
 from gdaopt.sets import EdgeMask
 from gdaopt.solving import solve
-from gdaopt.studies.comparison_table import completed, markdown, name_among, to_pandas
+from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
 from gdaopt.studies.pictures import Run, write_pictures
@@ -95,14 +95,14 @@ def combinations(
     """
     if not methods:
         raise InvalidInputError("no methods are given; name at least one")
-    asked = [SolverSpec.named(text) for text in solvers]  # unknown ones are errors, no refusals
-    found: dict[tuple[MethodSpec, str], Combination] = {}
+    asked = [SolverSpec.find(text) for text in solvers]  # unknown ones are errors, no refusals
+    combinations: dict[tuple[MethodSpec, str], Combination] = {}
     left_out: list[str] = []
     refusals: dict[SolverSpec, GdaoptError] = {}
     used: set[SolverSpec | None] = set()
     for spec in dict.fromkeys(MethodSpec.parse(text) for text in methods):
-        own: Sequence[SolverSpec | None] = asked if spec.takes_solver(common) else ()
-        for solver in own or [None]:
+        solvers_of_method: Sequence[SolverSpec | None] = asked if spec.takes_solver(common) else ()
+        for solver in solvers_of_method or [None]:
             options = dict(common)
             if solver is not None:
                 options |= {"solver": solver.name, "solver_opts": dict(solver.options)}
@@ -115,7 +115,7 @@ def combinations(
                 left_out.append(f"{spec} with {solver}: {error}")
             else:
                 name = default if solver is None else str(solver)
-                found[spec, name] = Combination(spec, name, options)
+                combinations[spec, name] = Combination(spec, name, options)
                 used.add(solver)
     for solver in asked:
         if solver not in used:
@@ -126,7 +126,7 @@ def combinations(
                     "such as alternating"
                 ),
             )
-    return list(found.values()), left_out
+    return list(combinations.values()), left_out
 
 
 _OF_RESULT = (
@@ -171,8 +171,8 @@ class ComparisonOptions:
     def common(self) -> dict[str, Any]:
         """The options that all methods share."""
         limits = {"tolerance": self.tolerance, "time_limit": self.time_limit}
-        given = {name: value for name, value in limits.items() if value is not None}
-        return {**given, "trace_every": self.trace_every}
+        set_limits = {name: value for name, value in limits.items() if value is not None}
+        return {**set_limits, "trace_every": self.trace_every}
 
     @property
     def deadline(self) -> float | None:
@@ -220,7 +220,7 @@ class Comparison(Study):
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
-        whole = completed(rows, results)
+        whole = add_excess(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
         write_frame(self.path / "comparison.parquet", to_pandas(finished))
         write_text(

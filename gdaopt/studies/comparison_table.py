@@ -46,7 +46,7 @@ _MORE_LEGEND = (
 )
 
 
-def completed(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
+def add_excess(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the rows with their excess over the best lower bound of their class."""
     bounds = {
         name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
@@ -121,19 +121,19 @@ COMPACT = {
 """The columns for a terminal, and whether they hold numbers."""
 
 
-def written(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
+def format_columns(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
     """Return columns of rows as text."""
     names = list(columns)
     return [[_COLUMNS[name](row) for name in names] for row in rows]
 
 
 def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence[str]) -> str:
-    """Return a page with a table of `completed` rows for each class."""
+    """Return a page with a table of `add_excess` for each class."""
     names = [name for name in _COLUMNS if name != "class"]
     lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
-        cells = [[markdown_text(cell) for cell in line] for line in written(same, names)]
+        cells = [[markdown_text(cell) for cell in line] for line in format_columns(same, names)]
         lines += [f"## {markdown_text(label)}", ""]
         lines += markdown_table(names, cells, _WORDS)
         notes = [row for row in same if "objective" not in row or row["status"] in FAILURES]

@@ -146,9 +146,9 @@ class LearningOptions:
 
     def outline(self, dataset: Dataset) -> str:
         """Return how much there is to learn from, and what is learned, in a few words."""
-        samples = f"{len(dataset.labels)} samples{self._drawn(dataset)}"
+        samples = f"{len(dataset.labels)} samples{self._describe_draw(dataset)}"
         features = f"{len(dataset.feature_names)} features"
-        return f"{samples}, {features}; a metric is learned for {self._learned(dataset)}"
+        return f"{samples}, {features}; a metric is learned for {self._describe_metrics(dataset)}"
 
     def statement(self, dataset: Dataset) -> str:
         """Return which problems are solved, in one sentence."""
@@ -159,19 +159,20 @@ class LearningOptions:
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
         centred = ", not centred" if is_sparse(dataset.features) else ""
         return (
-            f"{samples} samples{self._drawn(dataset)}, K = {size} features {SCALES[self.scale]} "
-            f"({self.scale}{centred}), {self._learned(dataset)}; objective {self.objective}, set "
+            f"{samples} samples{self._describe_draw(dataset)}, K = {size} features "
+            f"{SCALES[self.scale]} ({self.scale}{centred}), {self._describe_metrics(dataset)}; "
+            f"objective {self.objective}, set "
             f"{self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
 
-    def _drawn(self, dataset: Dataset) -> str:
+    def _describe_draw(self, dataset: Dataset) -> str:
         n_learned = len(self.samples(dataset))
         all_learned = n_learned == len(dataset.labels)
         return "" if all_learned else f", {n_learned} of them drawn to learn from"
 
-    def _learned(self, dataset: Dataset) -> str:
+    def _describe_metrics(self, dataset: Dataset) -> str:
         classes = dataset.classes
         if len(classes) == 2:
             positive = self.positive or classes[1]
@@ -277,10 +278,10 @@ def summary(result: Result) -> dict[str, str | int | float | None]:
     trace = result.trace
 
     times = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
-    own = ("objective", "lower_bound", "relative_gap", "components", "oracle_calls", "solver")
+    names = ("objective", "lower_bound", "relative_gap", "components", "oracle_calls", "solver")
     return {
         "objective_start": trace[0].objective,
-        **{name: getattr(result, name) for name in own},
+        **{name: getattr(result, name) for name in names},
         "lambda_min": result.lambda_min,
         "trace_bound": result.feasible_set.trace_bound,
         **{name: float(np.nansum(trace.column(name))) for name in times},

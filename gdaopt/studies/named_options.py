@@ -57,12 +57,12 @@ class SolverSpec(NamedOptions):
     kind = "solver"
 
     @classmethod
-    def named(cls, text: object) -> Self:
+    def find(cls, text: object) -> Self:
         """Return the solver that a text names, in any case; refuse unknown names and options."""
         spec = cls.parse(text)
-        found = replace(spec, name=find_backend(spec.name))
-        check_solver_options(found.name, dict(found.options))
-        return found
+        solver = replace(spec, name=find_backend(spec.name))
+        check_solver_options(solver.name, dict(solver.options))
+        return solver
 
     @property
     def entry(self) -> SolverEntry:
@@ -72,8 +72,8 @@ class SolverSpec(NamedOptions):
     @property
     def algorithm(self) -> str:
         """The kind of its algorithm; ``"unknown"`` where its options may choose among several."""
-        known = self.entry.algorithms
-        return known[0] if not self.options or len(known) == 1 else "unknown"
+        algorithms = self.entry.algorithms
+        return algorithms[0] if not self.options or len(algorithms) == 1 else "unknown"
 
     def asking(self, tolerance: float) -> dict[str, Any]:
         """Return options that ask for a tolerance, and its own, which take precedence."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import FORMATS, drawn, is_picture, new_figure, save_figure
-from gdaopt.plotting.legends import shared_legend, short_label, written
+from gdaopt.plotting.canvas import FORMATS, as_drawn, is_picture, new_figure, save_figure
+from gdaopt.plotting.legends import escape_text, shared_legend, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
 
@@ -50,7 +50,7 @@ class Run:
     @property
     def n_shown(self) -> int:
         """How many features pictures show."""
-        return len(drawn(self.result).shown)
+        return len(as_drawn(self.result).shown)
 
     @property
     def selection(self) -> str:
@@ -121,7 +121,7 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
         if alone and len(parts) > 1:
             (legend,) = rows.legends
             legend.get_title().set_parse_math(False)
-            legend.set_title(written(short_label(part[0].group)))
+            legend.set_title(escape_text(short_label(part[0].group)))
             legend.set_alignment("left")
     return figure
 
@@ -193,7 +193,7 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     parts = figure.subfigures(rows, columns, squeeze=False).ravel()
     for run, part in zip(shown, parts, strict=False):
         # A title of the axes would be where the legend is.
-        label = written(short_label(run.label) + run.selection)
+        label = escape_text(short_label(run.label) + run.selection)
         part.suptitle(label, fontsize="large", parse_math=False)
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
@@ -224,7 +224,7 @@ def _by_name(runs: Sequence[Run], *, in_group: bool = False) -> dict[str, Result
 
 def _figure(width: float, height: float, title: str) -> Figure:
     figure = new_figure(width, min(height, _TALLEST))
-    figure.suptitle(written(title), parse_math=False)
+    figure.suptitle(escape_text(title), parse_math=False)
     return figure
 
 
@@ -233,7 +233,7 @@ def _part_of(title: str, shown: int, total: int, what: str = "runs") -> str:
 
 
 def _set_title(ax: Axes, title: str, **options: Any) -> None:
-    ax.set_title(written(title), parse_math=False, **options)
+    ax.set_title(escape_text(title), parse_math=False, **options)
 
 
 def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:

@@ -94,8 +94,8 @@ class RunDirectory:
         result.trace.to_csv(self.path / f"{stem}{_TRACE}")
         metric = _metric_text(result, self._dataset.feature_names)
         write_text(self.path / f"{stem}{_METRIC}", metric)
-        found = {**self.results, name: result}
-        self.results = {name: found[name] for name in self._dataset.classes if name in found}
+        results = {**self.results, name: result}
+        self.results = {name: results[name] for name in self._dataset.classes if name in results}
         self._write_record()
 
     def finish(self, accuracy: Mapping[str, float] | None = None) -> None:
@@ -191,8 +191,8 @@ def _files_of_earlier_run(path: Path, record: Mapping[str, Any] | None) -> dict[
     files = {} if record is None else record.get("files")
     if not isinstance(files, dict):  # of another program
         return {}
-    own = {name: said for name, said in files.items() if said and Path(name).name == name}
-    return {name: said for name, said in own.items() if _digest(path / name) == said}
+    digests = {name: said for name, said in files.items() if said and Path(name).name == name}
+    return {name: said for name, said in digests.items() if _digest(path / name) == said}
 
 
 def _digest(file: Path) -> str | None:
@@ -219,17 +219,17 @@ def file_stems(labels: Iterable[str]) -> dict[str, str]:
     for label in labels:
         safe = _safe(label)
         candidates = chain([safe], (f"{safe}-{number}" for number in count(2)))
-        stems[label] = next(stem for stem in candidates if _folded(stem) not in taken)
-        taken.add(_folded(stems[label]))
+        stems[label] = next(stem for stem in candidates if _fold_name(stem) not in taken)
+        taken.add(_fold_name(stems[label]))
     return stems
 
 
 def _safe(label: str) -> str:
-    kept = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", label))
-    name = kept.lstrip(".")[:_LONGEST].rstrip(".") or "class"
+    letters = re.sub(r"[^\w.+-]+", "_", unicodedata.normalize("NFC", label))
+    name = letters.lstrip(".")[:_LONGEST].rstrip(".") or "class"
     return f"_{name}" if name.partition(".")[0].casefold() in _DEVICES else name
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return what is equal for names that a file system may take for the same."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", name).casefold())

@@ -63,9 +63,9 @@ class Task:
         except PASSING:
             raise
         except Exception as error:
-            return {**self.about, "status": "failed", **_described(error)}
+            return {**self.about, "status": "failed", **_describe_error(error)}
 
-    def died(self, message: str) -> dict[str, Any]:
+    def make_died_row(self, message: str) -> dict[str, Any]:
         """Return the row of a task that is to be tried again the next time: not for the disk."""
         return {**self.about, "status": "died", "message": message}
 
@@ -83,8 +83,7 @@ def run_tasks(
     tried again, alone, at the end; one that died twice, or for want of memory or disk, makes a row
     ``died``, which is not on disk.
     """
-    found = {key: directory.row(key) for key in tasks}
-    rows = {key: row for key, row in found.items() if row is not None}
+    rows = {key: row for key in tasks if (row := directory.row(key)) is not None}
     missing = [key for key in tasks if key not in rows]
 
     def report(key: str, row: Mapping[str, Any] | None) -> None:
@@ -107,9 +106,9 @@ def run_tasks(
                 for key, future in outcomes:
                     killed = _how_it_died(future)
                     if killed is None:
-                        rows[key] = _kept(directory, key, tasks[key], future)
+                        rows[key] = _write_outcome(directory, key, tasks[key], future)
                     elif keys is suspects:
-                        rows[key] = tasks[key].died(killed)
+                        rows[key] = tasks[key].make_died_row(killed)
                     else:
                         suspects.append(key)
                         continue
@@ -134,7 +133,7 @@ def _outcomes(
     under_way: dict[_Outcome, str] = {}
     if not waiting:
         return
-    with workers.started(jobs) as executor:
+    with workers.start(jobs) as executor:
         while under_way or waiting:
             while waiting and len(under_way) < at_a_time:
                 key = waiting.popleft()
@@ -170,7 +169,9 @@ def _compute(version: str, key: str, pickled: bytes, tasks: Path | None) -> _Ans
         return f"its process ended with exit code {error.code}"
 
 
-def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> dict[str, Any]:
+def _write_outcome(
+    directory: StudyDirectory, key: str, task: Task, future: _Outcome
+) -> dict[str, Any]:
     """Write what a worker has returned, unless its task has died, and return the row."""
     try:
         answer = future.result()
@@ -180,14 +181,14 @@ def _kept(directory: StudyDirectory, key: str, task: Task, future: _Outcome) -> 
     except Exception as error:  # an error of the workers: `_compute` returns the errors of tasks
         raise cannot_run(error) from error
     if isinstance(answer, str):
-        return task.died(answer)
+        return task.make_died_row(answer)
     row, files = answer
     try:
         for name, content in files.items():
             write_atomically(directory.tasks / name, methodcaller("write", content))
         directory.write_row(key, row)
     except PASSING as error:
-        return task.died(f"{type(error).__name__}: {error}")
+        return task.make_died_row(f"{type(error).__name__}: {error}")
     return row
 
 
@@ -201,7 +202,7 @@ def _how_it_died(future: _Outcome) -> str | None:
     return "its process was killed, as happens when memory runs out" if is_killed else None
 
 
-def _described(error: Exception) -> dict[str, str]:
+def _describe_error(error: Exception) -> dict[str, str]:
     if isinstance(error, GdaoptError):
         return {"message": str(error)}
     shown = "".join(traceback.format_exception(error))

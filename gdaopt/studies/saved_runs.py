@@ -68,9 +68,9 @@ def _read(path: Path, prefix: str) -> list[Run]:
         raise InvalidInputError(f"there is no directory or file {path}")
     record = read_record(path)
     if record is not None:
-        runs = _recorded(path, prefix, record)
+        runs = _read_recorded_runs(path, prefix, record)
     else:
-        runs = _compared(path, prefix) or _unrecorded(path, prefix)
+        runs = _read_comparison(path, prefix) or _read_loose_files(path, prefix)
     if not runs:
         raise InvalidInputError(
             f"{path} holds no results: no {RECORD} of gdaopt learn, no results of gdaopt compare, "
@@ -79,7 +79,7 @@ def _read(path: Path, prefix: str) -> list[Run]:
     return runs
 
 
-def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
+def _read_recorded_runs(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
     if record["format"] > FORMAT:
         raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
     try:
@@ -111,7 +111,7 @@ def _recorded(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
         ) from error
 
 
-def _compared(path: Path, prefix: str) -> list[Run]:
+def _read_comparison(path: Path, prefix: str) -> list[Run]:
     study = read_study(path)
     if study is None or "methods" not in study[0]:
         return []
@@ -138,7 +138,7 @@ def _of_file(path: Path, name: str) -> Run:
     return Run(name=name, problem=(path.stem, result.n_features), result=result)
 
 
-def _unrecorded(path: Path, prefix: str) -> list[Run]:
+def _read_loose_files(path: Path, prefix: str) -> list[Run]:
     runs = []
     for file in sorted(path.glob("*.npz")):
         try:

@@ -127,8 +127,8 @@ class StudyDirectory:
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self.path = as_path("path", path)
         self.tasks = self.path / "tasks"
-        given = {"gdaopt": version("gdaopt"), **options}
-        self.options: dict[str, Any] = json.loads(json.dumps(given, allow_nan=False))
+        all_options = {"gdaopt": version("gdaopt"), **options}
+        self.options: dict[str, Any] = json.loads(json.dumps(all_options, allow_nan=False))
         with sole_writer(self.path):
             if (self.path / RECORD).exists():
                 self._check_record()
@@ -203,7 +203,7 @@ class StudyDirectory:
                 "another --out"
             )
         differences = [
-            f"{name} is {_shown(old, name)} there and {_shown(self.options, name)} now"
+            f"{name} is {_show_option(old, name)} there and {_show_option(self.options, name)} now"
             for name in {**old, **self.options}
             if old.get(name, _ABSENT) != self.options.get(name, _ABSENT)
         ]
@@ -262,7 +262,7 @@ def _digest(row: Mapping[str, Any], files: list[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _shown(options: Mapping[str, Any], name: str) -> str:
+def _show_option(options: Mapping[str, Any], name: str) -> str:
     return json.dumps(options[name], ensure_ascii=False) if name in options else "absent"
 
 

@@ -75,10 +75,10 @@ class TaskWorkers:
         return {"process": self.jobs, "pool": 2 * self.jobs, "dask": _DASK_QUEUE}[self.backend]
 
     @contextmanager
-    def started(self, jobs: int) -> Iterator[Executor]:
+    def start(self, jobs: int) -> Iterator[Executor]:
         """Start so many workers, or connect to those of a cluster; a GdaoptError if it fails."""
         if self.scheduler is not None:
-            with _connected(self.scheduler) as client:
+            with _connect(self.scheduler) as client:
                 yield DaskExecutor(client)
         else:
             lasting = self.backend == "pool"
@@ -98,7 +98,7 @@ def _prepare() -> None:
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Any]:
+def _connect(scheduler: str) -> Iterator[Any]:
     from distributed import Client
     from distributed.comm.addressing import get_address_host_port
 

@@ -131,7 +131,7 @@ _TIMES = 100
 
 
 @contextmanager
-def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
+def open_archive(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     """Open an archive of an open file; whatever fails inside of the block is a `DamagedError`."""
     try:
         with zipfile.ZipFile(file) as archive:
@@ -162,7 +162,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name; a `DamagedError` refuses any other file."""
     arrays = {}
     left = allowance(path)
-    with open(path, "rb") as file, opened(file) as archive:
+    with open(path, "rb") as file, open_archive(file) as archive:
         for info in archive.infolist():
             arrays[info.filename.removesuffix(".npy")] = _array(read_member(archive, info, left))
             left -= info.file_size

@@ -31,7 +31,7 @@ def has_many_features(problem: MetricProblem) -> bool:
         and objective.has_many_features
         and not feasible_set.family.all_unit_vectors
         and not feasible_set.has_fixed_part
-        and problem.rows is None
+        and not problem.members.names
     )
 
 

@@ -54,8 +54,9 @@ def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) 
         M = digits.exact(metric)
         value, gradient = objective.at(M)
         return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
-    best = problem.feasible_set.family.best_atoms(point.gradient())
-    multiple = best_multiple(Tangent(problem, point, point.gradient(), best, None)).point
+    gradient = point.gradient()
+    support = problem.members.support(gradient)
+    multiple = best_multiple(Tangent(problem, point, gradient, support)).point
     assert isinstance(multiple, LogDetPoint)
     return max(bound for each in (point, multiple) for bound in tangent_bounds(problem, each))
 
@@ -492,9 +493,9 @@ def test_larger_metrics_never_give_a_worse_bound(share: float) -> None:
     problem = gda.MetricProblem(objective, gda.GraphMetrics(1e8, 0.0))
     point = objective.at(np.array([[3.0 - 1e-6, -1.0], [-1.0, 3.0 - 1e-6]]))
     gradient = point.gradient()
-    best = problem.feasible_set.family.best_atoms(gradient)
+    support = problem.members.support(gradient)
     here = Bound((1 - share) * point.value, 0.0)
-    found = inflated_bound(Tangent(problem, point, gradient, best, None), here)
+    found = inflated_bound(Tangent(problem, point, gradient, support), here)
     assert found.value >= here.value
 
 

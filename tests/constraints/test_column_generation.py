@@ -34,7 +34,7 @@ def test_linear_minima_are_cvxpys(seed: int) -> None:
     gradient = random_symmetric(np.random.default_rng(seed), size)
     accuracy = 1e-7 * feasible_set.trace_bound
     found = LinearProgram(feasible_set, rows, gradient=gradient).solve(
-        problem.centre[0],
+        problem.members.centre[0],
         lambda value, bound: value - bound <= accuracy,
     )
     metric = cp.Variable((size, size), symmetric=True)
@@ -68,7 +68,8 @@ def test_an_interior_point_is_half_as_far_inside_as_the_best(kind: str) -> None:
     ).rows
     assert rows is not None
     presolved = presolve(feasible_set, rows)
-    inner = presolved.atoms.added_to(np.zeros((size, size)), presolved.weights)
+    atoms, weights = presolved.centre
+    inner = atoms.added_to(np.zeros((size, size)), weights)
     found = np.linalg.eigvalsh(inner)[0]
     share = cp.Variable()
     metric = cp.Variable((size, size), symmetric=True)
@@ -241,7 +242,7 @@ def test_bounds_of_a_search_never_fall(seed: int) -> None:
         return False
 
     program = LinearProgram(problem.feasible_set, problem.rows, gradient=gradient)
-    found = program.solve(problem.centre[0], ends)
+    found = program.solve(problem.members.centre[0], ends)
     assert len(bounds) > 2
     assert bounds == sorted(bounds)
     assert found.lower_bound == bounds[-1]

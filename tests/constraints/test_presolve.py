@@ -378,7 +378,8 @@ def test_an_equality_follows_from_others_up_to_a_quarter_of_the_tolerance(
 
     presolved = presolved_of(problem_of(constraints))
     assert presolved.kept.tolist() == ([0, 1] if is_kept else [0])
-    metric = presolved.atoms.added_to(1e-6 * np.eye(SIZE), presolved.weights)
+    atoms, weights = presolved.centre
+    metric = atoms.added_to(1e-6 * np.eye(SIZE), weights)
     if is_kept:
         assert metric[second] == pytest.approx(MEMBER[second], rel=2 / distance)
 

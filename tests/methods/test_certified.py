@@ -21,7 +21,7 @@ from gdaopt.methods import Context
 from gdaopt.methods.certified import CertifiedRun, _derivative
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.sets import PricedAtoms
+from gdaopt.sets.members import Support
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, scaled
 from tests.methods.certified_cases import (
@@ -340,7 +340,8 @@ def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
     run = CertifiedRun(METHOD, problem, Context(METHOD))
-    run.best = PricedAtoms(Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0]))
+    atoms, prices = Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0])
+    run.best = Support(np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
         run.prices = np.array([level])
@@ -361,19 +362,21 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
     run = CertifiedRun(METHOD, problem, Context(METHOD))
-    run.begin_at(ActiveSet(*problem.centre))
+    run.begin_at(ActiveSet(*problem.members.centre))
     run.lower_bound.value = math.inf
     tight = run.multipliers
     assert tight is not None
     expected = certify_point(problem, run.point, multipliers=tight)
     for own, other in ((tight, tight + 10), (tight + 10, tight)):
         run.multipliers = own
-        monkeypatch.setattr(run._tight_multipliers, "candidates", lambda _, by=other: iter([by]))
+        monkeypatch.setattr(
+            run._tight_multipliers, "candidates", lambda _, by=other, **__: iter([by])
+        )
         found = run._best_certificate()
         assert run.multipliers is tight
         assert found.lower_bound == expected.lower_bound
         assert found.frank_wolfe_gap == expected.frank_wolfe_gap
-        gradient = problem.gradient_at(run.point, tight)
+        gradient = problem.members.support(run.point.gradient(), tight).gradient
         np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
 
 

@@ -23,7 +23,7 @@ from gdaopt import plotting
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.plotting.legends import feature_names, legend_above, short_label, written
+from gdaopt.plotting.legends import escape_text, feature_names, legend_above, short_label
 from gdaopt.plotting.ticks import name_rows, symmetric_log
 from tests.plotting.cases import METRIC, legend, render, solved, with_rows
 from tests.plotting.layout import outside, overprinted
@@ -332,9 +332,9 @@ NAMES = ["cost_in $ & 100 % of {x}", "naïve µm² ~ αβΩ − ρ…", r"C:\new
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_acts_in_a_name(name: str) -> None:
-    assert written(name) == name  # without LaTeX
+    assert escape_text(name) == name  # without LaTeX
     with matplotlib.rc_context({"text.usetex": True}):
-        text = written(name)
+        text = escape_text(name)
     # Without what is escaped or written as mathematics, no sign of LaTeX is left.
     rest = re.sub(r"\\text\w+\{\}|\\ldots\{\}|\\[_$&%{}#]|\$[^$]*\$", "", text)
     assert not set(rest) & set("\\_$&%#{}^~")

@@ -197,7 +197,7 @@ class TestEverySet:
     @pytest.mark.parametrize("size", [1, 2, 6])
     def test_centre(self, family: Family, size: int) -> None:
         objective = gda.Linear(np.zeros((size, size)))
-        atoms, weights = gda.MetricProblem(objective, family.feasible_set(size)).centre
+        atoms, weights = gda.MetricProblem(objective, family.feasible_set(size)).members.centre
         expected = family.base(size) + family.budget(size) / size * np.eye(size)
         total = atoms.added_to(family.base(size), weights)
         np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)

@@ -12,7 +12,7 @@ from gdaopt.datasets import Dataset, load
 from gdaopt.scaling import SCALES, auto_trace_bound
 from gdaopt.sets import SETS
 from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations, solve_task
-from gdaopt.studies.comparison_table import completed
+from gdaopt.studies.comparison_table import add_excess
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.result_cases import solved
@@ -111,7 +111,7 @@ def test_problems_with_linear_constraints(tmp_path: Path) -> None:
 def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
     first, second = (replace(solved("analytic"), lower_bound=bound) for bound in (0.1, 0.2))
     rows = {key: {"class": name} for key, name in (("a", "x"), ("b", "x"), ("c", "y"))}
-    whole = completed(rows, {"a": first, "b": second, "c": first})
+    whole = add_excess(rows, {"a": first, "b": second, "c": first})
     value = first.objective
     expected = [(value - bound) / value for bound in (0.2, 0.2, 0.1)]
     assert [row["excess"] for row in whole] == pytest.approx(expected)

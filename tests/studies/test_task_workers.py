@@ -132,7 +132,7 @@ def test_rows_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(directory, "write_row", fail)
     said = "OSError: [Errno 28] No space left on device"
-    row = runner._kept(directory, "n1", squares(1)["n1"], future)
+    row = runner._write_outcome(directory, "n1", squares(1)["n1"], future)
     assert row == {"number": 1, "status": "died", "message": said}
 
 
@@ -186,7 +186,7 @@ def test_tasks_that_kill_their_workers(
 def test_a_worker_that_dies_with_results(
     is_fetched: bool, tmp_path: Path, dask: TaskWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with dask.started(2) as executor:
+    with dask.start(2) as executor:
         assert isinstance(executor, DaskExecutor)
         client = executor._client
         fetch, lose = client._gather_remote, client._stream_handlers["lost-data"]

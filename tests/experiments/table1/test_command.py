@@ -53,7 +53,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(url: str) -> bytes:
         raise DownloadError(f"{url}: no network")
 
-    monkeypatch.setattr("gdaopt.datasets.builtin._downloaded", refuse)
+    monkeypatch.setattr("gdaopt.datasets.builtin._download", refuse)
     monkeypatch.setenv("GDAOPT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GDAOPT_DATA", raising=False)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.certificate.multipliers import TightMultipliers, smallest_multipliers
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -146,9 +145,9 @@ def test_the_smallest_multipliers_of_inequalities_are_not_negative(
         constraints=lambda M: [M[0, 0] <= bound, M[1, 1] <= 5, M[0, 0] + M[1, 1] <= 8],
     )
     point = problem.objective.at(problem.central_metric())
-    tight = TightMultipliers(problem).at(point)
+    tight = problem.members.multipliers().tight(point)
     assert tight is not None
-    assert smallest_multipliers(problem, point, tight).min() >= 0
+    assert problem.members.multipliers().smallest(point, tight).min() >= 0
 
 
 @pytest.mark.slow
@@ -170,9 +169,9 @@ def test_without_time_the_multipliers_stay() -> None:
     problem = wine()
     point = problem.objective.at(problem.central_metric())
     given = np.array([-4553.0, 10.0, 10.0])
-    assert not np.array_equal(smallest_multipliers(problem, point, given), given)
+    assert not np.array_equal(problem.members.multipliers().smallest(point, given), given)
     with until(Deadline.after(0.0)):
-        np.testing.assert_array_equal(smallest_multipliers(problem, point, given), given)
+        np.testing.assert_array_equal(problem.members.multipliers().smallest(point, given), given)
 
 
 @pytest.mark.parametrize("name", ["PanicException", "SystemError"])
@@ -189,23 +188,23 @@ def test_where_clarabel_panics_the_multipliers_stay(
     monkeypatch.setattr(clarabel, "DefaultSolver", raising)
     given = np.array([-4553.0, 10.0, 10.0])
     if name == "PanicException":
-        np.testing.assert_array_equal(smallest_multipliers(problem, point, given), given)
+        np.testing.assert_array_equal(problem.members.multipliers().smallest(point, given), given)
         return
     with pytest.raises(type(error)):
-        smallest_multipliers(problem, point, given)
+        problem.members.multipliers().smallest(point, given)
 
 
 def test_the_next_search_starts_from_the_last_one() -> None:
     problem = wine()
-    tight = TightMultipliers(problem)
+    tight = problem.members.multipliers()
     point = problem.objective.at(problem.central_metric())
-    bounds = [gda.certify(problem, point.metric, tight.at(point)).lower_bound for _ in range(2)]
+    bounds = [gda.certify(problem, point.metric, tight.tight(point)).lower_bound for _ in range(2)]
     assert bounds[1] >= bounds[0] - 0.01 * abs(bounds[0] - point.value)
 
 
 def test_without_constraints_there_are_none() -> None:
     problem = gda.MetricProblem(gda.LogDet(np.eye(2)), gda.GraphMetrics(2.0))
-    assert TightMultipliers(problem).at(problem.objective.at(np.eye(2))) is None
+    assert problem.members.multipliers().tight(problem.objective.at(np.eye(2))) is None
     with pytest.raises(gda.errors.InvalidInputError, match="has 1 entries, and the problem has 0"):
         gda.certify(problem, np.eye(2), np.ones(1))
 

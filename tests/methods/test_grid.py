@@ -1,0 +1,32 @@
+"""Runs of all kinds end as they did before: objectives, statuses and numbers of steps.
+
+The table beside `grid` was made by the package itself, so that it says nothing of what is right:
+other tests compare with other implementations. It finds what a change of the core moves.
+"""
+
+import pytest
+
+from tests.methods.grid import METHODS, RUNS, TOLERANCE, Run, read_table
+
+TABLE = read_table()
+
+EXACT = 1e-9  # in closed form: last digits of sums over pairs
+BY_SOLVER = 1e-6  # of a solver the tolerances count, and more where they decide a tie
+
+
+def test_the_table_has_all_runs() -> None:
+    assert list(TABLE) == RUNS
+    assert len(RUNS) > 400
+    assert {run.method for run in RUNS} == METHODS.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_a_run_ends_as_before(run: Run) -> None:
+    before, result = TABLE[run], run.result()
+    assert result.status == before.status
+    by_solver = METHODS[run.method][1].get("solver", "analytic") != "analytic"
+    accuracy = BY_SOLVER if by_solver else max(EXACT, TOLERANCE)
+    assert result.objective == pytest.approx(before.objective, rel=accuracy)
+    if not by_solver:
+        assert result.iterations == before.iterations
