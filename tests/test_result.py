@@ -139,7 +139,7 @@ class TestFiles:
             }
             record = json.loads(str(archive["result"]))
         assert record["format"] == 2
-        assert record["status"] == "stalled"
+        assert record["status"] == result.status
 
     def test_failed_saves(
         self, closed: gda.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +186,7 @@ class TestResult:
         assert text.startswith("alternating: 6×6 metric\n")
         closed = result.solver == "analytic"
         for name, said in {
-            "status": "stalled",
+            "status": result.status,
             "reason": result.message,
             "objective": f"{result.objective:.8g} (at the start {result.trace[0].objective:.8g})",
             "steps": str(result.iterations),

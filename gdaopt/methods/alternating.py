@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -19,7 +20,6 @@ from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
 from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
-from gdaopt.methods.context import Ending
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
@@ -160,31 +160,35 @@ class Alternating(AlignedMethod):
         round_, ending = 0, None
         while ending is None:
             round_ += 1
+            before, largest_gap = run.state.point, 0.0
             for block in blocks():
-                yield from self._steps(run, block, round_)
+                for state in self._steps(run, block, round_):
+                    yield state
+                    largest_gap = max(largest_gap, state.block_gap or 0.0)
             ending = stall.check(run.state.point)
-        return self._block_minimum(run, blocks()) or ending
-
-    def _block_minimum(self, run: AlignedRun, blocks: Iterator[Block]) -> Ending | None:
-        """Say that the run has ended at a block minimum, if the gap of every block is so small."""
-        point, enough = run.state.point, self.allowed_gap(run.state.objective)
-        if point.degenerate_reason() is not None:
-            return None
-        has_rows = run.problem.rows is not None
-        try:
-            for block in blocks:
-                cost, polytope = block.cost(point), block.polytope
-                if has_rows:  # which leave no closed form
-                    vertex = block.program.solve(cost, polytope, run.context.left).point
-                else:
-                    vertex = polytope.minimize(cost)
-                if not float(cost @ (block.values - vertex)) <= enough:
-                    return None
-        except (SolverFailedError, InfeasibleProblemError):  # what a solver says is no proof
-            return None
-        tied = _TIED if has_rows else ""
+        if ending[0] == "stalled":
+            return ending
+        if run.state.point is not before:  # else nothing has moved since the gaps were found
+            largest_gap = self._largest_gap(run, blocks())
+        if not largest_gap <= self.allowed_gap(run.state.objective):
+            return ending
+        tied = "" if run.problem.rows is None else _TIED
         why = "the gap of each is within the tolerances"
         return "block_minimum", f"no block improves on its own{tied}: {why}"
+
+    def _largest_gap(self, run: AlignedRun, blocks: Iterator[Block]) -> float:
+        """Return the gap of the first block with one above the tolerance, or the largest of all."""
+        enough, largest = self.allowed_gap(run.state.objective), 0.0
+        try:
+            for block in blocks:
+                cost = block.cost(run.state.point)
+                vertex = block.program.solve(cost, block.polytope, run.context.left).point
+                largest = max(largest, float(cost @ (block.values - vertex)))
+                if not largest <= enough:
+                    break
+        except (SolverFailedError, InfeasibleProblemError):  # which proves nothing
+            return math.inf
+        return largest
 
     def _colored(self, run: AlignedRun, neighbors_of: list[IndexArray]) -> Iterator[State]:
         """Give each feature in turn the better colour; yield the state after each."""

@@ -125,7 +125,7 @@ class Search:
             self._take(np.union1d(np.unique(atomic_part.indices), missing))
         if len(self.features) > _MOST:
             self.end = (
-                "stalled",
+                "slow_progress",
                 f"stopped: the optimum needs over {_MOST} features at a time; with a smaller trace "
                 "bound or a larger tolerance it needs fewer",
             )

@@ -21,6 +21,7 @@ from gdaopt.methods import Context
 from gdaopt.methods.certified import CertifiedRun, _derivative
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.result import MADE_NO_PROGRESS
 from gdaopt.sets.members import Support
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, scaled
@@ -304,7 +305,7 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
     X, z = samples("iris", "versicolor", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, 4, 4.0, 1e-6))
     result = gda.solve(problem, method, tolerance=0)
-    assert result.status in {"stalled", "converged"}
+    assert result.status in {"converged", *MADE_NO_PROGRESS}
     assert result.relative_gap is not None
     assert abs(result.relative_gap) <= (1e-12 if method == "certified" else 1e-6)
     if method == "certified" and result.status == "stalled":

@@ -190,7 +190,7 @@ def test_an_interrupt_within_a_block_leaves_a_member(
     assert result.objective == result.trace[-1].objective == before.objective
     assert result.trace[-1].iteration == steps == len(result.trace) - 1
     again = solve(method, initial=result.metric)  # goes on from there
-    assert again.status == "stalled"
+    assert again.status in ("block_minimum", "slow_progress")
     assert again.objective < result.objective
 
 
