@@ -208,7 +208,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 
 _ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # of others float64
-_NEEDED = ("iteration", "objective", "seconds")  # in each file
+_NEEDED = ("iteration", "round", "phase", "objective", "seconds")  # in each file
 _PRINTED = tuple(name for name, column in COLUMNS.items() if column.is_printed)
 _FIRST, _LAST = 5, 5  # rows in print
 

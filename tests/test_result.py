@@ -332,7 +332,7 @@ CASES: dict[str, tuple[Change, str]] = {
     "unknown status": (record("status", "great"), "its status is 'great', not one of conv"),
     "unknown field": (record("colour", "red"), "the unknown colour"),
     "no gap": (lambda _, record: record.pop("frank_wolfe_gap"), "it lacks frank_wolfe_gap"),
-    "no steps": (lambda arrays, _: arrays.pop("trace/step"), "gdaopt result: .step"),
+    "no phases": (lambda arrays, _: arrays.pop("trace/phase"), "gdaopt result: .phase"),
     "unknown set": (record("feasible_set", {"kind": "round"}), "unknown kind of feasible set"),
     "text as set": (record("feasible_set", "graph"), "is not a saved gdaopt result"),
     "set of other colors": (

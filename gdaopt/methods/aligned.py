@@ -224,9 +224,8 @@ class AlignedRun:
 
     def advance(self, block: Block, iteration: int, round_: int) -> State:
         """Go on to the state after a step of a block, unless that would disconnect the graph."""
-        method = self.context.method
-        assert isinstance(method, AlignedMethod)
-        block.program.use(method.program_options)
+        assert self.context.programs is not None
+        block.program.use(self.context.programs)
         state = block.step(self.state, self._step, iteration, round_, self.context)
         if state.step and (n_components := self._method.n_components(state.metric)) > 1:
             raise DisconnectedError(

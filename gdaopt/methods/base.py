@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.certificate import Certificate
@@ -118,6 +118,20 @@ class Method(ABC):
     def solver_name(self) -> str:
         """Who solves the programs of the method; ``"analytic"`` where it has none to solve."""
         return ANALYTIC
+
+    @cached_property
+    def program_options(self) -> ProgramOptions | None:
+        """Who solves the programs of the method, and how; None where it has none to solve."""
+        return None
+
+    def changed(self, change: Change) -> Self:
+        """Return the method with the options that a callback asks for; refuse those it lacks."""
+        options = {name: value for name, value in vars(change).items() if value is not None}
+        for name in options:
+            check_name(f"option of method {self.name!r}:", name, self.__dataclass_fields__)
+        if "solver" in options:
+            options.setdefault("solver_opts", None)  # those before are of another solver
+        return replace(self, **options)
 
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, and say which does."""

@@ -304,7 +304,7 @@ class CertifiedRun(HullRun):
         method = replace(self._method, tolerance=0.0, absolute_tolerance=enough, time_limit=None)
         # What is found has to be evaluated with all samples before the time is up.
         left = self.context.left
-        inner = Context(method, None if left is None else left - self.evaluation_seconds)
+        inner = Context(None, None if left is None else left - self.evaluation_seconds)
         known = self.active_set if self._start or round_ > 1 else None
         with self.context.timed("objective"):
             run = _finished(method, sample, inner, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Program
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.programs.joint import WholeSet, placed
 from gdaopt.state import State
@@ -84,6 +86,10 @@ class ConicMethod(Method):
     def solver_name(self) -> str:
         return self.solver
 
+    @cached_property
+    def program_options(self) -> ProgramOptions:
+        return ProgramOptions(solver=self.solver, solver_opts=self.solver_opts, cone=self.cone)
+
     def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
@@ -99,13 +105,13 @@ class ConicMethod(Method):
             # When the time is up, the run ends at its start.
             program, variable = self._program(problem, problem.size_of(start.value))
         yield first
-        method = context.method
-        assert isinstance(method, ConicMethod)
+        assert context.programs is not None
+        solver = context.programs.solver
         try:
             report = solve_program(
                 program,
-                method.solver,
-                solver_opts=method.solver_opts,
+                solver,
+                solver_opts=context.programs.solver_opts,
                 time_limit=context.left,
                 gap=self.tolerance,
                 isolate=is_isolated(self.isolate, needed, context),
@@ -120,7 +126,7 @@ class ConicMethod(Method):
         moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
-                f"{method.solver} called the {self.cone} program {report.status} and returned a "
+                f"{solver} called the {self.cone} program {report.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
@@ -138,7 +144,7 @@ class ConicMethod(Method):
             )
             state = bound.certified(problem, state)
         yield state
-        gap = f"{method.solver} ended {report.status}, and its answer has a certified gap of "
+        gap = f"{solver} ended {report.status}, and its answer has a certified gap of "
         gap += f"{state.objective - bound.value:.3g}"
         if is_at_kink(problem, point):
             why = "at a kink of the objective, where the gap of one subgradient tells little"
@@ -251,13 +257,13 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         state = bound.certified(problem, State(point=point))
         yield state
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
-        method, iteration, ending = self, 0, None
+        options, iteration, ending = context.programs, 0, None
         while ending is None:
             iteration += 1
-            if context.method is not method:
-                assert isinstance(context.method, SemidefiniteFrankWolfe)
-                method = context.method
-                program.use(replace(method.program_options, isolate=isolate))
+            if context.programs is not options:
+                options = context.programs
+                assert options is not None
+                program.use(replace(options, isolate=isolate))
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
             kept = keeping_rows(whole, problem.rows, state.metric, pairs)
             block = MetricBlock(program, kept, size, edges)

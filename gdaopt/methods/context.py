@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from gdaopt.backends import StageSeconds
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.result import Status
 from gdaopt.support.deadline import Deadline, check_time, completing, until
-from gdaopt.support.validation import check_instance, check_name, options_mapping
-
-if TYPE_CHECKING:
-    from gdaopt.methods.base import Method
+from gdaopt.support.validation import check_instance, options_mapping
 
 Ending = tuple[Status, str]
 """How a run ended: its status, and a sentence that says why."""
@@ -51,15 +49,6 @@ class Change:
             check_instance("solver", self.solver, str)
         options_mapping("solver_opts", self.solver_opts)
 
-    def applied_to(self, method: Method) -> Method:
-        """Return the method with these options; refuse those that it lacks."""
-        changed = {name: value for name, value in vars(self).items() if value is not None}
-        for name in changed:
-            check_name(f"option of method {method.name!r}:", name, method.__dataclass_fields__)
-        if "solver" in changed:
-            changed.setdefault("solver_opts", None)
-        return replace(method, **changed)
-
 
 class Context:
     """What a run lends to its method: the options in force, the time that is left, a stopwatch.
@@ -68,15 +57,16 @@ class Context:
 
     Attributes
     ----------
-    method : Method
-        The method, with the options that a callback has changed. A method that solves programs asks
-        for them before each.
+    programs : ProgramOptions or None
+        Who solves programs now; a method that has some asks before each. None for other methods.
     paused_seconds : float
         How long the run has paused.
     """
 
-    def __init__(self, method: Method, time_limit: float | None = None) -> None:
-        self.method = method
+    def __init__(
+        self, programs: ProgramOptions | None = None, time_limit: float | None = None
+    ) -> None:
+        self.programs = programs
         self.paused_seconds = 0.0
         self._started = time.perf_counter()
         self._paused_at: float | None = None

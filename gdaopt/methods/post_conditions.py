@@ -45,7 +45,7 @@ class PostConditions:
         self._problem, start = run.problem, run.state
         self._is_tested = bool(run.problem.objective.tested)
         broken = self._broken(start)
-        if broken and run.context.method.initial is not None:
+        if broken and run.method.initial is not None:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")

@@ -73,6 +73,8 @@ class Run:
 
     Attributes
     ----------
+    method : Method
+        The method, with the options that a listener has changed.
     state : State
         The last state.
     begins_round : bool
@@ -92,7 +94,8 @@ class Run:
     ) -> None:
         method.check(problem)
         self.problem = problem
-        self.context = Context(method, method.time_limit)
+        self.method = method
+        self.context = Context(method.program_options, method.time_limit)
         self.ending: Ending | None = None
         self.error: GdaoptError | None = None
         self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
@@ -122,7 +125,7 @@ class Run:
             except (TimeLimitError, RoundOffError, DisconnectedError, EdgeFloorError) as error:
                 self.ending = _STATUSES[type(error)], str(error)
             except KeyboardInterrupt:
-                if self.context.method.on_interrupt == "raise":
+                if self.method.on_interrupt == "raise":
                     raise
                 self.ending = "interrupted", f"by the user after step {self.state.iteration}"
             except LeftDomainError as error:
@@ -161,7 +164,7 @@ class Run:
 
     def _limit(self) -> Ending | None:
         """Return why no further step is taken, if that is so."""
-        method, state = self.context.method, self.state
+        method, state = self.method, self.state
         if method.is_converged(self.problem, state):
             if self.problem.objective.convex:
                 return "converged", "the certified gap is within the tolerances"
@@ -183,7 +186,8 @@ class Run:
             for listener in self._listeners:
                 answer = listener.stepped(self)
                 if isinstance(answer, Change):
-                    self.context.method = answer.applied_to(self.context.method)
+                    self.method = self.method.changed(answer)
+                    self.context.programs = self.method.program_options
                 elif isinstance(answer, bool | np.bool_):
                     self._goes_on = self._goes_on and bool(answer)
                 elif answer is not None:

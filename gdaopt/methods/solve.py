@@ -101,7 +101,7 @@ def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
     """Put together what a run has reached: its best state, its end and its trace."""
     assert run.ending is not None
     status, message = run.ending
-    state, problem, method = run.state, run.problem, run.context.method
+    state, problem, method = run.state, run.problem, run.method
     best = conditions.best(state)
     proof = Proof(-math.inf, None, None) if status == "failed" else run.proof
     if best is not state or status == "left_domain":

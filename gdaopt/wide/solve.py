@@ -91,7 +91,7 @@ class _Runs:
     """The runs over a few features so far, put together."""
 
     def __init__(self, problem: MetricProblem, method: Certified) -> None:
-        self.clock = Context(method, method.time_limit)
+        self.clock = Context(time_limit=method.time_limit)
         warm, self._problem, self._method = method.warm_start, problem, method
         used = None if warm is None else np.unique(csr_array(warm.atoms).indices).astype(np.intp)
         self.search = Search(problem, method, used)

@@ -340,7 +340,7 @@ def test_highs_is_the_default_program_solver() -> None:
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    run = CertifiedRun(METHOD, problem, Context(METHOD))
+    run = CertifiedRun(METHOD, problem, Context())
     atoms, prices = Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0])
     run.best = Support(np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
@@ -362,7 +362,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     problem = gda.MetricProblem(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
-    run = CertifiedRun(METHOD, problem, Context(METHOD))
+    run = CertifiedRun(METHOD, problem, Context())
     run.begin_at(ActiveSet(*problem.members.centre))
     run.lower_bound.value = math.inf
     tight = run.multipliers

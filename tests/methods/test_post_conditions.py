@@ -256,7 +256,7 @@ def started(problem: gda.MetricProblem, start: gda.methods.State) -> PostConditi
     """Return the post-conditions of a run that stands at a start."""
     conditions = PostConditions()
     method = gda.methods.Certified()
-    run: Any = SimpleNamespace(problem=problem, state=start, context=Context(method))
+    run: Any = SimpleNamespace(problem=problem, state=start, method=method, context=Context())
     conditions.started(run)
     return conditions
 
