@@ -18,8 +18,8 @@ from scipy.sparse import csr_array, vstack
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import block_of
 from gdaopt.objectives import pair_objective
-from gdaopt.result import block_of
 from gdaopt.sets import record_of
 from gdaopt.studies.saved_runs import read_runs
 from gdaopt.support import resources

@@ -21,9 +21,10 @@ from gdaopt.objectives import LogDet
 from gdaopt.objectives.log_det import largest_trace
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result, Status
+from gdaopt.result import Result
 from gdaopt.sets import EdgeMask, GraphMetrics
 from gdaopt.solving import solve
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
 

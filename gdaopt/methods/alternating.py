@@ -95,7 +95,7 @@ class Alternating(AlignedMethod):
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> result = gda.solve(problem, gda.methods.Alternating(solver="HIGHS"))
     >>> result.status, result.metric in problem.feasible_set
-    ('stalled', True)
+    ('block_minimum', True)
     """
 
     name: ClassVar[str] = "alternating"

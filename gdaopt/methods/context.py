@@ -10,7 +10,7 @@ from typing import Any
 
 from gdaopt.backends import StageSeconds
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.result import Status
+from gdaopt.status import Status
 from gdaopt.support.deadline import Deadline, check_time, completing, until
 from gdaopt.support.validation import check_instance, options_mapping
 

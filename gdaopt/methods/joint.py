@@ -48,7 +48,7 @@ class Joint(AlignedMethod):
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> result = gda.solve(problem, "joint", solver="HIGHS")
     >>> result.status, result.metric in problem.feasible_set
-    ('stalled', True)
+    ('slow_progress', True)
     """
 
     name: ClassVar[str] = "joint"

@@ -20,8 +20,8 @@ from gdaopt.methods.run import Run
 from gdaopt.methods.tracer import is_due
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
-from gdaopt.result import ENDED_NORMALLY
 from gdaopt.state import State
+from gdaopt.status import ENDED_NORMALLY
 from gdaopt.support.validation import FloatArray
 
 _ROOM = 0.01  # of the way into the set

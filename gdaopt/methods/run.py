@@ -30,8 +30,8 @@ from gdaopt.errors import (
 from gdaopt.methods.base import Method
 from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Status
 from gdaopt.state import State
+from gdaopt.status import Status
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened

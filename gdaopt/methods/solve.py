@@ -23,8 +23,9 @@ from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.run import Caller, Listener, Printer, Proof, Run, calculating
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
-from gdaopt.result import MADE_NO_PROGRESS, Result
+from gdaopt.result import Result
 from gdaopt.state import State
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, read_only
 

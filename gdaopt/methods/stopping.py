@@ -13,8 +13,8 @@ from gdaopt.linalg.masked import magnitude_inner
 from gdaopt.methods.context import Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Status
 from gdaopt.state import State
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 
 _NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0

@@ -16,7 +16,7 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import columns_of
 from gdaopt.methods.certified import Certified
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Status
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.certificate import GramTangent
 from gdaopt.wide.features import ManyFeatures, atomic_part_of

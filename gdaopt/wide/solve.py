@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.certificate import Certificate
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import block_of
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.methods.certified import Certified, Optimum
@@ -22,8 +23,9 @@ from gdaopt.methods.run import calculating
 from gdaopt.methods.solve import iterate as states_of
 from gdaopt.methods.solve import run
 from gdaopt.problem import MetricProblem
-from gdaopt.result import MADE_NO_PROGRESS, Result, block_of
+from gdaopt.result import Result
 from gdaopt.state import State
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap

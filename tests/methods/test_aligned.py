@@ -11,7 +11,7 @@ import gdaopt as gda
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import aligned
-from gdaopt.result import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 from tests.methods.certified_cases import Watch

@@ -21,8 +21,8 @@ from gdaopt.methods import Context
 from gdaopt.methods.certified import CertifiedRun, _derivative
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
-from gdaopt.result import MADE_NO_PROGRESS
 from gdaopt.sets.members import Support
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, scaled
 from tests.methods.certified_cases import (

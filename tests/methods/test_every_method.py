@@ -12,7 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods.solve import make_method
-from gdaopt.result import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS
 from tests.methods.certified_cases import assert_same_optimum, certified, set_of, synthetic
 from tests.methods.run_cases import ALIGNED, CONIC, SETS, WAYS, is_for, small, solve
 from tests.programs.cases import need

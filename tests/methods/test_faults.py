@@ -16,7 +16,7 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.programs import DiagonalPolytope, Program
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.result import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import scaled

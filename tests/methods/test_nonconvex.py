@@ -13,7 +13,7 @@ import gdaopt as gda
 from gdaopt.certificate import Certificate
 from gdaopt.methods import METHODS
 from gdaopt.methods.hull import HullRun
-from gdaopt.result import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.methods.run_cases import ALIGNED, solve

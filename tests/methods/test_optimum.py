@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.result import ENDED_NORMALLY
+from gdaopt.status import ENDED_NORMALLY
 from tests.covering import chosen
 from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (

@@ -20,7 +20,7 @@ from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
 from gdaopt.methods import Context, StallRule, State
 from gdaopt.methods.base import States
-from gdaopt.result import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
 from tests.methods.run_cases import WAYS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.result import ENDED_NORMALLY
+from gdaopt.status import ENDED_NORMALLY
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.fuzz.objectives import objective_of
