@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray, sparse_symmetric
 from gdaopt.result_file import read, write
-from gdaopt.sets import FeasibleSet
+from gdaopt.sets import FeasibleSet, has_sparse_members
 from gdaopt.status import Status
 from gdaopt.support.resources import check_fits
 from gdaopt.support.text import ShownAsTable, number_text, plain
@@ -324,6 +324,7 @@ def _check_claims(result: Result) -> None:
     feasible_set, size = result.feasible_set, result.n_features
     of_block = feasible_set
     if result.features is not None:
+        assert has_sparse_members(feasible_set)  # as it has been loaded
         of_block = feasible_set.of_features(result.features, size)
     broken = [f"the metric: {what}" for what in of_block.violations(result.block)]
     if result.lower_bound is None and result.status == "converged":

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import as_edges, block_of, sparse_symmetric
-from gdaopt.sets import FeasibleSet, record_of, set_of_record
+from gdaopt.sets import FeasibleSet, has_sparse_members, record_of, set_of_record
 from gdaopt.status import Status
 from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason
@@ -89,7 +89,7 @@ def read(
         }
         parts["block"] = read_only(arrays["metric"])
         if _IS_SPARSE in arrays:
-            if feasible_set.has_fixed_part or feasible_set.family.all_unit_vectors:
+            if not has_sparse_members(feasible_set):
                 raise ValueError("its metric is sparse, and its set has no sparse metrics")
             parts |= _sparse_of(arrays, feasible_set.min_eigenvalue)
         return make({"feasible_set": feasible_set, "trace": trace, **record, **parts})

@@ -34,7 +34,7 @@ from gdaopt.backends.protocol import (
 )
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -84,9 +84,9 @@ class CvxpyBackend:
             watch=watch,
         )
         known = {
-            constraint.label: np.asarray(constraint.dual_value, dtype=np.float64)
+            label: np.asarray(constraint.dual_value, dtype=np.float64)
             for constraint in problem.constraints
-            if constraint.label and _is_given(constraint)
+            if (label := cvxpy_internals.get_label(constraint)) and _is_given(constraint)
         }
         return Answer(
             point=variable.value,
@@ -229,13 +229,11 @@ def _solve_isolated(
     time_limit: float | None,
 ) -> SolverReport:
     """Solve in the worker, which holds the compiled problem; the values are set here."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
         copy = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
+        _pickled[problem] = pickle.dumps((copy, cvxpy_internals.ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
     report, found, duals = call_in_worker(
         _solve_in_worker,
@@ -273,11 +271,9 @@ def _solve_in_worker(
 
 def _unpickled(pickled: bytes) -> cp.Problem:
     """Return a problem from the process that pickled it."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     problem, count = pickle.loads(pickled)
     # A variable that compilation adds must not get the id of a variable of the problem.
-    ID_COUNTER.count = max(ID_COUNTER.count, count)
+    cvxpy_internals.ID_COUNTER.count = max(cvxpy_internals.ID_COUNTER.count, count)
     unpickled: cp.Problem = problem
     return unpickled
 
@@ -315,7 +311,7 @@ class _Side:
         relation: Callable[..., cp.Constraint] = operator.ge if self.is_lower else operator.le
         relation = operator.eq if self.is_equality else relation
         found = relation(values, bounds)
-        return found.set_label(self.name) if self.name else found
+        return cvxpy_internals.set_label(found, self.name) if self.name else found
 
 
 class CompiledProblem:

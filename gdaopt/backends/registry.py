@@ -27,7 +27,7 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
 )
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, html_table, reason, shortened
 from gdaopt.support.validation import check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
@@ -108,7 +108,7 @@ def _all_probed() -> tuple[SolverInfo, ...]:
 
     def probe_in_turn(alone: bool) -> list[SolverInfo]:
         """Try solvers in the worker process of this thread."""
-        names = (name for name in _known() if entry_of(name).alone == alone)
+        names = (name for name in cvxpy_internals.list_solvers() if entry_of(name).alone == alone)
         return [_probe(name, isolate=True) for name in names]
 
     with ThreadPoolExecutor(2) as threads:  # each waits for the worker process that it has
@@ -120,7 +120,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
     if cone is not None:
         check_name("cone", cone, _CONES)
-    known = _known()
+    known = cvxpy_internals.list_solvers()
     asked = name.strip().upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
@@ -140,20 +140,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
     raise SolverNotFoundError(f"{why}. {where}: {', '.join(others)}")
 
 
-@cache
-def _known() -> tuple[str, ...]:
-    """Return the names of the conic and quadratic solvers that CVXPY has an interface for."""
-    # CVXPY lists only installed solvers in its public functions.
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
-
-    return tuple(sorted({*SOLVER_MAP_CONIC, *SOLVER_MAP_QP}))
-
-
 def _installed(cone: str | None) -> list[str]:
     """Return the solvers that are installed, and support the cone. To try them takes seconds."""
-    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
-
-    names = [*own_backends(), *sorted(INSTALLED_SOLVERS)]
+    names = [*own_backends(), *sorted(cp.installed_solvers())]
     return [name for name in names if cone is None or cone in _cones(name)]
 
 
@@ -165,12 +154,10 @@ def _probe_here(name: str) -> SolverInfo:
 
 def _probe(name: str, *, isolate: bool) -> SolverInfo:
     """Try a solver on a tiny program."""
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
-
-    interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP.get(name)
+    interface = cvxpy_internals.solver_interface(name)
     try:
         if interface is not None:
-            interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
+            interface.import_solver()
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
         return SolverInfo(name, False, f"{reason(error)}; {entry_of(name).hint}")
     limit = _TIME_LIMIT if isolate else None
@@ -207,11 +194,7 @@ class _TinyProgram:
 
 def _cones(name: str) -> tuple[str, ...]:
     """Return the cones of a solver, as CVXPY's interface lists them."""
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC
-
-    if name not in SOLVER_MAP_CONIC:
-        return ()
-    supported = {constraint.__name__ for constraint in SOLVER_MAP_CONIC[name].SUPPORTED_CONSTRAINTS}
+    supported = cvxpy_internals.list_cones(name)
     return tuple(cone for cone, names in _CONES.items() if names & supported)
 
 

@@ -124,7 +124,7 @@ class HullRun(ABC):
     def _certificate(self) -> Certificate:
         """Price the atoms at the current point by the current multipliers, and certify it."""
         members = self.problem.members
-        gradient = members.gradient_at(self.point)
+        gradient = self.feasible_set.family.gradient_at(self.point)
         try:
             self.best = members.support(
                 gradient, self.multipliers, self.n_priced, self.active_set.atoms
@@ -133,9 +133,9 @@ class HullRun(ABC):
             raise RoundOffError(
                 "stopped: the constraints' multipliers leave floating point"
             ) from error
-        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
         self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best)
+        return certify_point(self.problem, self.point, self.best)
 
     def certified_state(self, **columns: Any) -> State:
         """Price the atoms at the current point, certify it, and return its state.

@@ -9,7 +9,7 @@ from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
 from gdaopt.errors import RoundOffError
-from gdaopt.linalg.masked import magnitude_inner
+from gdaopt.linalg.magnitudes import magnitude_inner
 from gdaopt.methods.context import Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem

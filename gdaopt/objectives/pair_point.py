@@ -18,7 +18,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.masked import magnitude_form
+from gdaopt.linalg.magnitudes import magnitude_form
 from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, coefficients_of, counted, thinned

@@ -24,12 +24,13 @@ from gdaopt.methods.solve import iterate as states_of
 from gdaopt.methods.solve import run
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.sets import has_sparse_members
 from gdaopt.state import State
 from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.wide.certificate import tangent_at
+from gdaopt.wide.certificate import member_at
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.search import Search
 
@@ -81,7 +82,7 @@ def certify(problem: MetricProblem, metric: Any) -> Certificate:
     """Certify a sparse metric of many features, in memory of its own order."""
     whole = ManyFeatures(problem)
     with _calculating(problem):
-        return tangent_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
+        return member_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
 
 
 def _calculating(problem: MetricProblem) -> AbstractContextManager[None]:
@@ -126,11 +127,13 @@ class _Runs:
         self._started = self.clock.seconds - self._tracing_seconds
         start = None
         if self._known is not None:
-            known = self._known
+            known, feasible_set = self._known, self._known.feasible_set
+            if has_sparse_members(feasible_set):  # else the method refuses the start
+                feasible_set = feasible_set.of_features(features, self._problem.n_features)
             start = Optimum(
                 atoms=csr_array(known.atoms)[:, features].toarray(),
                 weights=known.weights,
-                feasible_set=known.feasible_set.of_features(features, self._problem.n_features),
+                feasible_set=feasible_set,
             )
         return replace(
             method,

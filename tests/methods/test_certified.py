@@ -342,7 +342,7 @@ def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
     run = CertifiedRun(METHOD, problem, Context())
     atoms, prices = Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0])
-    run.best = Support(np.eye(3), atoms, prices, least=-9.0)
+    run.best = Support(np.eye(3), np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
         run.prices = np.array([level])
@@ -377,7 +377,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
         assert run.multipliers is tight
         assert found.lower_bound == expected.lower_bound
         assert found.frank_wolfe_gap == expected.frank_wolfe_gap
-        gradient = problem.members.support(run.point.gradient(), tight).gradient
+        gradient = problem.members.support(run.point.gradient(), tight).priced
         np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
 
 

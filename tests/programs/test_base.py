@@ -10,6 +10,7 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import matrix_of
 from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
+from gdaopt.support.cvxpy_internals import get_label
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, Rng, generators, scaled
 from tests.programs.cases import (
@@ -234,7 +235,7 @@ def test_the_problem_is_dpp_with_its_parameters(size: int) -> None:
         cost = rng.standard_normal(len(polytope.current))
         problem, _ = Program().prepared(cost, polytope).problem()
         assert problem.is_dpp()
-        assert {constraint.label for constraint in problem.constraints} == names
+        assert {get_label(constraint) for constraint in problem.constraints} == names
         bounds = {f"bounds: {name}" for name in names}
         assert set(problem.param_dict) == {"cost", "coefficients", *bounds}
 

@@ -16,6 +16,7 @@ from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Pro
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
 from gdaopt.programs.joint import WholeSet
+from gdaopt.support.cvxpy_internals import set_label
 from gdaopt.support.validation import FloatArray
 from tests.backends.cases import three_programs
 from tests.helpers import random_metric, random_symmetric
@@ -29,7 +30,7 @@ def rows_at(metric: Any) -> Any:
     """Rows that a metric keeps: one with equality, one that binds, one with room."""
     return read_constraints(
         lambda M: [
-            (cp.sum(M[0]) == float(metric[0].sum())).set_label("first row"),
+            set_label(cp.sum(M[0]) == float(metric[0].sum()), "first row"),
             cp.sum(cp.diag(M)[:2]) <= float(metric[0, 0] + metric[1, 1]),
             M[2, 3] >= float(metric[2, 3]) - 0.5,
         ],
@@ -72,7 +73,7 @@ DIAGONAL = DiagonalPolytope(np.ones(2), 5.0)
 
 
 def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
-    rows = read_constraints(lambda M: [(M[0, 0] <= 2).set_label("cap")], 2)
+    rows = read_constraints(lambda M: [set_label(M[0, 0] <= 2, "cap")], 2)
     program, cost = Program(), np.array([-2.0, -1.0])
     polytope: Any = keeping_rows(DIAGONAL, rows, np.eye(2), PAIRS)
     np.testing.assert_allclose(program.solve(cost, polytope).point, [2.0, 3.0], atol=1e-9)
@@ -99,7 +100,7 @@ def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
 
 def test_duals_where_no_entry_of_a_cost_can_move() -> None:
     """The rows hold nothing up there, and the bounds have the whole cost."""
-    rows = read_constraints(lambda M: [(M[0, 1] >= -1.0).set_label("least")], 3)
+    rows = read_constraints(lambda M: [set_label(M[0, 1] >= -1.0, "least")], 3)
     column = ColumnPolytope(np.array([0.0, 5.0]), np.ones(2), np.zeros(2), budget=3.0)
     pairs = (np.array([2, 2]), np.array([0, 1]))
     polytope: Any = keeping_rows(column, rows, np.eye(3), pairs)
@@ -172,7 +173,7 @@ def test_constraints_of_ones_own_are_those_that_were_written(solver: str) -> Non
 
     def solved(third: float, most: float) -> Any:
         rows = read_constraints(
-            lambda M: [(5 * M[0, 0] <= 5 * most).set_label("budget"), 2 * M[2, 2] == 2 * third],
+            lambda M: [set_label(5 * M[0, 0] <= 5 * most, "budget"), 2 * M[2, 2] == 2 * third],
             n_features=3,
         )
         program = Program(solver)

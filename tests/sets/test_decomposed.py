@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.constraints.model import read_model
+from gdaopt.constraints.model import ModelReader
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -193,7 +193,7 @@ def test_every_copy_remembers_the_set(cone: str) -> None:
         pickle.loads(pickle.dumps(problem)),
         problem + cp.Problem(cp.Minimize(cp.trace(M))),
     ):
-        model = read_model(other)
+        model = ModelReader(other).model()
         assert (model.feasible_set, model.rows) == (feasible_set, None)
 
 

@@ -62,9 +62,11 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
     if labelled.all():
         return everyone
     coordinates = (X - X[0]) * np.sqrt(weights)
-    own, others = coordinates[~labelled], coordinates[labelled]
-    towards = cdist(own, others, "sqeuclidean")
-    shares, cut_off = full_graph_shares(cdist(own, own, "sqeuclidean"), towards, one_hot(codes))
+    without_label, with_label = coordinates[~labelled], coordinates[labelled]
+    towards = cdist(without_label, with_label, "sqeuclidean")
+    shares, cut_off = full_graph_shares(
+        cdist(without_label, without_label, "sqeuclidean"), towards, one_hot(codes)
+    )
     predicted = shares.argmax(axis=1)
     predicted[cut_off] = codes[towards[cut_off].argmin(axis=1)]
     everyone[~labelled] = predicted
@@ -92,12 +94,16 @@ class JointClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     n_steps : int, default=4
         Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
         c grows. So the number of steps determines the scale of c.
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.
@@ -188,6 +194,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     labels : {"harmonic", "sdp"}, default="harmonic"
         How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
         that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
@@ -203,6 +211,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
         How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)
@@ -329,13 +339,13 @@ def relax_labels(
     solve_program(problem, solver, name="relaxation of the labels")
     if lifted.value is None or not np.isfinite(lifted.value).all():
         raise SolverFailedError(f"{solver} returned {lifted.value} for the labels")
-    found = np.asarray(lifted.value, dtype=np.float64)
-    lengths = np.sqrt(np.diagonal(found))  # 1 up to the solver's accuracy
-    found = found / np.outer(lengths, lengths)
+    lift = np.asarray(lifted.value, dtype=np.float64)
+    lengths = np.sqrt(np.diagonal(lift))  # 1 up to the solver's accuracy
+    lift = lift / np.outer(lengths, lengths)
     labels = np.empty(len(weights))
-    labels[labelled], labels[~labelled] = given, found[:-1, -1]
+    labels[labelled], labels[~labelled] = given, lift[:-1, -1]
     products = np.outer(labels, labels)
-    products[np.ix_(~labelled, ~labelled)] = found[:-1, :-1]
+    products[np.ix_(~labelled, ~labelled)] = lift[:-1, :-1]
     return labels, products
 
 
