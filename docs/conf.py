@@ -49,10 +49,11 @@ shutil.copytree(
 )
 
 # The columns of a trace are declared in the package, and docs/traces.md includes their table.
-_columns = [(f"`{each.name}`", f"`{each.type}`", each.meaning) for each in COLUMNS.values()]
-_table = markdown_table(
-    ("column", "type", "what it says"), _columns, ("column", "type", "what it says")
-)
+_heads = ("column", "type", "what it says")
+_rows = [
+    (f"`{each.name}`", each.type.replace(" |", " or"), each.meaning) for each in COLUMNS.values()
+]
+_table = markdown_table(_heads, _rows, _heads)
 (_here / "_columns.md").write_text("\n".join(_table) + "\n", encoding="utf-8")
 
 # What users call of an objective, a set, a problem or a method. All other members are for those who
