@@ -223,7 +223,6 @@ def _valid() -> dict[str, Any]:
         "on_interrupt": "raise",
         "path": recorded,
         "positive": "setosa",
-        "pricing": "program",
         "problem": problem,
         "problems": ["a"],
         "programs": bench.load_programs(recorded),

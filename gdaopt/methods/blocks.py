@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import JointPolytope, Program, ProgramSolution
-from gdaopt.programs.base import Polytope, ProgramOptions, observe
-from gdaopt.sets import FeasibleSet
+from gdaopt.programs import Program, ProgramSolution
+from gdaopt.programs.base import Polytope, observe
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
-
-_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
 
 
 @dataclass(eq=False)
@@ -156,35 +152,3 @@ class MetricBlock(Block):
 
     def direction(self, change: FloatArray) -> DenseDirection:
         return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))
-
-
-class PricingProgram:
-    """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
-
-    def __init__(
-        self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions, most_atoms: int
-    ) -> None:
-        self._feasible_set = feasible_set
-        self._edges = feasible_set.family.edges_of(n_features)
-        self._program = Program(options)
-        self._budget = feasible_set.budget(n_features)
-        self._floor = np.zeros(len(self._edges[0]))
-        self._most_atoms = most_atoms
-
-    def atoms(self, point: Point, context: Context) -> tuple[Atoms, dict[str, Any]]:
-        """Return the atoms of the program's vertex, an exact one has one, and columns."""
-        v = dual_alignment(self._feasible_set.family.gradient_at(point), self._edges)
-        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
-        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
-        block = MetricBlock(self._program, polytope, len(v), self._edges)
-        solution = block.vertex(block.cost(point), context)
-        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        largest = np.argsort(-weights, kind="stable")[: self._most_atoms]
-        joining = largest[weights[largest] > _COUNTS * self._budget]
-        columns = {
-            "repair_distance": solution.repair_distance,
-            "v": v,
-            "solver": solution.solver,
-            "solver_status": solution.status,
-        }
-        return atoms[joining], columns

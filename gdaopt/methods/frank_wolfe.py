@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, States
 from gdaopt.methods.context import Context
-from gdaopt.methods.hull import HullRun
+from gdaopt.methods.hull import HullRun, split_initial
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
@@ -70,11 +71,12 @@ class FrankWolfe(Method):
 
 class _Run(HullRun):
     def __init__(self, method: FrankWolfe, problem: MetricProblem, context: Context) -> None:
-        super().__init__(method, problem, context)
+        super().__init__(problem, context, split_initial(method, problem))
         self._method = method
         self._step = find_step(method.step).prepared(problem)
 
-    def rounds(self) -> States:
+    def states(self) -> States:
+        yield from self.certify()
         size = self.problem.n_features
         stall = StallRule(
             self.problem, self.point, self._method.tolerance, rounds=_ROUNDS, rises_count=True
@@ -83,12 +85,11 @@ class _Run(HullRun):
         while ending is None:
             round_ += 1
             for iteration in range((round_ - 1) * size, round_ * size):
-                yield self._advance(iteration, round_)
+                yield from self._advance(iteration, round_)
             ending = stall.check(self.point)
         return ending
 
-    def _advance(self, iteration: int, round_: int) -> State:
-        self.check_priced()
+    def _advance(self, iteration: int, round_: int) -> Iterator[State]:
         with self.context.timed("objective"):
             gap = self.level * self.budget - self.budget * min(float(self.best.prices[0]), 0.0)
             target, change, phase = self._change()
@@ -105,7 +106,7 @@ class _Run(HullRun):
                     self.move_to(moved)
                 else:
                     self.active_set, self.point = moved, line.at(gamma)
-        return self.certified_state(
+        yield from self.certify(
             iteration=iteration + 1,
             round=round_,
             phase=phase,

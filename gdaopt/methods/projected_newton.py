@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import dual_bound, trace_multiplier
-from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.base import Demand, Method, States, check_start
 from gdaopt.methods.context import Context
@@ -34,7 +34,6 @@ _DECREASE = 1e-4  # of what the slope promises: a step has to reach it
 _SHORTEST = 2.0**-30
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 4  # steps without progress: the remaining gap is then round-off
-_FURTHER = 1e-3  # of the tolerances: the last steps of Newton's method gain digits cheaply
 _MOST_CUT = 12  # steps in turn that would leave the set: its boundary binds
 
 
@@ -86,34 +85,6 @@ class ProjectedNewton(Method):
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         return (yield from _Run(self, problem, context).states())
-
-
-def newton_answer(limits: Method, problem: MetricProblem, context: Context) -> FloatArray | None:
-    """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
-    if (
-        not problem.objective.barrier
-        or not problem.feasible_set.family.is_entrywise
-        or problem.rows is not None
-    ):
-        return None
-    enough = replace(
-        limits,
-        tolerance=_FURTHER * limits.tolerance,
-        absolute_tolerance=_FURTHER * limits.absolute_tolerance,
-    )
-    metric, before, evaluation = None, context.left, None
-    try:
-        for state in ProjectedNewton().states(problem, context):
-            metric = state.metric
-            if enough.is_converged(problem, state):
-                break
-            if before is not None and context.left is not None:
-                evaluation = before - context.left if evaluation is None else evaluation
-                if context.left <= 2 * evaluation:  # what is found has to be evaluated once more
-                    break
-    except (RoundOffError, TimeLimitError):
-        pass
-    return metric
 
 
 class _Run:

@@ -80,17 +80,17 @@ class SparseMember:
         """
         whole, point, gap, price = self.whole, self.point, self.gap, float(self.prices.prices[0])
         used, block = used_features(self.atomic_part)
-        magnitudes, value = abs(block), point.total.value
+        magnitudes, value = abs(block), point.sums.value
 
         def form(sizes: FloatArray) -> float:
             """Return ``s'(ρI + |N|)s``."""
             beyond = sizes[used] @ (magnitudes @ sizes[used])
             return whole.floor * float(sizes @ sizes) + float(beyond)
 
-        stated = whole.objective.round_off(point.total, point.sizes, form)
+        stated = whole.objective.round_off(point.sums, form)
         errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
-        largest = 2 * point.total.scale * float(point.sizes.squares.max())
+        largest = 2 * point.sums.scale * float(point.sums.squares.max())
         lowered = least - float(np.sort(errors**2)[-2:].sum()) - _PRICE_ROUNDINGS * UNIT * largest
         # The inner product adds up N numbers in each row, then these; each is rounded as the value.
         terms = magnitude_inner(point.gradient, self.gram)
@@ -117,7 +117,7 @@ class SparseMember:
         """Return the tangent at ``ρI + (1 + η) N``, None where it carries no information."""
         factor = 1 + share
         there = replace(self, atomic_part=factor * self.atomic_part, gram=factor * self.gram)
-        value, gradient = there.point.total.value, there.point.gradient
+        value, gradient = there.point.sums.value, there.point.gradient
         carries = math.isfinite(value) and np.isfinite(gradient).all() and gradient.any()
         return there.tangent() if carries else None
 

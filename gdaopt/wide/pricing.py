@@ -90,4 +90,4 @@ def slopes_at_zero(problem: MetricProblem) -> tuple[float, FloatArray, float]:
     point = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
     pricing = Pricing(whole.samples, whole.feasible_set, whole.is_negative, count=1)
     prices = pricing.best(point.gradient, no_edges())
-    return point.total.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])
+    return point.sums.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])

@@ -114,7 +114,7 @@ class Search:
                     self.end = self._converged(self.certificate)
                     return
             missing = self._missing(member.prices, member.held / whole.budget)
-            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.point.total.value)
+            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.point.sums.value)
             if self._is_complete or (len(missing) and is_rough):
                 break
             del self._levels[0]

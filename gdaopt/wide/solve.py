@@ -17,11 +17,12 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import block_of
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.methods.certified import Certified, Optimum
+from gdaopt.methods.certified import Certified
 from gdaopt.methods.context import Change, Context
 from gdaopt.methods.run import calculating
 from gdaopt.methods.solve import iterate as states_of
 from gdaopt.methods.solve import run
+from gdaopt.methods.starts import Optimum
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import has_sparse_members

@@ -24,7 +24,7 @@ from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint, UpdatedHessian
+from gdaopt.master.master_point import MasterFunction, MasterPoint, UpdatedHessian
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -78,9 +78,10 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     glr = GLR(X, signal)
-    model = UpdatedHessian() if glr.estimates_curvature else None
+    updated = UpdatedHessian() if glr.estimates_curvature else None
     start = glr.at(np.zeros((size, size)))
-    return MasterPoint(start, features, weights, log=True, model=model)
+    function = MasterFunction(start, features, log=True, updated=updated)
+    return function.at(np.append(weights, 0.0))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -166,9 +167,9 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     t is 1, or halved until Q does not rise: g is nowhere positive, so that leaving out an entry of
     c that has to stay at 0 makes the slope only more negative.
     """
-    slope = point.gradient()  # of log Q: g/Q
+    slope = point.gradient  # of log Q: g/Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
-    curvature = point.hessian() + np.outer(slope, slope)
+    curvature = point.hessian()[:-1, :-1] + np.outer(slope, slope)
     diagonal = np.diagonal(curvature)
     # In these units the diagonal of H is 1, so that features of any scale keep their digits.
     units = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
@@ -176,7 +177,7 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     np.fill_diagonal(scaled, 1 + _RIDGE)
     step = -scipy.linalg.solve(scaled, slope / units, assume_a="pos") / units
     for _ in range(_MOST_HALVINGS):
-        moved = point.at(np.maximum(point.weights + step, 0.0))
+        moved = point.moved(np.append(np.maximum(point.weights + step, 0.0), 0.0))
         if moved.value <= point.value:
             return moved
         step /= 2
