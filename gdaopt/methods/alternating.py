@@ -146,15 +146,11 @@ class Alternating(AlignedMethod):
         def blocks() -> Iterator[Block]:
             """Yield the diagonal, then each column, as the left-ends are aligned by then."""
             run.align()
-            with run.context.timed("build"):
-                block: Block = self._diagonal(run, diagonal)
-            yield block
+            yield self._diagonal(run, diagonal)
             for column, (others, signs) in enumerate(columns):
                 if len(others):
                     run.align()
-                    with run.context.timed("build"):
-                        block = self._column(run, programs[len(others)], column, others, signs)
-                    yield block
+                    yield self._column(run, programs[len(others)], column, others, signs)
 
         stall = StallRule(run.problem, run.state.point, self.tolerance)
         round_, ending = 0, None
@@ -231,10 +227,11 @@ class Alternating(AlignedMethod):
 
     def _diagonal(self, run: AlignedRun, program: Program) -> DiagonalBlock:
         metric = run.state.metric
-        polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
         entries = np.arange(len(metric))
-        kept = keeping_rows(polytope, run.problem.rows, metric, (entries, entries))
-        return DiagonalBlock(program, kept)
+        with run.context.timed("build"):
+            polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
+            kept = keeping_rows(polytope, run.problem.rows, metric, (entries, entries))
+            return DiagonalBlock(program, kept)
 
     def _column(
         self,
@@ -245,16 +242,17 @@ class Alternating(AlignedMethod):
         signs: FloatArray,
     ) -> ColumnBlock:
         metric = run.state.metric
-        floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
-        try:
-            edges = ColumnPolytope.at(
-                metric, run.alignment.v, run.slack(), column, others, floor, signs
-            )
-        except InfeasibleProblemError as error:
-            raise EdgeFloorError(f"column {column}: {error}") from error
-        own = np.full(len(others), column)
-        kept = keeping_rows(edges, run.problem.rows, metric, (own, others), signs)
-        return ColumnBlock(program, kept, column, others, signs, len(metric))
+        columns = np.full(len(others), column)
+        with run.context.timed("build"):
+            floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
+            try:
+                edges = ColumnPolytope.at(
+                    metric, run.alignment.v, run.slack(), column, others, floor, signs
+                )
+            except InfeasibleProblemError as error:
+                raise EdgeFloorError(f"column {column}: {error}") from error
+            kept = keeping_rows(edges, run.problem.rows, metric, (columns, others), signs)
+            return ColumnBlock(program, kept, column, others, signs, len(metric))
 
 
 def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:

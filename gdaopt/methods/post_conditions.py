@@ -15,7 +15,7 @@ from gdaopt.certificate import certify_point
 from gdaopt.certificate.certify import value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
 from gdaopt.linalg.spectrum import is_at_least
-from gdaopt.methods.run import Run
+from gdaopt.methods.run import Listener, Run
 from gdaopt.methods.tracer import is_due
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
@@ -26,7 +26,7 @@ from gdaopt.support.validation import FloatArray, is_finite
 _ROOM = 0.01  # of the way into the set
 
 
-class PostConditions:
+class PostConditions(Listener):
     """The listener that keeps the conditions; `in_order` is the last state checked in full.
 
     States are checked in full where a round begins, at every n-th step and at the end.

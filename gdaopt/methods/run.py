@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,16 +47,17 @@ _STATUSES: dict[type[GdaoptError], Status] = {
 _SMALL = 512**3  # multiplications of a matrix product or a decomposition: threads gain little
 
 
-class Listener(Protocol):
-    """Who hears of a run, between its steps."""
+class Listener:
+    """Who hears of a run, between its steps; subclasses write what they want to hear."""
 
-    def started(self, run: Run, /) -> None:
+    def started(self, run: Run) -> None:
         """Hear that the run stands at its start; errors go to the caller."""
 
-    def stepped(self, run: Run, /) -> Change | bool | None:
+    def stepped(self, run: Run) -> Change | bool | None:  # noqa: ARG002
         """Hear of a state, the start first; return what to change, or False to end the run."""
+        return None
 
-    def ended(self, run: Run, /) -> None:
+    def ended(self, run: Run) -> None:
         """Hear that the run has an `ending`; it may `go_back`."""
 
 
@@ -227,11 +228,8 @@ class Run:
         return Proof(min(self.claimed[0], state.objective), certificate.multipliers, gap)
 
 
-class Printer:
+class Printer(Listener):
     """Prints a line for each round."""
-
-    def started(self, run: Run) -> None:
-        """Wait for the start as for any state."""
 
     def stepped(self, run: Run) -> None:
         """Print the state that a round begins with."""
@@ -243,25 +241,16 @@ class Printer:
                 flush=True,
             )
 
-    def ended(self, run: Run) -> None:
-        """Leave it to the result."""
 
-
-class Caller:
+class Caller(Listener):
     """Asks a callback of the user about each state."""
 
     def __init__(self, callback: Callable[[State], Change | bool | None]) -> None:
         self._callback = callback
 
-    def started(self, run: Run) -> None:
-        """Wait for the start as for any state."""
-
     def stepped(self, run: Run) -> Change | bool | None:
         """Return what the callback returns."""
         return self._callback(run.state)
-
-    def ended(self, run: Run) -> None:
-        """Leave it to the result."""
 
 
 @contextmanager

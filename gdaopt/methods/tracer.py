@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
-from gdaopt.methods.run import Run
+from gdaopt.methods.run import Listener, Run
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import COLUMNS, Moment, Trace, TraceRow
@@ -18,7 +18,7 @@ from gdaopt.trace import COLUMNS, Moment, Trace, TraceRow
 _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors
 
 
-class Tracer:
+class Tracer(Listener):
     """The listener that collects a trace: a row for the start, for every n-th step, for the end."""
 
     def __init__(self, every: int = 1, *, keep_iterates: bool = False) -> None:
@@ -27,6 +27,7 @@ class Tracer:
         self._entries: list[_Entry] = []
         self._timings = Counter[str]()  # of the steps since the last row
         self.solved_by = Counter[str]()
+        self.multipliers: FloatArray | None = None  # of the linear constraints, at the end
 
     def started(self, run: Run) -> None:
         """Add the row of the start."""
@@ -46,15 +47,9 @@ class Tracer:
         """Add the row of the end if it has none, with the smallest multipliers."""
         if self._entries[-1].row.iteration < run.state.iteration:
             self._entries.append(self._entry(run))
-        multipliers = run.proof.multipliers
-        if multipliers is not None:
-            smallest = run.multipliers.smallest(run.state.point, multipliers)
-            self._entries[-1] = self._entries[-1]._replace(multipliers=smallest)
-
-    @property
-    def multipliers(self) -> FloatArray | None:
-        """Those of the linear constraints in the last row."""
-        return self._entries[-1].multipliers
+        if run.proof.multipliers is not None:
+            self.multipliers = run.multipliers.smallest(run.state.point, run.proof.multipliers)
+            self._entries[-1] = self._entries[-1]._replace(multipliers=self.multipliers)
 
     @property
     def trace(self) -> Trace:
