@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.backends.arrays import LinearArrays, RowPattern
+from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, own_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
 from gdaopt.backends.options import check_numbers, check_option_names
-from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
+from gdaopt.backends.protocol import ANALYTIC, Backend, Stopwatch
 from gdaopt.errors import (
     GdaoptError,
     InfeasibleProblemError,
@@ -29,7 +29,7 @@ from gdaopt.errors import (
 )
 from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, html_table, reason, shortened
-from gdaopt.support.validation import check_name, unknown_name
+from gdaopt.support.validation import FloatArray, check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
 # Of a probe. It counts the start of the worker, and what the solver compiles: MPAX takes 5 s.
@@ -164,32 +164,25 @@ def _probe(name: str, *, isolate: bool) -> SolverInfo:
     try:
         with ignoring(category=Warning):  # only the answer counts here
             backend = make_backend(name, isolate=isolate)
-            point = backend.minimize(_TinyProgram(), Stopwatch(), limit).point
+            point = backend.minimize(_TinyProgram(), np.ones(1), Stopwatch(), limit).point
     except GdaoptError as error:
         return SolverInfo(name, False, reason(error))
-    found = None if point is None else float(point[0])
-    if found is None or abs(found - 2) > 1e-2:
-        return SolverInfo(name, False, f"answered {found} to min x, x >= 2")
+    if abs(float(point[0]) - 2) > 1e-2:
+        return SolverInfo(name, False, f"answered {point[0]} to min x, x >= 2")
     return SolverInfo(name, True, cones=_cones(name))
 
 
 class _TinyProgram:
-    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.protocol.PreparedProgram`."""
+    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.protocol.LinearProgram`."""
 
     name = "probe"
 
-    def closed_form(self) -> Answer:
-        return Answer(point=np.array([2.0]), is_exact=True)
+    def minimize(self, _cost: FloatArray) -> FloatArray:
+        return np.array([2.0])
 
-    def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        x = cp.Variable(1, name="x")
-        return cp.Problem(cp.Minimize(x[0]), [x >= 2]), x
-
-    def arrays(self) -> LinearArrays:
+    def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program with the bound as a row."""
-        pattern = RowPattern.of(np.zeros(1, int), np.zeros(1, int), 1, 1)
-        lower, upper = np.array([-np.inf, 2.0]), np.full(2, np.inf)
-        return LinearArrays(np.ones(1), lower, upper, pattern, np.ones(1), ())
+        return LinearArrays.of(cost, [[1.0]], row_lower=2.0, lower=-np.inf)
 
 
 def _cones(name: str) -> tuple[str, ...]:
@@ -253,7 +246,7 @@ def _refusal(solver: str, options: Mapping[str, Any]) -> BaseException | None:
     try:
         with ignoring(category=Warning):
             backend = make_backend(solver, {**options, "verbose": False})
-            backend.minimize(_TinyProgram(), Stopwatch(), _TIME_LIMIT)
+            backend.minimize(_TinyProgram(), np.ones(1), Stopwatch(), _TIME_LIMIT)
     except InfeasibleProblemError:
         return None  # a wrong answer is no refusal
     except SolverFailedError as error:
@@ -268,7 +261,7 @@ def make_backend(
     isolate: bool = False,
     hot: bool | None = None,
 ) -> Backend:
-    """Return a new backend by its canonical name, for programs of one kind and size."""
+    """Return a new backend by its canonical name."""
     given = options or {}
     backend = entry_of(solver).backend
     if backend is not None:

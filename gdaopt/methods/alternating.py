@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,10 +19,11 @@ from gdaopt.linalg.directions import ColumnDirection
 from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
-from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
+from gdaopt.methods.blocks import Block, BlockRun
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
+from gdaopt.programs import Knapsack, Program
+from gdaopt.programs.base import Polytope
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.state import State
@@ -130,78 +131,67 @@ class Alternating(AlignedMethod):
             )
 
     def rounds(self, run: AlignedRun) -> States:
-        size, options = run.problem.n_features, self.program_options
-        neighbors_of = neighbors(size, run.family.edges_of(size))
+        size, program = run.problem.n_features, Program(self.program_options)
         if self.greedy_colors:
-            yield from self._colored(run, neighbors_of)
-        columns = [
-            (others[index], signs)
-            for column, others in enumerate(neighbors_of)
-            for index, signs in [run.family.edge_variables((np.full(len(others), column), others))]
-        ]
-        diagonal = Program(options)
-        # A program for each number of neighbours; n edges make about 2√n different numbers.
-        programs = {n: Program(options) for n in {len(each) for each, _ in columns}}
-
-        def blocks() -> Iterator[Block]:
-            """Yield the diagonal, then each column, as the left-ends are aligned by then."""
-            run.align()
-            yield self._diagonal(run, diagonal)
-            for column, (others, signs) in enumerate(columns):
-                if len(others):
-                    run.align()
-                    yield self._column(run, programs[len(others)], column, others, signs)
-
+            yield from self._colored(run, program)
+        blocks = [Block.diagonal(size)]
+        for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
+            index, signs = run.family.edge_variables((np.full(len(others), column), others))
+            if len(others):
+                blocks.append(Block.column(column, others[index], signs, size))
         stall = StallRule(run.problem, run.state.point, self.tolerance)
         round_, ending = 0, None
         while ending is None:
             round_ += 1
             before, largest_gap = run.state.point, 0.0
-            for block in blocks():
-                for state in self._steps(run, block, round_):
+            for block in blocks:
+                run.align()
+                for state in self._steps(run, program, block, round_):
                     yield state
                     largest_gap = max(largest_gap, state.block_gap or 0.0)
             ending = stall.check(run.state.point)
         if ending[0] == "stalled":
             return ending
         if run.state.point is not before:  # else nothing has moved since the gaps were found
-            largest_gap = self._largest_gap(run, blocks())
+            largest_gap = self._find_largest_gap(run, program, blocks)
         if not largest_gap <= self.allowed_gap(run.state.objective):
             return ending
         tied = "" if run.problem.rows is None else _TIED
         why = "the gap of each is within the tolerances"
         return "block_minimum", f"no block improves on its own{tied}: {why}"
 
-    def _largest_gap(self, run: AlignedRun, blocks: Iterator[Block]) -> float:
+    def _find_largest_gap(
+        self, run: AlignedRun, program: Program, blocks: Sequence[Block]
+    ) -> float:
         """Return the gap of the first block with one above the tolerance, or the largest of all."""
-        enough, largest = self.allowed_gap(run.state.objective), 0.0
+        point, largest = run.state.point, 0.0
+        run.align()
         try:
             for block in blocks:
-                cost = block.cost(run.state.point)
-                vertex = block.program.solve(cost, block.polytope, run.context.left).point
-                largest = max(largest, float(cost @ (block.values - vertex)))
-                if not largest <= enough:
+                cost, polytope = block.cost(point), self._polytope(run, block)
+                vertex = program.solve(cost, polytope, run.context.left).point
+                largest = max(largest, float(cost @ (polytope.current - vertex)))
+                if not largest <= self.allowed_gap(point.value):
                     break
         except (SolverFailedError, InfeasibleProblemError):  # which proves nothing
             return math.inf
         return largest
 
-    def _colored(self, run: AlignedRun, neighbors_of: list[IndexArray]) -> Iterator[State]:
+    def _colored(self, run: AlignedRun, program: Program) -> Iterator[State]:
         """Give each feature in turn the better colour; yield the state after each."""
         feasible_set, size = run.feasible_set, run.problem.n_features
         assert isinstance(feasible_set, SDDMetrics)
         known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
         colors = np.where(known, known, 1.0)
-        programs = {n: Program(self.program_options) for n in set(map(len, neighbors_of))}
-        for column, others in enumerate(neighbors_of):
+        for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
             start, calls = run.state, 0
             best: State | None = None
             for color in (1.0, -1.0) if len(others) and not known[column] else ():
                 signs = -color * colors[others]
                 run.state = _without_wrong_signs(start, column, others, signs)
                 run.align()
-                block = self._column(run, programs[len(others)], column, others, signs)
-                for state in self._steps(run, block, 0):
+                block = Block.column(column, others, signs, size)
+                for state in self._steps(run, program, block, 0):
                     calls += 1
                     if best is None or state.objective < best.objective:
                         best, colors[column] = state, color
@@ -216,43 +206,34 @@ class Alternating(AlignedMethod):
         run.state = replace(run.state, colors=colors)
         run.family = TwoSparseAtoms(feasible_set.signs, feasible_set.edges, colors)
 
-    def _steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
+    def _steps(
+        self, run: AlignedRun, program: Program, block: Block, round_: int
+    ) -> Iterator[State]:
         """Take the steps of one block, with the scaling fixed."""
+        current = BlockRun(block, program, self._polytope(run, block))
         for iteration in range(self.block_iterations):
-            state = run.advance(block, iteration, round_)
+            state = run.advance(current, iteration, round_)
             yield state
             gap = state.block_gap
             if gap is None or gap <= self.tolerance * abs(state.objective):
                 return
 
-    def _diagonal(self, run: AlignedRun, program: Program) -> DiagonalBlock:
-        metric = run.state.metric
-        entries = np.arange(len(metric))
+    def _polytope(self, run: AlignedRun, block: Block) -> Polytope:
+        """Return what the block may be under the current scaling."""
+        metric, column, others = run.state.metric, block.index, block.rows
         with run.context.timed("build"):
-            polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
-            kept = keeping_rows(polytope, run.problem.rows, metric, (entries, entries))
-            return DiagonalBlock(program, kept)
-
-    def _column(
-        self,
-        run: AlignedRun,
-        program: Program,
-        column: int,
-        others: IndexArray,
-        signs: FloatArray,
-    ) -> ColumnBlock:
-        metric = run.state.metric
-        columns = np.full(len(others), column)
-        with run.context.timed("build"):
-            floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
-            try:
-                edges = ColumnPolytope.at(
-                    metric, run.alignment.v, run.slack(), column, others, floor, signs
-                )
-            except InfeasibleProblemError as error:
-                raise EdgeFloorError(f"column {column}: {error}") from error
-            kept = keeping_rows(edges, run.problem.rows, metric, (columns, others), signs)
-            return ColumnBlock(program, kept, column, others, signs, len(metric))
+            slack = run.slack()
+            if column is None:
+                polytope = Knapsack.diagonal(metric, slack, run.feasible_set.trace_bound)
+            else:
+                v = run.alignment.v
+                floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
+                try:
+                    polytope = Knapsack.column(metric, v, slack, column, others, floor, block.signs)
+                except InfeasibleProblemError as error:
+                    raise EdgeFloorError(f"column {column}: {error}") from error
+            pairs = others, block.columns
+            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)
 
 
 def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:

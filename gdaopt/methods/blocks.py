@@ -2,55 +2,89 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from functools import cached_property
 
 import numpy as np
 
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
-from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
+from gdaopt.linalg.entries import Edges, IndexArray, pairs_of
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import Program, ProgramSolution
+from gdaopt.programs import Program
 from gdaopt.programs.base import Polytope, observe
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Entries of a K×K metric that move together: ``M_ij = Σ s x`` over the x of the entry.
+
+    An off-diagonal, with i < j or in column j, stands in the metric twice. It has an x ≥ 0 with
+    s = -1, one with s = +1, or both; a diagonal entry has one with s = +1.
+    """
+
+    phase: str  # what the trace calls it: "diagonal", "column" or "joint"
+    rows: IndexArray
+    columns: IndexArray
+    signs: FloatArray
+    n_features: int
+    index: int | None = None  # that of a column
+
+    @classmethod
+    def diagonal(cls, n_features: int) -> Block:
+        """Return the diagonal."""
+        every = np.arange(n_features)
+        return cls("diagonal", every, every, np.ones(n_features), n_features)
+
+    @classmethod
+    def column(cls, column: int, others: IndexArray, signs: FloatArray, n_features: int) -> Block:
+        """Return the off-diagonals of a column."""
+        return cls("column", others, np.full(len(others), column), signs, n_features, column)
+
+    @classmethod
+    def all_entries(cls, n_features: int, edges: Edges, signs: FloatArray) -> Block:
+        """Return the diagonal, then the edges."""
+        rows, columns = pairs_of(n_features, edges)
+        return cls("joint", rows, columns, np.append(np.ones(n_features), signs), n_features)
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        return np.where(self.rows == self.columns, 1.0, 2.0) * self.signs
+
+    def cost(self, point: Point) -> FloatArray:
+        """Return the objective's derivatives by x."""
+        return point.gradient_entries(self.rows, self.columns) * self._factors
+
+    def direction(self, change: FloatArray) -> Direction:
+        """Return the direction of the metric that a change of x means."""
+        if self.phase == "diagonal":
+            return DiagonalDirection(change)
+        size = self.n_features
+        if self.phase == "column":
+            whole = np.zeros(size)
+            np.add.at(whole, self.rows, self.signs * change)
+            return ColumnDirection(self.columns[0], whole)
+        total = np.zeros((size, size))
+        np.add.at(total, (self.rows[size:], self.columns[size:]), self.signs[size:] * change[size:])
+        total += total.T
+        np.fill_diagonal(total, change[:size])
+        return DenseDirection(total)
+
+
 @dataclass(eq=False)
-class Block(ABC):
-    """A part of the metric, with the program of its linear subproblem and the polytope of that."""
+class BlockRun:
+    """Steps of Frank–Wolfe in a block: where they are, and the program of its linear subproblem."""
 
-    phase: ClassVar[str]  # what the trace calls it
-
+    block: Block
     program: Program
     polytope: Polytope
     values: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.values = self.polytope.current
-
-    @property
-    def index(self) -> int | None:
-        """That of a column."""
-        return None
-
-    @abstractmethod
-    def cost(self, point: Point) -> FloatArray:
-        """Return the objective's derivative by the block's values."""
-
-    @abstractmethod
-    def direction(self, change: FloatArray) -> Direction:
-        """Return the direction of the metric that a change of the values means."""
-
-    def vertex(self, cost: FloatArray, context: Context) -> ProgramSolution:
-        """Minimise the cost over the polytope."""
-        solution = self.program.solve(cost, self.polytope, context.left)
-        context.add_program(solution.seconds, solution.reported_seconds)
-        observe(cost, self.polytope, self.values, solution.point)
-        return solution
 
     def step(
         self,
@@ -66,14 +100,16 @@ class Block(ABC):
         """
         point = state.point
         with context.timed("objective"):
-            cost = self.cost(point)
-        solution = self.vertex(cost, context)
+            cost = self.block.cost(point)
+        answer = self.program.solve(cost, self.polytope, context.left)
+        context.add_program(answer)
+        observe(cost, self.polytope, self.values, answer.point)
         with context.timed("objective"):
-            change = solution.point - self.values
+            change = answer.point - self.values
             gap = -float(cost @ change)
             gamma = 0.0
             if gap > 0:  # else the block is at its optimum, up to round-off
-                line = point.line(self.direction(change))
+                line = point.line(self.block.direction(change))
                 gamma = rule.checked_size(line, iteration)
             if gamma > 0:
                 point = line.at(gamma)
@@ -84,71 +120,12 @@ class Block(ABC):
             point=point,
             iteration=state.iteration + 1,
             round=round_,
-            phase=self.phase,
-            block=self.index,
+            phase=self.block.phase,
+            block=self.block.index,
             block_gap=max(gap, 0.0),
             step=gamma,
             oracle_calls=state.oracle_calls + 1,
-            repair_distance=solution.repair_distance,
-            solver=solution.solver,
-            solver_status=solution.status,
+            repair_distance=answer.repair_distance,
+            solver=answer.solver,
+            solver_status=answer.status,
         )
-
-
-class DiagonalBlock(Block):
-    """The diagonal, of values ``M_ii``."""
-
-    phase = "diagonal"
-
-    def cost(self, point: Point) -> FloatArray:
-        every = np.arange(len(point.metric))
-        return point.gradient_entries(every, every)
-
-    def direction(self, change: FloatArray) -> DiagonalDirection:
-        return DiagonalDirection(change)
-
-
-@dataclass(eq=False)
-class ColumnBlock(Block):
-    """The off-diagonals ``M_jc = Σ s x_j`` of column c, with an edge for each possible sign s."""
-
-    phase = "column"
-
-    column: int
-    others: IndexArray
-    signs: FloatArray
-    n_features: int
-
-    @property
-    def index(self) -> int:
-        return self.column
-
-    def cost(self, point: Point) -> FloatArray:
-        """Return ``2 s G_jc``: entry (j, c) stands in the metric twice."""
-        columns = np.full(len(self.others), self.column)
-        return 2 * self.signs * point.gradient_entries(self.others, columns)
-
-    def direction(self, change: FloatArray) -> ColumnDirection:
-        whole = np.zeros(self.n_features)
-        np.add.at(whole, self.others, self.signs * change)
-        return ColumnDirection(self.column, whole)
-
-
-@dataclass(eq=False)
-class MetricBlock(Block):
-    """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j, or as `signs` say."""
-
-    phase = "joint"
-
-    n_features: int
-    edges: Edges
-    signs: FloatArray | None = None  # see `gdaopt.linalg.entries_of`
-
-    def cost(self, point: Point) -> FloatArray:
-        """Return ``G_ii``, then ``-2 G_ij`` or ``2 s G_ij``: an edge stands in the metric twice."""
-        cost = point.gradient_entries(*pairs_of(self.n_features, self.edges))
-        cost[self.n_features :] *= -2.0 if self.signs is None else 2 * self.signs
-        return cost
-
-    def direction(self, change: FloatArray) -> DenseDirection:
-        return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))

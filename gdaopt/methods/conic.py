@@ -15,9 +15,9 @@ from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
-from gdaopt.linalg.entries import entries_of, pairs_of
+from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod, States
-from gdaopt.methods.blocks import MetricBlock
+from gdaopt.methods.blocks import Block, BlockRun
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
@@ -25,7 +25,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.programs import Program
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keeping_rows
-from gdaopt.programs.joint import WholeSet, placed
+from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.resources import check_fits
@@ -108,7 +108,7 @@ class ConicMethod(Method):
         assert context.programs is not None
         solver = context.programs.solver
         try:
-            report = solve_program(
+            answer = solve_program(
                 program,
                 solver,
                 solver_opts=context.programs.solver_opts,
@@ -119,14 +119,14 @@ class ConicMethod(Method):
             )
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
-        answer = np.asarray(variable.value)
-        found = (answer + answer.T) / 2  # exactly symmetric
-        context.add_program(report.seconds, report.reported_seconds)
+        metric = np.asarray(variable.value)
+        found = (metric + metric.T) / 2  # exactly symmetric
+        context.add_program(answer)
         feasible = problem.made_feasible(found)
         moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
-                f"{solver} called the {self.cone} program {report.status} and returned a "
+                f"{solver} called the {self.cone} program {answer.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
@@ -139,12 +139,12 @@ class ConicMethod(Method):
                 phase=self.name,
                 repair_distance=moved,
                 oracle_calls=1,
-                solver=report.solver,
-                solver_status=report.status,
+                solver=answer.solver,
+                solver_status=answer.status,
             )
             state = bound.certified(problem, state)
         yield state
-        gap = f"{solver} ended {report.status}, and its answer has a certified gap of "
+        gap = f"{solver} ended {answer.status}, and its answer has a certified gap of "
         gap += f"{state.objective - bound.value:.3g}"
         if is_at_kink(problem, point):
             why = "at a kink of the objective, where the gap of one subgradient tells little"
@@ -246,7 +246,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.family.edges_of(size)
-        pairs = pairs_of(size, edges)
+        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
         isolate = is_isolated(self.isolate, needed, context)
@@ -265,10 +265,10 @@ class SemidefiniteFrankWolfe(ProgramMethod):
                 assert options is not None
                 program.use(replace(options, isolate=isolate))
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
-            kept = keeping_rows(whole, problem.rows, state.metric, pairs)
-            block = MetricBlock(program, kept, size, edges)
+            kept = keeping_rows(whole, problem.rows, state.metric, (block.rows, block.columns))
+            current = BlockRun(block, program, kept)
             round_ = 1 + (iteration - 1) // size
-            state = block.step(state, step, iteration - 1, round_, context)
+            state = current.step(state, step, iteration - 1, round_, context)
             with context.completing():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state

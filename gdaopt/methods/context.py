@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gdaopt.backends import StageSeconds
+from gdaopt.backends import Answer
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.status import Status
 from gdaopt.support.deadline import Deadline, check_time, completing, until
@@ -130,12 +130,12 @@ class Context:
         """Count seconds that were measured elsewhere as time of a stage of this step."""
         self._laps[stage] = self._laps.get(stage, 0.0) + seconds
 
-    def add_program(self, seconds: StageSeconds, reported: float | None) -> None:
+    def add_program(self, answer: Answer) -> None:
         """Count the stages of a program that has been solved, and the time its solver reports."""
         for stage in ("write", "canonicalize", "solve", "unpack", "build"):
-            self.add(stage, getattr(seconds, stage))
-        if reported is not None:
-            self.add("reported", reported)
+            self.add(stage, getattr(answer.seconds, stage))
+        if answer.reported_seconds is not None:
+            self.add("reported", answer.reported_seconds)
 
     def laps(self) -> dict[str, float]:
         """Return the time of each stage since the last call."""

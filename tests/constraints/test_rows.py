@@ -19,7 +19,7 @@ import gdaopt as gda
 from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import Atoms, decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
-from gdaopt.programs import DiagonalPolytope
+from gdaopt.programs import Knapsack
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.support.cvxpy_internals import VERSION, AffineExpressions, set_label
 from gdaopt.support.warning_filters import ignoring
@@ -107,11 +107,10 @@ def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
     assert [(len(own), equality) for _, own, equality in parts] == [
         (number % size + 1, equality) for number, (_, equality) in enumerate(drawn)
     ]
-    diagonal = DiagonalPolytope(np.zeros(size), 4.0, np.diagonal(inside))
+    diagonal = Knapsack(np.zeros(size), 4.0, current=np.diagonal(inside))
     pairs = (np.arange(size), np.arange(size))
-    arrays = keeping_rows(diagonal, again.rows, inside, pairs).arrays(np.ones(size))
-    names = [part.name for part in arrays.parts]
-    assert len(set(names)) == len(names) == 2 + len(drawn)
+    names = keeping_rows(diagonal, again.rows, inside, pairs).duals(np.zeros(size), None)
+    assert len(names) == 2 + len(drawn)
     values = []
     for one in (problem, again):
         metric = cp.Variable((size, size), symmetric=True)
