@@ -190,9 +190,9 @@ def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
 
 
 def test_there_is_a_recipe_for_each_part() -> None:
-    kinds = ("objective", "loss of distances", "feasible set", "method", "step rule", "backend")
+    kinds = ("objective", "loss of distances", "feasible set", "method", "callback", "step rule")
     found = [heading.split(maxsplit=1)[1] for heading in recipes()]
-    assert found == [*kinds, "estimator"]
+    assert found == [*kinds, "backend", "estimator"]
     first = recipes()["A loss of distances"].split("rng = np.random")[0]
     assert len(first.splitlines()) <= 60  # a fast objective of pairs takes one short file
 
