@@ -40,6 +40,7 @@ class TightMultipliers(Multipliers):
 
     def __init__(self, restricted: Restricted) -> None:
         self._restricted = restricted
+        self._start = restricted.vertex  # atoms and weights
         self._last = np.zeros(len(restricted.written))
 
     def tight(self, point: Point) -> FloatArray:
@@ -49,12 +50,13 @@ class TightMultipliers(Multipliers):
         try:
             program = LinearProgram(restricted.feasible_set, restricted.rows, gradient=gradient)
             solution = program.solve(
-                restricted.centre[0] if self.atoms is None else self.atoms,
+                *self._start,
                 lambda value, bound: value - bound <= _SHARE * max(here - value, 0.0) + negligible,
             )
-        except SolverFailedError:  # HiGHS, on a program at the limit of its accuracy
+        except SolverFailedError:  # costs that under- or overflow
             return self._last  # any multipliers give a bound
-        self.atoms, self._last = solution.atoms, restricted.as_written(solution.multipliers)
+        self.atoms, self._start = solution.atoms, (solution.atoms, solution.weights)
+        self._last = restricted.as_written(solution.multipliers)
         return self._last
 
     def smallest(self, point: Point, multipliers: FloatArray) -> FloatArray:
