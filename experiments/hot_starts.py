@@ -117,12 +117,13 @@ def solved(
     elif answer.status != "optimal":
         fault = "failed"
     else:
+        assert answer.row_duals is not None
         off = arrays.residuals(answer.point, answer.row_duals)
         costs = abs(arrays.cost)
         size = max(float(costs @ abs(answer.point)), float(costs.max()))
         error = abs(float(arrays.cost @ answer.point) - optimum) / size
         fault = "wrong" if max(off.feasibility, error) > ALLOWED * TOLERANCE else ""
-    return fault, seconds, answer.iterations
+    return fault, seconds, answer.iterations or 0
 
 
 def shortest(last: int, ends_so: Callable[[range], bool]) -> range:

@@ -17,13 +17,13 @@ import numpy as np
 from pages import Page, header
 
 import gdaopt as gda
+from gdaopt.backends import Answer
 from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, recording
 from gdaopt.bench.sequences import Sequence
 from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
-from gdaopt.methods.blocks import Block
-from gdaopt.programs import ColumnPolytope, ProgramSolution
+from gdaopt.programs import Knapsack, Program
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 
@@ -39,21 +39,17 @@ def as_found(_: Any, point: FloatArray) -> FloatArray:
     return point
 
 
-def on_bounds(polytope: Any, point: FloatArray) -> FloatArray:
+def on_bounds(polytope: Knapsack, point: FloatArray) -> FloatArray:
     """Return the point with entries that are near a bound there, as a crossover would do."""
-    lower = polytope.floor if isinstance(polytope, ColumnPolytope) else polytope.lower
-    near = NEAR * np.broadcast_to(polytope.unit, point.shape)
-    moved = np.where(point - lower <= near, lower, point)
-    if isinstance(polytope, ColumnPolytope):
-        moved = np.where(polytope.upper - moved <= near, polytope.upper, moved)
-    feasible: FloatArray = polytope.made_feasible(moved)
-    return feasible
+    shares = polytope.coordinates(point)
+    moved = np.where(shares <= NEAR, 0.0, shares)
+    moved = np.where(polytope.caps - moved <= NEAR, polytope.caps, moved)
+    return polytope.point(polytope.made_feasible(moved))
 
 
-def inwards(polytope: Any, point: FloatArray) -> FloatArray:
+def inwards(polytope: Knapsack, point: FloatArray) -> FloatArray:
     """Return the point, moved by a millionth of the way to the middle of the polytope."""
-    lower = polytope.floor if isinstance(polytope, ColumnPolytope) else polytope.lower
-    middle = polytope.made_feasible(lower + 0.5 * polytope.unit)
+    middle = polytope.point(polytope.made_feasible(np.full(len(point), 0.5)))
     moved: FloatArray = point + TOLERANCE * (middle - point)
     return moved
 
@@ -81,14 +77,14 @@ WAYS: dict[str, tuple[str, dict[str, Any], Change]] = {
 
 def run(solver: str, options: dict[str, Any], change: Change) -> gda.Result:
     """Return a run of `alternating` whose answers are changed."""
-    vertex = Block.vertex
+    solve = Program.solve
 
-    def changed(self: Block, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
-        found = vertex(self, cost, time_limit)
-        return replace(found, point=change(self.polytope, found.point))
+    def changed(self: Program, cost: FloatArray, polytope: Any, limit: float | None) -> Answer:
+        found = solve(self, cost, polytope, limit)
+        return replace(found, point=change(polytope, found.point))
 
     given = {**tolerance_options(solver, TOLERANCE), **options} or None
-    with patch.object(Block, "vertex", changed), ignoring(category=Warning):
+    with patch.object(Program, "solve", changed), ignoring(category=Warning):
         return gda.solve(problem(), "alternating", solver=solver, solver_opts=given)
 
 
@@ -99,12 +95,13 @@ def problem() -> gda.MetricProblem:
 
 def has_ties(program: RecordedProgram) -> bool:
     """Say whether a program has more than one optimal point, by its reduced costs."""
-    arrays = program.polytope.arrays(program.cost)
-    duals = arrays.signed(program.polytope.row_multipliers(program.cost))
-    unit = np.broadcast_to(program.polytope.unit, program.cost.shape)
-    reduced, largest = arrays.reduced_costs(duals) * unit, np.abs(program.cost * unit).max()
-    free = (np.abs(reduced) <= TIED * largest) & (unit > 0)
-    return int(free.sum()) > int((np.abs(duals) > 0).sum())
+    polytope = program.polytope
+    assert isinstance(polytope, Knapsack)
+    budget = float(polytope.multipliers(program.cost, None)["budget"])
+    costs = polytope.prices(program.cost)
+    reduced = costs + budget * polytope.spare * polytope.rates
+    free = (np.abs(reduced) <= TIED * np.abs(costs).max()) & (polytope.largest > 0)
+    return int(free.sum()) > int(budget > 0)
 
 
 def tied_share() -> str:

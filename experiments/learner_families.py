@@ -53,14 +53,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.estimators.cross_validated import auto_path, path_results
+from gdaopt.estimators.cross_validated import path_results
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)
 TRAINING, LARGE, TESTED, FOLDS, NEIGHBORS = 150, 600, 2000, 5, 5
 OBJECTIVES = ("mcml", "nca", "lmnn", "glr")
 STEP = 48**0.25
-FACTORS = tuple(STEP**place / 16 for place in range(7))  # of the automatic C; `auto_path` has five
+FACTORS = tuple(STEP**place / 16 for place in range(7))  # of the automatic C; searches have five
 SHARES = (0.1, 0.3)  # ρ as a share of C/K
 PATHS = tuple((objective, share, 5) for objective, share in product(OBJECTIVES, SHARES))
 """Objectives, ρ, and how many of FACTORS."""
@@ -254,10 +254,11 @@ def along_paths(
         learner = gda.MetricLearner(objective, metrics=graphs(share), tolerance=tolerance)
         learner.classes_, learner.n_features_in_ = classes, X.shape[1]
         ruler = gda.MetricLearner("mcml") if objective == "nca" else learner
-        bounds = auto_path(ruler, X, codes, 5)[0] * 16 * np.array(FACTORS[:n_bounds])
+        middle = ruler._bound(*ruler._make_problem(X, codes)[:2])
+        bounds = middle.trace_bound * np.array(FACTORS[:n_bounds])
         for result in path_results(learner, X, codes, bounds):
             seconds.append(time.process_time() - start)
-            components = learner._components(learner._in_units(result.metric))
+            _, components = learner._in_units(result)
             found.append(neighbours(X @ components.T, y, queries @ components.T, answers))
             start = time.process_time()
     means = [(accuracy, shares.mean()) for accuracy, shares in found]

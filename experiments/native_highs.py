@@ -41,13 +41,12 @@ def recorded(method: str, most: int) -> list[RecordedProgram]:
 
 def by_gdaopt(programs: Sequence[RecordedProgram], solver: str) -> Callable[[], list[float]]:
     """Return a function that solves all programs and returns the seconds of each."""
-    kept = {program.structure: Program(solver) for program in programs}
-    prepared = [(kept[one.structure], one.cost, one.polytope) for one in programs]
+    program = Program(solver)
 
     def run() -> list[float]:
         return [
-            timed(partial(program.solve, cost, polytope), time.thread_time)[0]
-            for program, cost, polytope in prepared
+            timed(partial(program.solve, one.cost, one.polytope), time.thread_time)[0]
+            for one in programs
         ]
 
     return run

@@ -14,14 +14,16 @@ from pages import Page, here, timed
 from problems import aligned_metric
 
 import gdaopt as gda
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program, ProgramSolution
+from gdaopt.backends import Answer
+from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.programs import Knapsack, Program
 from gdaopt.support.validation import FloatArray
 
 SIZES = {4: 200, 13: 200, 60: 100, 500: 30}  # K: instances
 SOLVERS = ("HIGHS", "ECOS", "CLARABEL")
 REBUILDS = 15
 
-Instance = tuple[FloatArray, DiagonalPolytope | ColumnPolytope]
+Instance = tuple[FloatArray, Knapsack]
 
 
 @dataclass
@@ -57,13 +59,12 @@ def instances(block: str, size: int, count: int) -> list[Instance]:
     found: list[Instance] = []
     for _ in range(count):
         metric, alignment = aligned_metric(rng, size, 0.0)
-        polytope: DiagonalPolytope | ColumnPolytope
         if block == "diagonal":
-            polytope = DiagonalPolytope.at(metric, alignment.left_ends, 1.5 * np.trace(metric))
+            polytope = Knapsack.diagonal(metric, alignment.left_ends, 1.5 * np.trace(metric))
         else:
             column, floor = int(rng.integers(size)), np.zeros(size - 1)
             others = np.delete(np.arange(size), column)
-            polytope = ColumnPolytope.at(
+            polytope = Knapsack.column(
                 metric, alignment.v, alignment.left_ends, column, others, floor
             )
         found.append((rng.standard_normal(len(polytope.current)), polytope))
@@ -79,12 +80,11 @@ def measure(block: str, size: int, solver: str) -> Times:
         times.ours = [timed(partial(program.solve, *one))[0] for _ in range(5) for one in grid]
         return times
 
-    other, problem = Program(solver), cp.Problem(cp.Minimize(0))  # the same, for the bare loop
+    other, problem = CvxpyBackend(solver, {}), cp.Problem(cp.Minimize(0))  # for the bare loop
     values = []
     for cost, polytope in grid:  # compiles both, and notes the parameters' values
         program.solve(cost, polytope)
-        other.solve(cost, polytope)
-        problem, _ = other.prepared(cost, polytope).problem()
+        problem = other.compiled(polytope.arrays(cost)).problem
         values.append({name: parameter.value for name, parameter in problem.param_dict.items()})
 
     def bare(index: int) -> None:
@@ -107,7 +107,7 @@ def measure(block: str, size: int, solver: str) -> Times:
     return times
 
 
-def note(times: Times, solution: ProgramSolution) -> None:
+def note(times: Times, solution: Answer) -> None:
     """Note the time in the solver and around it."""
     times.solve.append(solution.seconds.solve)
     times.build.append(solution.seconds.build)

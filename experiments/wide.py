@@ -147,14 +147,14 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
             along = (along - samples[:, pair[1]]) * 0.5**0.5
         direction = budget * np.multiply.outer(along, along) - gram
         step = minimize_scalar(
-            lambda gamma, start, way: whole.at(start + gamma * way).total.log_value,
+            lambda gamma, start, way: whole.at(start + gamma * way).sums.log_value,
             bounds=(0.0, 1.0),
             args=(gram, direction),
             method="bounded",
             options={"xatol": 1e-12},
         )
         gram = gram + step.x * direction
-    return whole.at(gram).total.value
+    return whole.at(gram).sums.value
 
 
 def measure(case: Case) -> dict[str, Any]:

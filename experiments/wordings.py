@@ -23,7 +23,7 @@ from pages import Page, here
 from problems import aligned_metric
 
 from gdaopt.linalg.entries import all_edges
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
+from gdaopt.programs import JointPolytope, Knapsack, Program
 from gdaopt.support.validation import FloatArray
 
 SIZES = {5: 60, 13: 60, 40: 20}  # K: instances
@@ -138,14 +138,14 @@ class Lean:
         G, M = instance.gradient, instance.metric
         polytope: Any  # of the kind that the program takes
         if instance.block == "diagonal":
-            polytope = DiagonalPolytope.at(M, instance.slack, instance.trace_bound)
+            polytope = Knapsack.diagonal(M, instance.slack, instance.trace_bound)
             cost = np.diagonal(G).copy()
             rest = float((G * M).sum() - cost @ np.diagonal(M))
         elif instance.block == "column":
             c = instance.column
             others = np.delete(np.arange(len(M)), c)
             floor = np.zeros(len(others))
-            polytope = ColumnPolytope.at(M, instance.v, instance.slack, c, others, floor)
+            polytope = Knapsack.column(M, instance.v, instance.slack, c, others, floor)
             cost = -2.0 * G[others, c]
             rest = float((G * M).sum() + cost @ M[others, c])
         else:

@@ -12,13 +12,12 @@ from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.masked import is_finite
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.members import Members
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, shortened
-from gdaopt.support.validation import FloatArray, check_instance
+from gdaopt.support.validation import FloatArray, check_instance, is_finite
 
 _FLAT = 10.0  # an objective is flat where it is more than so often what can be gained
 
@@ -81,7 +80,7 @@ class MetricProblem(ShownAsTable):
             )
         check_interface(self.objective)
         check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        self.members  # noqa: B018 (refuses a size that does not fit, and rows that none keeps)
+        self.members  # noqa: B018 (refuses sizes that do not fit, and rows that no metric keeps)
 
     @classmethod
     def from_cvxpy(cls, problem: cp.Problem) -> MetricProblem:
@@ -118,9 +117,9 @@ class MetricProblem(ShownAsTable):
         >>> gda.MetricProblem.from_cvxpy(model).objective
         GLR + Quadratic
         """
-        from gdaopt.constraints.model import read_model  # loads CVXPY
+        from gdaopt.constraints.model import ModelReader  # loads CVXPY
 
-        model = read_model(problem)
+        model = ModelReader(problem).model()
         return cls(model.objective, model.feasible_set, model.rows)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,24 +138,23 @@ class MetricProblem(ShownAsTable):
         return found
 
     @cached_property
-    def rows(self) -> LinearConstraints | None:
-        """The linear constraints as they were written; None where there are none."""
-        if self.constraints is None:
-            return None
-        rows = read_constraints(self.constraints, self.n_features)
-        return rows if len(rows) else None
-
-    @cached_property
     def members(self) -> Members:
         """The metrics among which the best is looked for, which keep the constraints as well."""
-        if self.rows is None:
-            return Members(self.feasible_set, self.n_features)
-        return presolve(self.feasible_set, self.rows)
+        size = self.objective.n_features
+        if self.constraints is None:
+            return Members(self.feasible_set, size)
+        rows = read_constraints(self.constraints, size)
+        return presolve(self.feasible_set, rows) if len(rows) else Members(self.feasible_set, size)
 
     @property
     def restricted(self) -> Restricted | None:
         """The members where they keep constraints; None where there are none."""
         return self.members if isinstance(self.members, Restricted) else None
+
+    @property
+    def rows(self) -> LinearConstraints | None:
+        """The linear constraints as they were written; None where there are none."""
+        return self.members.written if isinstance(self.members, Restricted) else None
 
     def central_metric(self) -> FloatArray:
         """Return a metric inside of the set that keeps all constraints: to start from."""
@@ -180,7 +178,8 @@ class MetricProblem(ShownAsTable):
         if not self.objective.convex:
             return math.inf
         atoms, weights = self.members.centre
-        gradient = self.members.gradient_at(self.objective.at(self.central_metric()))
+        point = self.objective.at(self.central_metric())
+        gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
             return math.inf
         here = float(weights @ atoms.quadratic_forms(gradient))
@@ -247,7 +246,7 @@ class MetricProblem(ShownAsTable):
             )
         constraints = self.feasible_set.of(metric, cone=cone)
         asked: Any = self.objective
-        symmetric = metric if is_symmetric(metric) else (metric + metric.T) / 2
+        symmetric = cvxpy_internals.symmetric_part(metric, is_symmetric(metric))
         objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(symmetric)
         own = [] if self.constraints is None else listed(self.constraints(metric))
         return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
-from gdaopt.sets import FeasibleSet, record_of, set_of_record
+from gdaopt.sets import FeasibleSet, has_sparse_members, record_of, set_of_record
 from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
 from gdaopt.support.resources import check_fits
 from gdaopt.support.text import ShownAsTable, number_text, plain, reason
@@ -360,7 +360,7 @@ class Result(ShownAsTable):
             }
             kept["block"] = read_only(arrays["metric"])
             if _IS_SPARSE in arrays:
-                if feasible_set.has_fixed_part or feasible_set.family.all_unit_vectors:
+                if not has_sparse_members(feasible_set):
                     raise ValueError("its metric is sparse, and its set has no sparse metrics")
                 kept |= _sparse_of(arrays, feasible_set.min_eigenvalue)
             loaded = cls(feasible_set=feasible_set, trace=trace, **record, **kept)
@@ -470,6 +470,7 @@ def _check_claims(result: Result) -> None:
     feasible_set, size = result.feasible_set, result.n_features
     of_block = feasible_set
     if result.features is not None:
+        assert has_sparse_members(feasible_set)  # as it has been loaded
         of_block = feasible_set.of_features(result.features, size)
     broken = [f"the metric: {what}" for what in of_block.violations(result.block)]
     if result.lower_bound is None and result.status == "converged":

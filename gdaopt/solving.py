@@ -170,6 +170,6 @@ def certify(
             f"{shortened(problem.objective)} says that it is not convex, so that no metric can be "
             "certified; gdaopt.solve looks for stationary points of it"
         )
-    if wide.has_many_features(problem) and (issparse(metric) or problem.objective.is_sparse):
+    if (issparse(metric) or problem.objective.is_sparse) and wide.has_many_features(problem):
         return wide.certify(problem, metric)
     return certify_metric(problem, metric, multipliers)

@@ -42,7 +42,7 @@ EXEMPT: dict[str, str] = {
     name: why
     for why, names in {
         "what the package returns": "Certificate Result methods.State linalg.Alignment "
-        "estimators.MetricGraph programs.ProgramSolution bench.RecordedProgram",
+        "estimators.MetricGraph bench.RecordedProgram",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
         "methods.ProgramMethod methods.steps.Step "
         "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
@@ -223,7 +223,6 @@ def _valid() -> dict[str, Any]:
         "on_interrupt": "raise",
         "path": recorded,
         "positive": "setosa",
-        "pricing": "program",
         "problem": problem,
         "problems": ["a"],
         "programs": bench.load_programs(recorded),
@@ -277,8 +276,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "linalg.matrix_of": {"edges": EDGES},
     "plotting.convergence": {"x": None, "y": None, "colors": None},
     "bench.replay": {"solver": "highspy", "solver_opts": {"presolve": "off"}},
-    "programs.ColumnPolytope": {"upper": V, "weights": V},
-    "programs.DiagonalPolytope": {"lower": V, "current": V},
+    "programs.Knapsack": {"floor": V / 2, "weights": V, "upper": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},

@@ -15,7 +15,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align, left_ends
 from gdaopt.linalg.laplacian import maximum_spanning_tree, n_components
 from gdaopt.methods.alternating import column_floor
-from gdaopt.programs import ColumnPolytope
+from gdaopt.programs import Knapsack
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, Rng, generators, path_laplacian, random_metric, scaled
 
@@ -61,7 +61,7 @@ class TestErratum2:
             aligned = align(metric, rho, edge_threshold=epsilon * (1 - 1e-9))
             floor = column_floor(metric, column, others, epsilon, rule)
             slack = np.maximum(aligned.left_ends - rho, 0)
-            polytope = ColumnPolytope.at(metric, aligned.v, slack, column, others, floor)
+            polytope = Knapsack.column(metric, aligned.v, slack, column, others, floor)
             edges = polytope.minimize(-2 * glr.gradient(metric)[others, column])
             metric = metric.copy()
             metric[others, column] = metric[column, others] = -edges
@@ -120,7 +120,7 @@ class TestErratum2:
         aligned = align(metric, 0.0)
         others = np.delete(np.arange(size), column)
         floor = column_floor(metric, column, others, epsilon, "tree")
-        polytope = ColumnPolytope.at(metric, aligned.v, np.zeros(size), column, others, floor)
+        polytope = Knapsack.column(metric, aligned.v, np.zeros(size), column, others, floor)
         least = metric.copy()
         least[others, column] = least[column, others] = -polytope.floor
         bottleneck = min(-metric[i, j] for i, j in maximum_spanning_tree(metric))

@@ -105,16 +105,17 @@ polytope = gda.programs.JointPolytope(
     v, rho, C, edges, floor=np.zeros(len(edges[0])), current=gda.linalg.entries_of(start)
 )
 program = gda.programs.Program("HIGHS")
-compiled, x = program.prepared(cost, polytope).problem()
+backend = gda.backends.cvxpy.CvxpyBackend("HIGHS", {})
+compiled = backend.compiled(polytope.arrays(cost)).problem
 print(compiled)
 
 # %% [markdown]
 # This is the `cvxpy.Problem` itself, not a description of it. The names in it are parameters, and their
-# values are set before each solve. All programs are written in this way: rows are `sums` of `coefficients`, a
-# parameter, times the entries of x that are their `factors`. `budget` is the trace bound. `rows` is
-# $M v \ge \rho v$, divided by $v_i$, so that its coefficients are the ratios $v_j / v_i$. `floors` says that weights
-# are not negative. The program is solved in units in which its numbers are about 1, because the
-# tolerances of solvers are absolute.
+# values are set before each solve. All programs are written in this one form: x between bounds, and rows, which
+# are `sums` of `coefficients`, a parameter, times the entries of x that are their `factors`. The first row is the
+# trace bound. The others are $M v \ge \rho v$, divided by $-v_i$, so that their coefficients are the ratios
+# $v_j / v_i$. The program is solved in units in which its numbers are about 1, because the tolerances of solvers
+# are absolute.
 
 # %%
 solution = program.solve(cost, polytope)
@@ -157,8 +158,8 @@ for call in ("first", "second"):
 # ### Duals: what is a unit more of the trace bound worth?
 #
 # A linear program comes with a *dual value* for each constraint: by how much the least value falls when the
-# constraint is loosened by 1. `solution.duals` has them by the names that the constraints have in the problem
-# above, in the units of the cost. We check the dual of `budget` by solving the program again with $C + 0.1$.
+# constraint is loosened by 1. `solution.duals` has them by the names that the constraints have on paper, where
+# `floors` stands for the signs, in the units of the cost. We check the dual of `budget` by solving the program again with $C + 0.1$.
 
 # %%
 for name, dual in solution.duals.items():
@@ -258,12 +259,11 @@ print(f"{gda.solve(problem, 'joint', solver='HIGHS', max_iterations=30).objectiv
 
 # %% [markdown]
 # `gda.bench.recording` has kept all linear programs of the run. Here is the first one, as it was given to
-# CVXPY, with the two constraints at its end under their own names.
+# CVXPY, with the two constraints as its last rows.
 
 # %%
 first, program = recorded[0], gda.programs.Program("HIGHS")
-cvxpy_problem, variable = program.prepared(first.cost, first.polytope).problem()
-print(cvxpy_problem)
+print(backend.compiled(first.polytope.arrays(first.cost)).problem)
 
 # %%
 answer = program.solve(first.cost, first.polytope)

@@ -26,7 +26,7 @@ class ByLearner:
 
     def __call__(self, training: Training) -> Learned:
         """Return the metric."""
-        from gdaopt.estimators.metric_classifiers import metric_space  # scikit-learn takes a second
+        from gdaopt.estimators.metric_classifiers import MetricSpace  # scikit-learn takes a second
 
         given = dict(self.parameters)
         if self.is_bounded:
@@ -34,7 +34,7 @@ class ByLearner:
         if self.is_seeded:
             given["random_state"] = training.seed
         learner = getattr(import_module(self.module), self.class_name)(**given)
-        metric = metric_space(learner, training.X, training.labelled, training.labels).metric
+        metric = MetricSpace(learner, training.X, training.labelled, training.labels).metric
         return Learned(
             metric if self.is_bounded else with_matrix_trace(metric, training.trace_bound)
         )

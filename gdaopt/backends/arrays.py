@@ -1,37 +1,67 @@
-"""A linear program as arrays: bounds, rows on a fixed pattern, and names of its constraints.
+"""A linear program as arrays: the one form that solvers see.
 
     min cost·x   s.t.   lower ≤ x ≤ upper,   row_lower ≤ A x ≤ row_upper
 
-Multipliers are λ ≥ 0, with one convention for all constraints: the least value falls by about λ
-when the constraint is loosened by 1. For an equality ``a·x = b`` they have either sign, and the
-least value falls by about λ when b rises by 1.
+Our own programs have ``0 ≤ x ≤ upper``, and rows with upper bounds or equalities, in units in which
+the numbers are about 1. Others' programs may have bounds on any side.
+
+The duals y of rows have one sign for all: the least value rises by about y when the bounds of the
+row rise by 1, so that y > 0 is of a lower bound, and y < 0 of an upper one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, finite_array
 
-_NO_BOUND = 1e6  # in units in which points are about 1: nothing gets there
-_SMALLEST = np.finfo(np.float64).tiny  # of a size that one can divide by
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class RowPattern:
-    """Where the coefficients of the rows are: as in a csr_array of shape (m, n), n being `size`."""
+class Pattern:
+    """Where a program has coefficients and bounds: programs of one pattern differ in numbers only.
+
+    Attributes
+    ----------
+    starts, columns : ndarray of int32
+        Of the coefficients of the rows, as in a csr_array of shape (m, n).
+    has_lower, has_upper, is_fixed : ndarray of bool, shape (n + m,)
+        Which variables, then which rows, have a bound on a side only, on both, or are equalities.
+        What is fixed has no other bound.
+    """
 
     starts: npt.NDArray[np.int32]
     columns: npt.NDArray[np.int32]
-    size: int
+    has_lower: BoolArray
+    has_upper: BoolArray
+    is_fixed: BoolArray
+
+    @cached_property
+    def key(self) -> tuple[int, bytes, bytes]:
+        """What patterns that are equal have in common."""
+        places = np.concatenate([self.starts, self.columns])
+        sides = np.concatenate([self.has_lower, self.has_upper, self.is_fixed])
+        return len(self.starts), places.tobytes(), sides.tobytes()
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, m."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def size(self) -> int:
+        """The number of variables, n."""
+        return len(self.is_fixed) - self.n_rows
 
     @cached_property
     def row_indices(self) -> npt.NDArray[np.intp]:
@@ -53,57 +83,34 @@ class RowPattern:
         """The numbers of all variables."""
         return np.arange(self.size, dtype=np.int32)
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.starts) - 1
-
-    def is_same(self, other: RowPattern) -> bool:
-        """Say whether two patterns are equal."""
-        return self is other or (
-            self.size == other.size
-            and np.array_equal(self.starts, other.starts)
-            and np.array_equal(self.columns, other.columns)
+    @classmethod
+    def of_bounds(
+        cls, starts: npt.ArrayLike, columns: npt.ArrayLike, lower: FloatArray, upper: FloatArray
+    ) -> Pattern:
+        """Return the pattern of given bounds, of the variables and then of the rows."""
+        fixed = lower == upper
+        return cls(
+            np.asarray(starts, dtype=np.int32),
+            np.asarray(columns, dtype=np.int32),
+            np.isfinite(lower) & ~fixed,
+            np.isfinite(upper) & ~fixed,
+            fixed,
         )
 
     @classmethod
-    def of(
-        cls, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], n_rows: int, size: int
-    ) -> RowPattern:
-        """Return the pattern of coefficients that are in order of their rows."""
-        counts = np.bincount(rows, minlength=n_rows)
-        starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
-        return cls(starts, columns.astype(np.int32), size)
-
-    def with_dense(self, n_rows: int) -> RowPattern:
-        """Return this pattern with rows below that have all coefficients."""
-        below = self.starts[-1] + self.size * np.arange(1, n_rows + 1)
-        return RowPattern(
-            np.concatenate([self.starts, below.astype(np.int32)]),
-            np.concatenate([self.columns, np.tile(np.arange(self.size), n_rows)]).astype(np.int32),
-            self.size,
+    def of_rows(
+        cls, rows: npt.ArrayLike, columns: npt.ArrayLike, is_equality: BoolArray, size: int
+    ) -> Pattern:
+        """Return the pattern of ``0 ≤ x ≤ u`` of a size, ``A x ≤ b`` or ``= b``, A by its rows."""
+        counts = np.bincount(np.asarray(rows, dtype=np.intp), minlength=len(is_equality))
+        none, every = np.zeros(size, dtype=bool), np.ones(size, dtype=bool)
+        return cls(
+            np.concatenate([[0], counts.cumsum()]).astype(np.int32),
+            np.asarray(columns, dtype=np.int32),
+            np.concatenate([every, np.zeros_like(is_equality)]),
+            np.concatenate([every, ~is_equality]),
+            np.concatenate([none, is_equality]),
         )
-
-
-@dataclass(frozen=True)
-class Part:
-    """Constraints of one name: bounds of the variables, or rows, in the slice `where`.
-
-    A single constraint has a multiplier of the shape (). Rows that are neither equalities nor have
-    lower bounds have upper bounds.
-    """
-
-    name: str
-    kind: Literal["lower", "upper", "rows"]
-    where: slice
-    is_single: bool = False
-    is_lower: bool = False
-    is_equality: bool = False
-
-    @property
-    def sign(self) -> float:
-        """The sign of the duals y of rows whose multipliers are positive."""
-        return 1.0 if self.is_lower else -1.0
 
 
 class Residuals(NamedTuple):
@@ -134,28 +141,30 @@ class LinearArrays:
         The costs.
     lower_bounds, upper_bounds : ndarray of shape (n + m,)
         Of the variables, then of the rows. They may be infinite, and are equal for an equality.
-    pattern, coefficients : RowPattern and ndarray of shape (n_coefficients,)
+    pattern, coefficients : Pattern and ndarray of shape (n_coefficients,)
         Where the coefficients of the rows are, and these.
-    parts : tuple of Part
-        The constraints by name. Where there is none, rows are named by what `sides` calls them.
+    cones : callable, optional
+        What the arrays leave out of a program that is not linear: CVXPY constraints on a variable.
 
     Examples
     --------
+    The diagonal program in shares of what the floors leave of the budget:
+
     >>> import numpy as np
-    >>> from gdaopt.programs import DiagonalPolytope
-    >>> arrays = DiagonalPolytope(np.ones(2), trace_bound=5.0).arrays(np.array([-1.0, -2.0]))
-    >>> arrays.lower, arrays.row_upper, [part.name for part in arrays.parts]
-    (array([1., 1.]), array([5.]), ['rows', 'budget'])
-    >>> arrays.residuals(np.array([1.0, 4.0]), np.array([-2.0])).gap
+    >>> from gdaopt.programs import Knapsack
+    >>> arrays = Knapsack(np.ones(2), budget=5.0).arrays(np.array([-1.0, -2.0]))
+    >>> arrays.cost, arrays.upper, arrays.coefficients, arrays.row_upper
+    (array([ -500., -1000.]), array([2., 2.]), array([1000., 1000.]), array([1000.]))
+    >>> arrays.residuals(np.array([0.0, 1.0]), np.array([-1.0])).gap
     0.0
     """
 
     cost: FloatArray
     lower_bounds: FloatArray
     upper_bounds: FloatArray
-    pattern: RowPattern
+    pattern: Pattern
     coefficients: FloatArray
-    parts: tuple[Part, ...]
+    cones: Callable[[cp.Variable], list[cp.Constraint]] | None = None
 
     @classmethod
     def of(
@@ -221,8 +230,8 @@ class LinearArrays:
             i = int(np.argmin(both[0] <= both[1]))
             what = f"variable {i}" if i < len(c) else f"row {i - len(c)}"
             raise InvalidInputError(f"{what} has the bounds {both[0][i]:g} and {both[1][i]:g}")
-        pattern = RowPattern(rows.indptr.astype(np.int32), rows.indices.astype(np.int32), len(c))
-        return cls(c, both[0], both[1], pattern, rows.data, ())
+        pattern = Pattern.of_bounds(rows.indptr, rows.indices, *both)
+        return cls(c, both[0], both[1], pattern, rows.data)
 
     @property
     def lower(self) -> FloatArray:
@@ -243,13 +252,6 @@ class LinearArrays:
     def row_upper(self) -> FloatArray:
         """The upper bounds of the rows, shape (m,)."""
         return self.upper_bounds[self.pattern.size :]
-
-    @property
-    def sides(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Which variables and rows are fixed, and which of the others have a bound on a side."""
-        fixed = self.lower_bounds == self.upper_bounds
-        lower, upper = np.isfinite(self.lower_bounds), np.isfinite(self.upper_bounds)
-        return {"fixed": fixed, "lower": lower & ~fixed, "upper": upper & ~fixed}
 
     @property
     def matrix(self) -> csr_array:
@@ -290,85 +292,6 @@ class LinearArrays:
         size = max(float(costs @ np.abs(point)), float(np.maximum.reduce(costs, initial=0.0)))
         return Residuals(over, gap / size if size else gap)
 
-    def signed(self, multipliers: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the duals y of the rows, from their multipliers by name; 0 where there is none."""
-        duals = np.zeros(self.pattern.n_rows)
-        for part in self.parts:
-            if part.kind == "rows" and part.name in multipliers:
-                duals[part.where] = part.sign * multipliers[part.name]
-        for side, rows in self._unnamed_rows().items():
-            if side in multipliers:
-                duals[rows] += multipliers[side] if side == "lower" else -multipliers[side]
-        return duals
-
-    def row_multipliers(self, row_duals: FloatArray) -> dict[str, FloatArray]:
-        """Return the multipliers of the rows by name, from their duals y."""
-        found = {}
-        for part in self.parts:
-            if part.kind == "rows":
-                found[part.name] = _shaped(part, part.sign * row_duals[part.where])
-        sides = self._unnamed_rows()
-        for side, rows in sides.items():
-            own = row_duals[rows] if side == "lower" else -row_duals[rows]
-            # Of a row with bounds on both sides one multiplier is 0.
-            has_both = (sides["lower"] & sides["upper"])[rows]
-            found[side] = np.where(has_both & (own < 0), 0.0, own)
-        return found
-
-    def _unnamed_rows(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Return the rows by what `sides` calls their bounds; none where constraints have names."""
-        sides = {} if self.parts else self.sides
-        return {side: chosen[self.pattern.size :] for side, chosen in sides.items()}
-
-    def multipliers(self, rows: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """Return all multipliers by name, from those of rows: of bounds they are reduced costs."""
-        duals = self.signed(rows)
-        for part in self.parts:
-            if part.kind == "rows" and not part.is_equality:
-                own = duals[part.where]
-                duals[part.where] = np.maximum(part.sign * own, 0.0) * part.sign
-        found = self.row_multipliers(duals)
-        reduced = self.reduced_costs(duals)
-        for part in self.parts:
-            if part.kind != "rows":
-                own = reduced[part.where] if part.kind == "lower" else -reduced[part.where]
-                found[part.name] = _shaped(part, np.maximum(own, 0.0))
-        return found
-
-    def in_units(
-        self, unit: float | FloatArray, row_scale: FloatArray, cost: FloatArray
-    ) -> LinearArrays:
-        """Return the same program for the points divided by their unit, with costs in these units.
-
-        An entry whose unit is 0 stays 0. Rows are multiplied by their scale; a row of scale 0
-        holds, and its bounds are left out.
-        """
-        pattern = self.pattern
-        size, units = pattern.size, np.full(pattern.size, unit)
-        can_move = units >= _SMALLEST
-        all_move = np.count_nonzero(can_move) == size
-        inverse = 1 / (units if all_move else np.where(can_move, units, 1.0))
-        scale = np.concatenate([inverse, row_scale])
-        lower = _times(self.lower_bounds, scale, -np.inf)
-        upper = _times(self.upper_bounds, scale, np.inf)
-        upper[:size][upper[:size] > _NO_BOUND] = np.inf
-        if not all_move:
-            lower[:size][~can_move] = upper[:size][~can_move] = 0.0
-        factors = units[pattern.column_indices] * row_scale[pattern.row_indices]
-        coefficients = self.coefficients * factors
-        return LinearArrays(cost, lower, upper, pattern, coefficients, self.parts)
-
-    def with_cost(self, cost: FloatArray) -> LinearArrays:
-        """Return the same program with another cost."""
-        return LinearArrays(
-            cost,
-            self.lower_bounds,
-            self.upper_bounds,
-            self.pattern,
-            self.coefficients,
-            self.parts,
-        )
-
 
 def _slack(
     multipliers: FloatArray, above: FloatArray, below: FloatArray, values: FloatArray
@@ -384,14 +307,3 @@ def _slack(
     if np.count_nonzero(missing):
         np.copyto(slack, np.maximum(np.abs(values), 1.0), where=missing)
     return slack
-
-
-def _times(bounds: FloatArray, scale: FloatArray, nothing: float) -> FloatArray:
-    """Return bounds times their scale, and no bound where it is 0."""
-    if np.count_nonzero(scale) == len(scale):
-        return bounds * scale
-    return np.multiply(bounds, scale, out=np.full_like(bounds, nothing), where=scale > 0)
-
-
-def _shaped(part: Part, values: FloatArray) -> FloatArray:
-    return values.reshape(()) if part.is_single else values

@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from gdaopt.backends.highspy import HighspyBackend, load_highspy, use_threads
-from gdaopt.backends.protocol import AnalyticBackend, Backend
+from gdaopt.backends.protocol import Backend, ClosedForm
 from gdaopt.backends.solver_packages import (
     attributes_of,
     fields_of,
@@ -151,9 +151,7 @@ _OF_GLOP = ("ortools.glop.parameters_pb2", "GlopParameters")
 
 CATALOGUE: dict[str, SolverEntry] = {
     # Without CVXPY; these check their options themselves.
-    "analytic": SolverEntry(
-        "gdaopt", "Apache-2.0", ("closed form",), "part of gdaopt", AnalyticBackend
-    ),
+    "analytic": SolverEntry("gdaopt", "Apache-2.0", ("closed form",), "part of gdaopt", ClosedForm),
     "highspy": SolverEntry(
         "highspy",
         "MIT",

@@ -12,12 +12,13 @@ import operator
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.backends.arrays import LinearArrays
@@ -26,15 +27,13 @@ from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.options import COMPILATION, placed, side_by_side
 from gdaopt.backends.protocol import (
     Answer,
-    PreparedProgram,
-    StageSeconds,
+    LinearProgram,
     Stopwatch,
     check_status,
     checked_point,
 )
 from gdaopt.errors import InaccurateSolutionWarning, SolverFailedError
-from gdaopt.linalg.entries import IndexArray
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -47,19 +46,8 @@ _pickled: WeakKeyDictionary[cp.Problem, bytes] = WeakKeyDictionary()
 _held: Held[cp.Problem] = Held()  # filled in the worker only
 
 
-@dataclass(frozen=True)
-class SolverReport:
-    """How the solve of a problem ended: its variables have the answer."""
-
-    solver: str
-    status: str
-    seconds: StageSeconds
-    reported_seconds: float | None = None
-    iterations: int | None = None
-
-
 class CvxpyBackend:
-    """Any solver of CVXPY, on the program's CVXPY problem, which CVXPY compiles once."""
+    """Any solver of CVXPY: a CVXPY problem for each pattern of arrays, which is compiled once."""
 
     def __init__(
         self, name: str, options: Mapping[str, Any], *, isolate: bool = False, hot: bool = False
@@ -67,15 +55,24 @@ class CvxpyBackend:
         self.name = name
         self._options = {"warm_start": hot, **options}
         self._isolate = isolate
+        self._compiled: dict[object, CompiledProblem] = {}
+
+    def compiled(self, arrays: LinearArrays) -> CompiledProblem:
+        """Return the CVXPY problem of a pattern, with the numbers of arrays in its parameters."""
+        key = arrays.pattern.key, arrays.cones
+        if key not in self._compiled:
+            self._compiled[key] = CompiledProblem(arrays)
+        self._compiled[key].assign(arrays)
+        return self._compiled[key]
 
     def minimize(
-        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
+        self, program: LinearProgram, cost: FloatArray, watch: Stopwatch, time_limit: float | None
     ) -> Answer:
         """Return the solver's answer; see `gdaopt.backends.protocol.Backend`."""
-        problem, variable = program.problem()
+        compiled = self.compiled(program.arrays(cost))
         watch.lap("write")
-        report = solve_program(
-            problem,
+        answer = solve_program(
+            compiled.problem,
             self.name,
             solver_opts=self._options,
             time_limit=time_limit,
@@ -83,24 +80,7 @@ class CvxpyBackend:
             name=program.name,
             watch=watch,
         )
-        known = {
-            constraint.label: np.asarray(constraint.dual_value, dtype=np.float64)
-            for constraint in problem.constraints
-            if constraint.label and _is_given(constraint)
-        }
-        return Answer(
-            point=variable.value,
-            status=report.status,
-            multipliers=known or None,
-            iterations=report.iterations,
-            reported_seconds=report.reported_seconds,
-        )
-
-
-def _is_given(constraint: cp.Constraint) -> bool:
-    """Say whether the multipliers of a constraint are numbers of its shape."""
-    found = np.asarray(constraint.dual_value)
-    return found.dtype.kind in "biuf" and found.shape == constraint.dual_variables[0].shape
+        return replace(answer, point=np.asarray(compiled.x.value), row_duals=compiled.row_duals())
 
 
 def solve_program(
@@ -113,8 +93,8 @@ def solve_program(
     isolate: bool = False,
     name: str = "program",
     watch: Stopwatch | None = None,
-) -> SolverReport:
-    """Solve a CVXPY problem, whose parameters have values, and report how it went.
+) -> Answer:
+    """Solve a CVXPY problem, whose parameters have values: its variables then have the answer.
 
     The user's options take precedence. A certificate of the answer has to reach the relative `gap`:
     it sets the tolerances of known solvers, and says, in the place of a warning, how accurate the
@@ -128,12 +108,12 @@ def solve_program(
     entry = entry_of(solver)
     if gap is not None and entry.share_of_gap:
         defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
-    report = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
-    if report.status == cp.INFEASIBLE and entry.second_opinion:
+    answer = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
+    if answer.status == cp.INFEASIBLE and entry.second_opinion:
         other = {**defaults, **entry.second_opinion, **given}
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        report = _attempt(problem, solver, other, left, isolate, name, clock)
-    status = report.status
+        answer = _attempt(problem, solver, other, left, isolate, name, clock)
+    status = answer.status
     check_status(status, solver, name)
     if status == cp.OPTIMAL_INACCURATE and gap is None:
         warnings.warn(
@@ -144,7 +124,7 @@ def solve_program(
     for variable in problem.variables():
         checked_point(variable.value, variable.shape, f"{solver} called the {name} {status}")
     clock.lap("unpack")
-    return replace(report, seconds=clock.seconds)
+    return replace(answer, seconds=clock.seconds)
 
 
 def _attempt(
@@ -155,7 +135,7 @@ def _attempt(
     isolate: bool,
     name: str,
     watch: Stopwatch,
-) -> SolverReport:
+) -> Answer:
     """Ask a solver once; raise an error that names the solver and the problem when it raises."""
     entry, limit = entry_of(solver), None
     if time_limit is not None and entry.time_limit and entry.time_limit not in options:
@@ -177,7 +157,7 @@ def _solve_here(
     options: Mapping[str, Any],
     watch: Stopwatch,
     limit: str | None = None,
-) -> SolverReport:
+) -> Answer:
     """Solve in this process; the option `limit` gets the seconds that canonicalising leaves."""
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
@@ -205,18 +185,18 @@ def _solve_here(
     return _report(problem, solver, watch)
 
 
-def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> SolverReport:
+def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> Answer:
     """Return how the last solve of a problem ended."""
     stats = problem.solver_stats
     # Several solvers report no time or no iterations, some of them as 0, or as text.
     seconds = None if stats is None else stats.solve_time
     iterations = None if stats is None else stats.num_iters
-    return SolverReport(
-        solver,
-        str(problem.status),
-        watch.seconds,
-        float(seconds) if seconds else None,
-        int(iterations) if isinstance(iterations, int | float) else None,
+    return Answer(
+        solver=solver,
+        status=str(problem.status),
+        seconds=watch.seconds,
+        reported_seconds=float(seconds) if seconds else None,
+        iterations=int(iterations) if isinstance(iterations, int | float) else None,
     )
 
 
@@ -227,17 +207,15 @@ def _solve_isolated(
     watch: Stopwatch,
     limit: str | None,
     time_limit: float | None,
-) -> SolverReport:
+) -> Answer:
     """Solve in the worker, which holds the compiled problem; the values are set here."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     if problem not in _pickled:
         # Pickle a new problem of the same parts: the old one may hold statistics of a solver, which
         # cannot be pickled.
         copy = type(problem)(problem.objective, problem.constraints)
-        _pickled[problem] = pickle.dumps((copy, ID_COUNTER.count))
+        _pickled[problem] = pickle.dumps((copy, cvxpy_internals.ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
-    report, found, duals = call_in_worker(
+    answer, found, duals = call_in_worker(
         _solve_in_worker,
         _pickled[problem],
         values,
@@ -247,37 +225,35 @@ def _solve_isolated(
         time_limit=time_limit,
         alone=entry_of(solver).alone,
     )
-    watch.lap_elsewhere(report.seconds)
+    watch.lap_elsewhere(answer.seconds)
     for variable, value in zip(problem.variables(), found, strict=True):
         variable.save_value(value)
     for dual, value in zip(_dual_variables(problem), duals, strict=True):
         dual.save_value(value)
     watch.lap("unpack")
-    return report
+    return answer
 
 
 def _solve_in_worker(
     pickled: bytes, values: list[Any], solver: str, options: dict[str, Any], limit: str | None
-) -> tuple[SolverReport, list[Any], list[Any]]:
+) -> tuple[Answer, list[Any], list[Any]]:
     """Solve in the worker; return how it ended, and the values of all variables and duals."""
     watch = Stopwatch()
     problem = _held.get(pickled, lambda: _unpickled(pickled))
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
-    report = _solve_here(problem, solver, options, watch, limit)
+    answer = _solve_here(problem, solver, options, watch, limit)
     found = [variable.value for variable in problem.variables()]
     duals = [dual.value for dual in _dual_variables(problem)]
     watch.lap("unpack")
-    return replace(report, seconds=watch.seconds), found, duals
+    return replace(answer, seconds=watch.seconds), found, duals
 
 
 def _unpickled(pickled: bytes) -> cp.Problem:
     """Return a problem from the process that pickled it."""
-    from cvxpy.lin_ops.lin_utils import ID_COUNTER
-
     problem, count = pickle.loads(pickled)
     # A variable that compilation adds must not get the id of a variable of the problem.
-    ID_COUNTER.count = max(ID_COUNTER.count, count)
+    cvxpy_internals.ID_COUNTER.count = max(cvxpy_internals.ID_COUNTER.count, count)
     unpickled: cp.Problem = problem
     return unpickled
 
@@ -288,95 +264,86 @@ def _dual_variables(problem: cp.Problem) -> list[Any]:
 
 # --- A linear program as a CVXPY problem ----------------------------------------------------------
 
-# In the units of points, whose entries below upper bounds are at most 1.
-_NONE = 1e6  # what has no bound is bounded there, since CVXPY takes no infinity
-_FAR = 1e3  # upper bounds beyond are put there: interior-point solvers fail on far ones
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Constraints of one name, on variables or on rows: ``≥`` or ``≤`` a bound, or ``=``."""
-
-    name: str
-    of_rows: bool
-    index: IndexArray  # among the variables, or among the rows
-    is_lower: bool
-    is_equality: bool
-
-    def bounds(self, arrays: LinearArrays) -> FloatArray:
-        bounds = arrays.lower_bounds if self.is_lower else arrays.upper_bounds
-        none = 0.0 if self.is_equality else _NONE  # such as of a row without coefficients
-        first = arrays.pattern.size if self.of_rows else 0
-        found = np.nan_to_num(bounds[first + self.index], posinf=none, neginf=-none)
-        is_ours = bool(self.name) and not (self.of_rows or self.is_lower)
-        return np.minimum(found, _FAR) if is_ours else found
-
-    def constraint(self, values: cp.Expression, bounds: cp.Parameter) -> cp.Constraint:
-        relation: Callable[..., cp.Constraint] = operator.ge if self.is_lower else operator.le
-        relation = operator.eq if self.is_equality else relation
-        found = relation(values, bounds)
-        return found.set_label(self.name) if self.name else found
-
 
 class CompiledProblem:
-    """The CVXPY problem of all programs that have their coefficients and bounds in the same places.
+    """The CVXPY problem of all programs of one pattern, with their numbers as its parameters."""
 
-    Its parameters are ``cost``, ``coefficients``, and ``bounds: NAME`` for the constraints of each
-    name, which is also their label.
-    """
-
-    def __init__(
-        self, like: LinearArrays, cones: Callable[[cp.Variable], list[cp.Constraint]]
-    ) -> None:
+    def __init__(self, like: LinearArrays) -> None:
         pattern, count = like.pattern, len(like.coefficients)
-        self.x = cp.Variable(pattern.size, name="x")
-        self._cost = cp.Parameter(pattern.size, name="cost")
-        ones, every = np.ones(count), np.arange(count)
-        if count:
-            factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
-            self._coefficients = cp.Parameter(count, name="coefficients")
-            terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
-        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
-        constraints = cones(self.x)
-        self._bounds: list[tuple[_Side, cp.Parameter]] = []
-        for side in _sides(like):
-            values: cp.Expression
-            if side.of_rows:
-                values = cp.Constant(csr_array(sums[side.index]), name="sums") @ terms
-            else:
-                values = self.x if len(side.index) == pattern.size else self.x[side.index]
-            bounds = cp.Parameter(len(side.index), name=f"bounds: {side.name}")
-            constraints.append(side.constraint(values, bounds))
-            self._bounds.append((side, bounds))
+        size = pattern.size
+        self.x = cp.Variable(size, name="x")
+        self._cost = cp.Parameter(size, name="cost")
+        self._coefficients = cp.Parameter(count, name="coefficients") if count else None
+        constraints = [] if like.cones is None else like.cones(self.x)
+        self._sides: list[_Side] = []
+        for name in ("lower", "upper", "fixed"):
+            mask = getattr(pattern, f"is_{name}" if name == "fixed" else f"has_{name}")
+            # Without coefficients the rows are no constraints.
+            of_rows = np.flatnonzero(mask[size:]) if count else np.zeros(0, np.intp)
+            for what, index in (("variables", np.flatnonzero(mask[:size])), ("rows", of_rows)):
+                if not len(index):
+                    continue
+                bounds = cp.Parameter(len(index), name=f"{name} of {what}")
+                if what == "variables":
+                    values: cp.Expression = self.x if len(index) == size else self.x[index]
+                else:
+                    values = self._row_values(like, index)
+                constraint = _RELATIONS[name](values, bounds)
+                place = index if what == "variables" else size + index
+                self._sides.append(_Side(name, place, bounds, constraint))
+                constraints.append(constraint)
+        self._shape = pattern.n_rows, size
         self.problem = cp.Problem(cp.Minimize(self._cost @ self.x), constraints)
-        self._assigned: FloatArray | None = None  # the bounds that the parameters have
+        self._assigned: tuple[FloatArray | None, ...] = (None, None, None)
+
+    def _row_values(self, like: LinearArrays, rows: npt.NDArray[np.intp]) -> cp.Expression:
+        """Return the values of some rows: sums of terms, one for each coefficient."""
+        pattern, count = like.pattern, len(like.coefficients)
+        ones, every = np.ones(count), np.arange(count)
+        factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
+        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
+        terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
+        values: cp.Expression = cp.Constant(csr_array(sums[rows]), name="sums") @ terms
+        return values
 
     def assign(self, arrays: LinearArrays) -> None:
         """Give the parameters the numbers of a program."""
         self._cost.value = arrays.cost
-        if arrays.lower_bounds is self._assigned:  # of the same polytope: most steps keep it
+        numbers = arrays.lower_bounds, arrays.upper_bounds, arrays.coefficients
+        if all(map(operator.is_, numbers, self._assigned)):  # most steps keep the polytope
             return
-        self._assigned = arrays.lower_bounds
-        if len(arrays.coefficients):
+        self._assigned = numbers
+        if self._coefficients is not None:
             self._coefficients.value = arrays.coefficients
-        for side, bounds in self._bounds:
-            bounds.value = side.bounds(arrays)
+        for side in self._sides:
+            bounds = arrays.upper_bounds if side.name == "upper" else arrays.lower_bounds
+            side.bounds.value = bounds[side.places]
+
+    def row_duals(self) -> FloatArray | None:
+        """Return the duals of the rows; None where the solver gives no numbers of their shape."""
+        n_rows, size = self._shape
+        duals = np.zeros(n_rows)
+        for side in self._sides:
+            if side.places[0] < size:
+                continue
+            values = np.asarray(side.constraint.dual_value)
+            if values.dtype.kind not in "biuf" or values.shape != side.places.shape:
+                return None
+            duals[side.places - size] += values if side.name == "lower" else -values
+        return duals
 
 
-def _sides(arrays: LinearArrays) -> Iterator[_Side]:
-    """Yield the constraints by name; all that have bounds where the arrays name none."""
-    size, n_rows = arrays.pattern.size, arrays.pattern.n_rows
-    for part in arrays.parts:
-        of_rows = part.kind == "rows"
-        index = np.arange(n_rows if of_rows else size)[part.where]
-        is_lower = part.kind == "lower" or part.is_lower
-        if len(index):
-            yield _Side(part.name, of_rows, index, is_lower, part.is_equality)
-    if not arrays.parts:
-        for name, chosen in arrays.sides.items():
-            # Without coefficients the rows are no constraints.
-            rows = chosen[size:] if len(arrays.coefficients) else np.zeros(0, dtype=bool)
-            for of_rows, own in ((False, chosen[:size]), (True, rows)):
-                if own.any():
-                    index, label = np.flatnonzero(own), name if of_rows else ""
-                    yield _Side(label, of_rows, index, name == "lower", name == "fixed")
+class _Side(NamedTuple):
+    """Constraints of one kind, on variables or on rows."""
+
+    name: str  # "lower", "upper" or "fixed"
+    places: npt.NDArray[np.intp]  # of their bounds
+    bounds: cp.Parameter
+    constraint: cp.Constraint
+
+
+_RELATIONS: dict[str, Callable[..., cp.Constraint]] = {
+    "lower": operator.ge,
+    "upper": operator.le,
+    "fixed": operator.eq,
+}

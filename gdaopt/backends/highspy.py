@@ -12,9 +12,10 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.protocol import Answer, PreparedProgram, StageSeconds, Stopwatch, check_status
+from gdaopt.backends.protocol import Answer, LinearProgram, StageSeconds, Stopwatch, check_status
 from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError, SolverFailedError
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, check_name
@@ -92,18 +93,8 @@ def use_threads(number: object) -> None:
         _scheduler.threads = number
 
 
-class Solved(NamedTuple):
-    """What HiGHS returned; the seconds are those that it reports of itself."""
-
-    status: str  # in the words of CVXPY, see _statuses
-    point: FloatArray
-    row_duals: FloatArray  # y of cost - A'y
-    iterations: int  # of the simplex, interior-point or first-order method, and of the crossover
-    reported_seconds: float
-
-
 class HighsModel:
-    """A linear program inside of HiGHS; options that it does not know or refuses are errors."""
+    """Programs of one pattern in HiGHS; options that it does not know or refuses are errors."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         highspy = load_highspy()
@@ -142,7 +133,7 @@ class HighsModel:
         hot: bool,
         time_limit: float | None = None,
         presolve: bool = True,
-    ) -> Solved:
+    ) -> Answer:
         """Solve a program, from the last basis if hot; only what has changed is written."""
         highs = self._highs
         self._send(arrays)
@@ -160,12 +151,13 @@ class HighsModel:
         status = _statuses().get(highs.getModelStatus(), "solver_error")
         solution = highs.getSolution()
         counts = [highs.getInfoValue(name)[1] for name in self._counts]
-        return Solved(
-            status,
-            np.array(solution.col_value),
-            np.array(solution.row_dual),
-            sum(max(count, 0) for count in counts),
-            highs.getRunTime() - before,
+        return Answer(
+            solver=HighspyBackend.name,
+            status=status,
+            point=np.array(solution.col_value),
+            row_duals=np.array(solution.row_dual),
+            iterations=sum(max(count, 0) for count in counts),
+            reported_seconds=highs.getRunTime() - before,
         )
 
     def basis(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -186,7 +178,7 @@ class HighsModel:
     def _send(self, arrays: LinearArrays) -> None:
         """Write what has changed since the last call into the model."""
         highs, sent, pattern = self._highs, self._sent, arrays.pattern
-        if sent is None or not pattern.is_same(sent.pattern):
+        if sent is None:
             self._pass_whole(arrays)
         elif not _same(arrays.coefficients, sent.coefficients):
             # HiGHS changes coefficients one by one: a new model with the old basis takes less time.
@@ -197,7 +189,7 @@ class HighsModel:
         else:
             columns, rows = pattern.every_column, pattern.every_row
             highs.changeColsCost(pattern.size, columns, arrays.cost)
-            if arrays.lower_bounds is not sent.lower_bounds:  # most steps keep the polytope
+            if arrays.upper_bounds is not sent.upper_bounds:  # most steps keep the polytope
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
                 highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
         self._sent = arrays
@@ -230,7 +222,7 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
 
 
 class HighspyBackend:
-    """HiGHS through its own interface, on the program's arrays.
+    """HiGHS through its own interface, on the program's arrays: a model for each pattern of them.
 
     The options have their names there, such as ``{"solver": "ipm"}``; an InvalidInputError refuses
     unknown ones, and values that HiGHS refuses.
@@ -242,38 +234,38 @@ class HighspyBackend:
         self, options: Mapping[str, Any], *, isolate: bool = False, hot: bool | None = None
     ) -> None:
         self._options = dict(options)
-        model = HighsModel(options)  # which checks the options
-        self._model = None if isolate else model
-        self._key = uuid4().bytes  # of the worker's model
+        self._unused = [HighsModel(options)]  # which checks the options
+        self._models: dict[object, HighsModel] = {}
+        self._key = uuid4().bytes if isolate else None  # of the worker's models
         # Only the simplex starts from a basis.
         self._hot = hot is not False and options.get("solver", "simplex") in ("simplex", "choose")
 
     def minimize(
-        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None
+        self, program: LinearProgram, cost: FloatArray, watch: Stopwatch, time_limit: float | None
     ) -> Answer:
         """Return HiGHS' answer, checked; see `gdaopt.backends.protocol.Backend`."""
-        arrays = program.arrays()
+        arrays = program.arrays(cost)
+        if arrays.cones is not None:
+            raise InvalidInputError(f"the {program.name} is not linear: arrays are not all of it")
         watch.lap("write")
         start = time.perf_counter()
         try:
-            solved = self._solve(arrays, watch, time_limit, self._hot, True)
-            residual = _residual(arrays, solved)
-            restarts = 0
-            if solved.status != "user_limit" and not residual <= _ACCURATE:
+            answer = self._solve(arrays, watch, time_limit, self._hot, True)
+            residual = _residual(arrays, answer)
+            if answer.status != "user_limit" and not residual <= _ACCURATE:
                 watch.lap("unpack")
-                restarts = 1
                 left = None if time_limit is None else time_limit - (time.perf_counter() - start)
                 # The presolve calls some feasible programs infeasible, whose budget is redundant
                 # up to round-off (compare issue 2511 of HiGHS).
-                solved = self._solve(arrays, watch, left, False, solved.status != "infeasible")
-                residual = _residual(arrays, solved)
+                presolve = answer.status != "infeasible"
+                answer = replace(self._solve(arrays, watch, left, False, presolve), restarts=1)
+                residual = _residual(arrays, answer)
         except Exception as error:  # HiGHS raises errors of any kind
             message = f"{self.name} failed on the {program.name}: {reason(error)}"
             raise SolverFailedError(message) from error
-        status = solved.status
-        check_status(status, self.name, program.name)
+        check_status(answer.status, self.name, program.name)
         if residual > _USABLE:
-            status = "optimal_inaccurate"
+            answer = replace(answer, status="optimal_inaccurate")
             warnings.warn(
                 f"{self.name} calls its answer to the {program.name} optimal, but it is off by "
                 f"{residual:.3g}",
@@ -281,14 +273,7 @@ class HighspyBackend:
                 stacklevel=2,
             )
         watch.lap("unpack")
-        return Answer(
-            point=solved.point,
-            status=status,
-            multipliers=arrays.row_multipliers(solved.row_duals),
-            iterations=solved.iterations,
-            reported_seconds=solved.reported_seconds,
-            restarts=restarts,
-        )
+        return answer
 
     def _solve(
         self,
@@ -297,23 +282,29 @@ class HighspyBackend:
         time_limit: float | None,
         hot: bool,
         presolve: bool,
-    ) -> Solved:
+    ) -> Answer:
         """Solve in this process, or in the worker."""
-        if self._model is not None:
-            solved = self._model.minimize(arrays, hot=hot, time_limit=time_limit, presolve=presolve)
+        if self._key is None:
+            key = arrays.pattern.key
+            if key not in self._models:
+                unused = self._unused.pop() if self._unused else HighsModel(self._options)
+                self._models[key] = unused
+            answer = self._models[key].minimize(
+                arrays, hot=hot, time_limit=time_limit, presolve=presolve
+            )
             watch.lap("solve")
-            return solved
+            return answer
         call = (HighsModel, self._key, self._options, arrays, hot, time_limit, presolve)
-        solved, seconds = call_in_worker(_solve_in_worker, *call, time_limit=time_limit)
+        answer, seconds = call_in_worker(_solve_in_worker, *call, time_limit=time_limit)
         watch.lap_elsewhere(seconds)
-        return solved
+        return answer
 
 
-def _residual(arrays: LinearArrays, solved: Solved) -> float:
+def _residual(arrays: LinearArrays, answer: Answer) -> float:
     """Return how far an answer is from an optimum; infinity for one that is not called optimal."""
-    if solved.status != "optimal":
+    if answer.status != "optimal" or answer.row_duals is None:
         return float("inf")
-    return arrays.residuals(solved.point, solved.row_duals).total
+    return arrays.residuals(answer.point, answer.row_duals).total
 
 
 _held: Held[HighsModel] = Held()  # filled in the worker only
@@ -327,13 +318,13 @@ def _solve_in_worker(
     hot: bool,
     time_limit: float | None,
     presolve: bool,
-) -> tuple[Solved, StageSeconds]:
+) -> tuple[Answer, StageSeconds]:
     """Solve in the worker, which keeps the model of a key; return the stages as well."""
     watch = Stopwatch()
-    model = _held.get(key, lambda: make(options))
-    solved = model.minimize(arrays, hot=hot, time_limit=time_limit, presolve=presolve)
+    model = _held.get((key, arrays.pattern.key), lambda: make(options))
+    answer = model.minimize(arrays, hot=hot, time_limit=time_limit, presolve=presolve)
     watch.lap("solve")
-    return solved, watch.seconds
+    return answer, watch.seconds
 
 
 @cache

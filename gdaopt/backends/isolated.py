@@ -39,9 +39,9 @@ class Held(Generic[ValueT]):
     """What a worker keeps between calls, by a key; the oldest of too many is forgotten."""
 
     def __init__(self) -> None:
-        self._values: dict[bytes, ValueT] = {}
+        self._values: dict[object, ValueT] = {}
 
-    def get(self, key: bytes, make: Callable[[], ValueT]) -> ValueT:
+    def get(self, key: object, make: Callable[[], ValueT]) -> ValueT:
         """Return what there is for a key; make it when there is nothing."""
         if key not in self._values:
             if len(self._values) >= _MOST_HELD:

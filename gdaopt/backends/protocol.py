@@ -1,24 +1,24 @@
-"""What a backend is: it minimises one prepared linear program, and says where the time went.
+"""What a backend is: it solves one linear program after the other, and says where the time went.
 
-The analytic backend is the simplest, and stands here; each other backend has its own module.
+The closed form is the simplest, and stands here; each other backend has its own module. A backend
+gets a program and its costs. It keeps what it has compiled for each pattern of arrays.
 
-A program hands itself to a backend in three forms, and the backend takes one: its exact solution,
-a CVXPY problem, or arrays. The *stages* of a call are the same for all backends, and they
-are measured by one clock whose laps follow one another, so that they add up to the call's time.
+The *stages* of a call are the same for all backends, and they are measured by one clock whose laps
+follow one another, so that they add up to the call's time.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -85,33 +85,65 @@ class Stopwatch:
         return StageSeconds(**self._laps)
 
 
-class Answer(NamedTuple):
-    """What a backend found.
+_NOTHING = np.zeros(0)
+
+
+def _no_duals() -> None:
+    return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer:
+    """What a solve returned, all the way from a solver to the trace.
+
+    A backend returns a point in the units that solvers see. `Program.solve` returns a point of the
+    program, with its `value`, `repair_distance` and `duals`.
 
     Attributes
     ----------
-    point : ndarray of shape (n,) or None
-        In the units of the prepared program; None when the solver returned nothing.
-    status : str
-        ``"optimal"`` or ``"optimal_inaccurate"``.
-    multipliers : mapping of str to ndarray, or None
-        Multipliers of the rows by name (see `LinearArrays.parts`), in the units of the prepared
-        program; other names are ignored. None when the solver gives none.
+    solver, status : str
+        Who solved it and how it ended, such as ``"optimal"`` or ``"optimal_inaccurate"``.
+    point : ndarray of shape (n,)
+        What was found; empty where variables of CVXPY hold it.
+    row_duals : ndarray of shape (m,), or None
+        The duals y of the rows, see `gdaopt.backends.arrays`. None when the solver gives none.
     is_exact : bool
-        Whether this is the analytic answer: in the user's units, and inside of the polytope.
+        Whether the point is that of the closed form, which is inside in the program's own units.
     iterations, reported_seconds : int and float, or None
         Of the solver, where it reports them of itself.
     restarts : int
         How often the solver was asked again from the start, because its answer was wrong.
+    seconds : StageSeconds
+        Wall time of the stages of the call, failed attempts included.
+    value : float
+        The cost of the point.
+    repair_distance : float
+        Largest entry of the change that brought the solver's point into the program.
     """
 
-    point: FloatArray | None
+    solver: str
     status: str = "optimal"
-    multipliers: Mapping[str, FloatArray] | None = None
+    point: FloatArray = field(default_factory=lambda: _NOTHING)
+    row_duals: FloatArray | None = None
     is_exact: bool = False
     iterations: int | None = None
     reported_seconds: float | None = None
     restarts: int = 0
+    seconds: StageSeconds = StageSeconds()
+    value: float = float("nan")
+    repair_distance: float = 0.0
+    _duals: Callable[[], dict[str, FloatArray] | None] = _no_duals
+
+    @property
+    def duals(self) -> dict[str, FloatArray] | None:
+        """The multipliers of the constraints by name, in the units of the cost and the program.
+
+        Each is λ ≥ 0: the least value falls by about λ when the constraint is loosened by 1; for an
+        equality ``a·x = b``, of either sign, when b rises by 1. The names are ``"budget"``,
+        ``"rows"`` (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints
+        of one's own, as they were written. None when the solver gives none.
+        """
+        return self._duals()
 
 
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
@@ -136,36 +168,40 @@ def check_status(status: str, solver: str, program: str) -> None:
         raise SolverFailedError(f"{solver} ended on the {program} with status {status!r}")
 
 
-class PreparedProgram(Protocol):
-    """A linear program with its numbers, in the forms that backends take."""
+class LinearProgram(Protocol):
+    """A linear program as backends see it: the polytope, which the costs are given with."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """What messages call it."""
 
-    def closed_form(self) -> Answer:
-        """Return the exact answer; raise InvalidInputError where there is no closed form."""
+    @abstractmethod
+    def arrays(self, cost: FloatArray, /) -> LinearArrays:
+        """Return the program as arrays, in units in which the numbers are about 1."""
 
-    def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        """Return the CVXPY problem, the same object in each call, and its variable."""
+    @abstractmethod
+    def minimize(self, cost: FloatArray, /) -> FloatArray:
+        """Return a point of smallest ``cost · x``, in closed form, in the program's own units.
 
-    def arrays(self) -> LinearArrays:
-        """Return the arrays, in units in which the numbers are about 1.
-
-        Their pattern is the same object in each call for programs of one kind and size. Raise
-        InvalidInputError where the program is not linear.
+        An InvalidInputError says that there is no closed form.
         """
 
 
 class Backend(Protocol):
-    """Minimises prepared programs of one kind and size, and may keep what it likes between."""
+    """Minimises linear programs, and may keep what it likes between the calls."""
 
     @property
     def name(self) -> str:
         """What messages and traces call it."""
 
     def minimize(
-        self, program: PreparedProgram, watch: Stopwatch, time_limit: float | None, /
+        self,
+        program: LinearProgram,
+        cost: FloatArray,
+        watch: Stopwatch,
+        time_limit: float | None,
+        /,
     ) -> Answer:
         """Return a point of least cost, in the seconds left; call the watch after each stage.
 
@@ -174,8 +210,8 @@ class Backend(Protocol):
         """
 
 
-class AnalyticBackend:
-    """The exact solution of each program in closed form: it has no options, and never hangs."""
+class ClosedForm:
+    """The exact solution of each program: it has no options, and never hangs."""
 
     name = ANALYTIC
 
@@ -192,9 +228,9 @@ class AnalyticBackend:
             )
 
     def minimize(
-        self, program: PreparedProgram, watch: Stopwatch, _time_limit: float | None, /
+        self, program: LinearProgram, cost: FloatArray, watch: Stopwatch, _time_limit: float | None
     ) -> Answer:
-        """Return the program's exact answer; see `gdaopt.backends.protocol.Backend`."""
-        answer = program.closed_form()
+        """Return the exact answer; see `Backend`."""
+        point = program.minimize(cost)
         watch.lap("solve")
-        return answer
+        return Answer(solver=ANALYTIC, point=point, is_exact=True)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from gdaopt.backends.arrays import LinearArrays, RowPattern
+from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, own_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
 from gdaopt.backends.options import check_numbers, check_option_names
-from gdaopt.backends.protocol import ANALYTIC, Answer, Backend, Stopwatch
+from gdaopt.backends.protocol import ANALYTIC, Backend, Stopwatch
 from gdaopt.errors import (
     GdaoptError,
     InfeasibleProblemError,
@@ -27,9 +27,9 @@ from gdaopt.errors import (
     SolverFailedError,
     SolverNotFoundError,
 )
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, html_table, reason, shortened
-from gdaopt.support.validation import check_name, unknown_name
+from gdaopt.support.validation import FloatArray, check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
 # Of a probe. It counts the start of the worker, and what the solver compiles: MPAX takes 5 s.
@@ -108,7 +108,7 @@ def _all_probed() -> tuple[SolverInfo, ...]:
 
     def probe_in_turn(alone: bool) -> list[SolverInfo]:
         """Try solvers in the worker process of this thread."""
-        names = (name for name in _known() if entry_of(name).alone == alone)
+        names = (name for name in cvxpy_internals.list_solvers() if entry_of(name).alone == alone)
         return [_probe(name, isolate=True) for name in names]
 
     with ThreadPoolExecutor(2) as threads:  # each waits for the worker process that it has
@@ -120,7 +120,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
     if cone is not None:
         check_name("cone", cone, _CONES)
-    known = _known()
+    known = cvxpy_internals.list_solvers()
     asked = name.strip().upper() if isinstance(name, str) else ""
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
@@ -140,20 +140,9 @@ def find_solver(name: str, cone: str | None = None) -> str:
     raise SolverNotFoundError(f"{why}. {where}: {', '.join(others)}")
 
 
-@cache
-def _known() -> tuple[str, ...]:
-    """Return the names of the conic and quadratic solvers that CVXPY has an interface for."""
-    # CVXPY lists only installed solvers in its public functions.
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
-
-    return tuple(sorted({*SOLVER_MAP_CONIC, *SOLVER_MAP_QP}))
-
-
 def _installed(cone: str | None) -> list[str]:
     """Return the solvers that are installed, and support the cone. To try them takes seconds."""
-    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
-
-    names = [*own_backends(), *sorted(INSTALLED_SOLVERS)]
+    names = [*own_backends(), *sorted(cp.installed_solvers())]
     return [name for name in names if cone is None or cone in _cones(name)]
 
 
@@ -165,53 +154,40 @@ def _probe_here(name: str) -> SolverInfo:
 
 def _probe(name: str, *, isolate: bool) -> SolverInfo:
     """Try a solver on a tiny program."""
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
-
-    interface = SOLVER_MAP_CONIC.get(name) or SOLVER_MAP_QP.get(name)
+    interface = cvxpy_internals.solver_interface(name)
     try:
         if interface is not None:
-            interface.import_solver()  # type: ignore[no-untyped-call]  # CVXPY has no types
+            interface.import_solver()
     except Exception as error:  # without a licence, solvers' modules raise errors of any kind
         return SolverInfo(name, False, f"{reason(error)}; {entry_of(name).hint}")
     limit = _TIME_LIMIT if isolate else None
     try:
         with ignoring(category=Warning):  # only the answer counts here
             backend = make_backend(name, isolate=isolate)
-            point = backend.minimize(_TinyProgram(), Stopwatch(), limit).point
+            point = backend.minimize(_TinyProgram(), np.ones(1), Stopwatch(), limit).point
     except GdaoptError as error:
         return SolverInfo(name, False, reason(error))
-    found = None if point is None else float(point[0])
-    if found is None or abs(found - 2) > 1e-2:
-        return SolverInfo(name, False, f"answered {found} to min x, x >= 2")
+    if abs(float(point[0]) - 2) > 1e-2:
+        return SolverInfo(name, False, f"answered {point[0]} to min x, x >= 2")
     return SolverInfo(name, True, cones=_cones(name))
 
 
 class _TinyProgram:
-    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.protocol.PreparedProgram`."""
+    """What solvers are tried on: min x, x ≥ 2. See `gdaopt.backends.protocol.LinearProgram`."""
 
     name = "probe"
 
-    def closed_form(self) -> Answer:
-        return Answer(point=np.array([2.0]), is_exact=True)
+    def minimize(self, _cost: FloatArray) -> FloatArray:
+        return np.array([2.0])
 
-    def problem(self) -> tuple[cp.Problem, cp.Variable]:
-        x = cp.Variable(1, name="x")
-        return cp.Problem(cp.Minimize(x[0]), [x >= 2]), x
-
-    def arrays(self) -> LinearArrays:
+    def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program with the bound as a row."""
-        pattern = RowPattern.of(np.zeros(1, int), np.zeros(1, int), 1, 1)
-        lower, upper = np.array([-np.inf, 2.0]), np.full(2, np.inf)
-        return LinearArrays(np.ones(1), lower, upper, pattern, np.ones(1), ())
+        return LinearArrays.of(cost, [[1.0]], row_lower=2.0, lower=-np.inf)
 
 
 def _cones(name: str) -> tuple[str, ...]:
     """Return the cones of a solver, as CVXPY's interface lists them."""
-    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC
-
-    if name not in SOLVER_MAP_CONIC:
-        return ()
-    supported = {constraint.__name__ for constraint in SOLVER_MAP_CONIC[name].SUPPORTED_CONSTRAINTS}
+    supported = cvxpy_internals.list_cones(name)
     return tuple(cone for cone, names in _CONES.items() if names & supported)
 
 
@@ -270,7 +246,7 @@ def _refusal(solver: str, options: Mapping[str, Any]) -> BaseException | None:
     try:
         with ignoring(category=Warning):
             backend = make_backend(solver, {**options, "verbose": False})
-            backend.minimize(_TinyProgram(), Stopwatch(), _TIME_LIMIT)
+            backend.minimize(_TinyProgram(), np.ones(1), Stopwatch(), _TIME_LIMIT)
     except InfeasibleProblemError:
         return None  # a wrong answer is no refusal
     except SolverFailedError as error:
@@ -285,7 +261,7 @@ def make_backend(
     isolate: bool = False,
     hot: bool | None = None,
 ) -> Backend:
-    """Return a new backend by its canonical name, for programs of one kind and size."""
+    """Return a new backend by its canonical name."""
     given = options or {}
     backend = entry_of(solver).backend
     if backend is not None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 from typing import Any
 
+from gdaopt.support.cvxpy_loading import cvxpy_internals
+
 
 def attributes_of(module: str, name: str, *more: str) -> Callable[[], Collection[str]]:
     """Return what reads the names of options: the attributes of a class, and more of CVXPY's."""
@@ -41,9 +43,8 @@ def _paths(descriptor: Any, before: str = "") -> Iterator[str]:
 
 def options_of_daqp() -> Collection[str]:
     """Return the names of the options that CVXPY passes on to DAQP."""
-    from cvxpy.reductions.solvers.qp_solvers.daqp_qpif import DAQP
-
-    return DAQP.ALLOWED_SOLVER_OPTS
+    names: Collection[str] = cvxpy_internals.solver_interface("DAQP").ALLOWED_SOLVER_OPTS
+    return names
 
 
 def options_of_scip() -> Collection[str]:

@@ -26,13 +26,11 @@ import numpy as np
 from gdaopt.backends import LinearArrays
 from gdaopt.bench.exact import exact_optimum
 from gdaopt.bench.recorded import RecordedProgram, load_programs, recording
-from gdaopt.bench.replayed import in_units
 from gdaopt.bench.sequences import KINDS
 from gdaopt.bench.sequences import Sequence as Source
 from gdaopt.datasets import load
 from gdaopt.errors import InvalidInputError
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.base import Program
 from gdaopt.sets import GraphMetrics, SDDMetrics
 from gdaopt.solving import solve
 from gdaopt.studies.study_directory import versions
@@ -93,7 +91,7 @@ _BESIDE = ("README.md", "LICENSE", "replay.py.txt")  # a page, a licence, a scri
 
 def exported_arrays(program: RecordedProgram) -> LinearArrays:
     """Return the arrays of a program, in the units that solvers see."""
-    return Program().prepared(program.cost, program.polytope).arrays()
+    return program.polytope.arrays(program.cost)
 
 
 def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
@@ -160,7 +158,7 @@ def _python(program: RecordedProgram) -> bytes:
         kind=program.kind,
         size=len(arrays.cost),
         n_rows=arrays.pattern.n_rows,
-        value=float(arrays.cost @ in_units(program.point, program.polytope.unit)),
+        value=float(arrays.cost @ program.polytope.coordinates(program.point)),
         source="" if program.is_exact else ", by the solver of that run",
         # To the last bit
         **{name: re.sub(r"\s+", " ", repr(own.tolist())) for name, own in numbers.items()},

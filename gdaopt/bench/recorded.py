@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,13 +20,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.backends import LinearArrays
-from gdaopt.backends.arrays import RowPattern
+from gdaopt.backends.arrays import Pattern
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.programs.base import Polytope, observed
-from gdaopt.programs.constrained import ConstrainedPolytope
-from gdaopt.programs.joint import JointPolytope
-from gdaopt.programs.knapsacks import ColumnPolytope, DiagonalPolytope
+from gdaopt.programs.constrained import ConstrainedPolytope, constrained
+from gdaopt.programs.joint import JointPolytope, JointShares
+from gdaopt.programs.knapsack import Knapsack
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import (
@@ -40,7 +40,7 @@ from gdaopt.support.validation import (
 
 @dataclass(frozen=True, eq=False)
 class LinearPolytope(Polytope):
-    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``, in its own units.
+    """``{x : lower ≤ x ≤ upper, row_lower ≤ A x ≤ row_upper}``; solvers see it as it is.
 
     Its author counts a cost as `sign` times the cost, plus `constant`.
     """
@@ -55,7 +55,6 @@ class LinearPolytope(Polytope):
     constant: float = 0.0
 
     name: ClassVar[str] = "linear program"
-    is_scaled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         # A pattern that is damaged would let solvers read what lies behind the arrays.
@@ -64,19 +63,13 @@ class LinearPolytope(Polytope):
         if not len(self.lower_bounds) == len(self.upper_bounds) == sum(shape):
             raise InvalidInputError(f"the bounds must be {sum(shape)}, of variables and rows")
 
-    @property
-    def unit(self) -> float:
-        """1: solvers see the program as it was given."""
-        return 1.0
-
-    def row_scales(self) -> FloatArray:
-        return np.ones(len(self.starts) - 1)
+    @cached_property
+    def _pattern(self) -> Pattern:
+        return Pattern.of_bounds(self.starts, self.columns, self.lower_bounds, self.upper_bounds)
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return the program as arrays, whose constraints have no names."""
-        pattern = _pattern(self.starts.tobytes(), self.columns.tobytes(), len(cost))
         bounds = self.lower_bounds, self.upper_bounds
-        return LinearArrays(cost, *bounds, pattern, self.coefficients, ())
+        return LinearArrays(cost, *bounds, self._pattern, self.coefficients)
 
     def minimize(self, _cost: FloatArray, /) -> FloatArray:
         """Raise InvalidInputError: there is no closed form."""
@@ -85,21 +78,26 @@ class LinearPolytope(Polytope):
             "as 'HIGHS'"
         )
 
-    def made_feasible(self, point: FloatArray) -> FloatArray:
+    def point(self, y: FloatArray) -> FloatArray:
+        return y
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        return x
+
+    def made_feasible(self, y: FloatArray) -> FloatArray:
         """Return the point: there is no rule that mends any point in proportion."""
-        return point
+        return y
 
-
-@lru_cache(maxsize=16)
-def _pattern(starts: bytes, columns: bytes, size: int) -> RowPattern:
-    return RowPattern(np.frombuffer(starts, np.int32), np.frombuffer(columns, np.int32), size)
+    def duals(self, _cost: FloatArray, _row_duals: FloatArray | None) -> dict[str, FloatArray]:
+        """Return none: its constraints have no names."""
+        return {}
 
 
 _FORMAT = 4
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue", "sign", "constant")
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
-    "diagonal": (DiagonalPolytope, ("lower", "trace_bound", "current")),
-    "column": (ColumnPolytope, ("upper", "weights", "floor", "budget", "current")),
+    "diagonal": (Knapsack, ("floor", "budget", "current")),
+    "column": (Knapsack, ("upper", "weights", "floor", "budget", "current")),
     "joint": (
         JointPolytope,
         ("v", "min_eigenvalue", "trace_bound", "edges", "floor", "current"),
@@ -112,6 +110,9 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
         ),
     ),
 }
+_IN_FILES = {"diagonal": {"floor": "lower", "budget": "trace_bound"}}
+"""Other names that numbers have in files."""
+
 _OF_ALL = ("cost", "point", "gap")
 _OF_ROWS = ("coefficients", "residuals")
 
@@ -158,21 +159,16 @@ class RecordedProgram:
     def numbers(self) -> dict[str, Any]:
         """Return the numbers of the polytope by name, those of the rows' constraints left out."""
         inner, rows = _split(self.polytope)
-        values = {name: getattr(inner, name) for name in _KINDS[self.kind][1]}
+        in_files = _IN_FILES.get(self.kind, {})
+        values = {in_files.get(name, name): getattr(inner, name) for name in _KINDS[self.kind][1]}
         if rows is not None:
             values |= {name: getattr(self.polytope, name) for name in _OF_ROWS}
         return values
 
     @property
     def structure(self) -> tuple[object, ...]:
-        """What programs have in common that one program object solves."""
-        inner, rows = _split(self.polytope)
-        own: tuple[np.ndarray, ...] = ()
-        if isinstance(inner, JointPolytope):
-            own = inner.edges
-        elif isinstance(inner, LinearPolytope):
-            own = (inner.starts, inner.columns, *inner.arrays(self.cost).sides.values())
-        return self.kind, len(self.cost), id(rows), *(array.tobytes() for array in own)
+        """What programs have in common that a backend compiles once."""
+        return self.kind, len(self.cost), self.polytope.arrays(self.cost).pattern.key
 
 
 @contextmanager
@@ -213,9 +209,10 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     seen: list[tuple[str, FloatArray, Polytope, FloatArray, float] | None] = []
 
     def note(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
-        if not polytope.is_linear:
+        arrays = polytope.arrays(cost)
+        if arrays.cones is not None:
             raise InvalidInputError(f"only linear programs are recorded, not the {polytope.name}")
-        moves = bool((cost * polytope.unit).any())
+        moves = bool(arrays.cost.any())
         kind = polytope.name.removesuffix(" program")
         seen.append((kind, cost, polytope, found, float(cost @ at)) if moves else None)
 
@@ -241,9 +238,10 @@ def _finished(
 
 
 def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
-    if isinstance(polytope, ConstrainedPolytope):
-        return polytope.polytope, polytope.rows
-    return polytope, None
+    if not isinstance(polytope, ConstrainedPolytope):
+        return polytope, None
+    inner = polytope.polytope
+    return inner.joint if isinstance(inner, JointShares) else inner, polytope.rows
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
@@ -377,18 +375,20 @@ def _polytope(
     kind: str, values: Mapping[str, np.ndarray], rows: LinearConstraints | None
 ) -> Polytope:
     make, names = _KINDS[kind]
-    own: dict[str, Any] = {
-        name: float(values[name][0]) if name in _SCALARS else values[name] for name in names
-    }
+    in_files, own = _IN_FILES.get(kind, {}), dict[str, Any]()
+    for name in names:
+        value = values[in_files.get(name, name)]
+        own[name] = float(value[0]) if name in _SCALARS else value
     if "edges" in own:
         own["edges"] = tuple(own["edges"].reshape(2, -1))
-    polytope: Polytope = make(**own)
+    polytope = make(**own)
     if rows is None:
-        return polytope
+        found: Polytope = polytope
+        return found
     size = len(polytope.current)
     coefficients = as_vector("coefficients", values["coefficients"], len(rows) * size)
     residuals = as_vector("residuals", values["residuals"], len(rows))
-    return ConstrainedPolytope(polytope, rows, coefficients.reshape(len(rows), size), residuals)
+    return constrained(polytope, rows, coefficients.reshape(len(rows), size), residuals)
 
 
 def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:

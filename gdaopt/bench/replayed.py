@@ -13,11 +13,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gdaopt.backends import Answer, StageSeconds, Stopwatch
-from gdaopt.backends.protocol import Backend, PreparedProgram, checked_point
+from gdaopt.backends.protocol import Backend, checked_point
 from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
 from gdaopt.bench.recorded import RecordedProgram, checked_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
-from gdaopt.programs.base import Program
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
 Start = Literal["cold", "re-solve", "hot"]
@@ -113,20 +112,15 @@ def _replayed(
     start: Start,
     time_limit: float | None,
 ) -> Iterator[Replayed]:
-    """Solve the programs, each by the program object and the backend of its structure."""
-    kept: dict[tuple[object, ...], tuple[Any, Backend]] = {}
+    """Solve the programs, by one backend, or each by a new one."""
+    kept = None if start == "cold" else backend()
     for recorded in programs:
         watch = Stopwatch()
-        if start == "cold":
-            kept.clear()
-        if recorded.structure not in kept:
-            kept[recorded.structure] = Program(), backend()
-        program, solver = kept[recorded.structure]
-        prepared = program.prepared(recorded.cost, recorded.polytope)
+        solver = kept or backend()
         try:
-            answer = solver.minimize(prepared, watch, time_limit)
+            answer = solver.minimize(recorded.polytope, recorded.cost, watch, time_limit)
             watch.lap("unpack")
-            whose = f"{solver.name} called the {prepared.name} {answer.status}"
+            whose = f"{solver.name} called the {recorded.polytope.name} {answer.status}"
             point = checked_point(answer.point, recorded.cost.shape, whose)
         except (InfeasibleProblemError, SolverFailedError) as error:
             watch.lap("solve")
@@ -137,24 +131,19 @@ def _replayed(
                 seconds=watch.seconds,
             )
             continue
-        yield _judged(recorded, prepared, answer, point, watch.seconds)
+        yield _judged(recorded, answer, point, watch.seconds)
 
 
 def _judged(
-    recorded: RecordedProgram,
-    prepared: PreparedProgram,
-    answer: Answer,
-    found: FloatArray,
-    seconds: StageSeconds,
+    recorded: RecordedProgram, answer: Answer, point: FloatArray, seconds: StageSeconds
 ) -> Replayed:
-    unit = recorded.polytope.unit
-    arrays = prepared.arrays()
-    point = in_units(found, unit) if answer.is_exact else found
-    best = in_units(recorded.point, unit)
-    costs = np.abs(arrays.cost)
-    gap = np.nan
-    if answer.multipliers is not None:
-        gap = arrays.residuals(point, arrays.signed(answer.multipliers)).gap
+    polytope = recorded.polytope
+    arrays, best = polytope.arrays(recorded.cost), polytope.coordinates(recorded.point)
+    if answer.is_exact:
+        point = polytope.coordinates(point)
+    costs, gap = np.abs(arrays.cost), np.nan
+    if answer.row_duals is not None:
+        gap = arrays.residuals(point, answer.row_duals).gap
     # Where the best point is 0, the cost of one entry of size 1; all costs may be 0.
     size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max())) or 1.0
     return Replayed(
@@ -164,10 +153,3 @@ def _judged(
         suboptimality=float(arrays.cost @ (point - best)) / size,
         duality_gap=gap,
     )
-
-
-def in_units(point: FloatArray, unit: float | FloatArray) -> FloatArray:
-    """Return a point divided by its unit, 0 where the unit is."""
-    units = np.broadcast_to(unit, point.shape)
-    divided: FloatArray = np.divide(point, units, out=np.zeros_like(point), where=units > 0)
-    return divided

@@ -39,7 +39,7 @@ from gdaopt.linalg.gershgorin import align
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
+from gdaopt.programs import JointPolytope, Knapsack
 from gdaopt.programs.base import Polytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.solving import solve
@@ -97,6 +97,7 @@ def given_program(
         raise InvalidInputError(
             f"{name} has no reference: HiGHS calls it {solved.status}; leave it out"
         )
+    assert solved.row_duals is not None
     off = arrays.residuals(solved.point, solved.row_duals)
     finite = [bounds[np.isfinite(bounds)] for bounds in (arrays.lower_bounds, arrays.upper_bounds)]
     largest = float(np.abs(np.concatenate([[1.0], *finite])).max())
@@ -370,12 +371,12 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
     polytope: Polytope
     if kind == "diagonal":
         cost = rng.standard_normal(size)
-        polytope = DiagonalPolytope.at(metric, slack, trace_bound)
+        polytope = Knapsack.diagonal(metric, slack, trace_bound)
     elif kind == "column":
         column = int(rng.integers(size))
         others = np.delete(np.arange(size), column)
         cost = rng.standard_normal(size - 1)
-        polytope = ColumnPolytope.at(metric, alignment.v, slack, column, others, np.zeros(size - 1))
+        polytope = Knapsack.column(metric, alignment.v, slack, column, others, np.zeros(size - 1))
     else:
         edges = all_edges(size)
         cost = rng.standard_normal(size + len(edges[0]))

@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
+
+import numpy as np
 
 from gdaopt.certificate.tangent import (
     Bound,
-    Tangent,
     best_multiple,
     dual_bound,
     inflated_bound,
+    inflated_tangent,
     nothing_to_certify,
+    tangent_at,
 )
 from gdaopt.errors import GdaoptError
-from gdaopt.linalg.masked import Gradient
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -130,81 +133,65 @@ def certify_metric(
 def certify_point(
     problem: MetricProblem,
     point: Point,
-    gradient: Gradient | None = None,
     support: Support | None = None,
     multipliers: FloatArray | None = None,
 ) -> Certificate:
     """Certify a metric at which the objective has been evaluated.
 
-    The gradient may be masked at a member of the set, as by `Members.gradient_at`. It and the
-    oracle's answer are computed where they are left out. A caller that gives the answer has asked
-    `nothing_to_certify` before. For `multipliers` see `certify`.
+    The least of its gradient over the members is computed where it is left out. At a member it may
+    be that of the gradient under the set's mask, as by `AtomFamily.gradient_at`; a caller that
+    gives it has asked `nothing_to_certify` before. For `multipliers` see `certify`.
     """
-    members, value = problem.members, point.value
-    reason = None if support is not None else nothing_to_certify(point, gradient)
-    if reason is not None:
-        return Certificate(value, -math.inf, "none", reason)
-    if gradient is None:
-        gradient = point.gradient()
+    members, objective, value = problem.members, problem.objective, point.value
     if support is None:
-        if multipliers is None:
+        gradient = point.gradient()
+        reason = nothing_to_certify(point, gradient)
+        if reason is not None:
+            return Certificate(value, -math.inf, "none", reason)
+        if members.names and multipliers is None:
             multipliers = members.multipliers().tight(point)
         support = members.support(gradient, multipliers)
-    multipliers = support.multipliers
-    tangent = Tangent(problem, point, gradient, support)
-    if not problem.objective.convex:
-        return Certificate(
-            value,
-            -math.inf,
-            "none",
-            _NOT_CONVEX,
-            round_off=math.inf,
-            multipliers=multipliers,
-            frank_wolfe_gap=max(tangent.gap, 0.0),
-            gap_round_off=tangent.gap_round_off,
-        )
-    found, kind = _best_bound(tangent)
-    if problem.objective.barrier and multipliers is None:
-        dual = dual_bound(problem, point)
-        found, kind = (dual, "dual") if dual.value > found.value else (found, kind)
-    if not found.value > -math.inf:
+    tangent = tangent_at(problem, point, support)
+    of_gap: dict[str, Any] = {
+        "multipliers": support.multipliers,
+        "frank_wolfe_gap": max(tangent.gap, 0.0),
+        "gap_round_off": tangent.gap_round_off,
+    }
+    if not objective.convex:
+        return Certificate(value, -math.inf, "none", _NOT_CONVEX, round_off=math.inf, **of_gap)
+    bound = tangent.bound
+    kind: Kind = "exponential" if objective.log_convex else "linear"
+    others: list[tuple[Bound, Kind]] = []
+    if isinstance(point, LogDetPoint):
+        multiple = best_multiple(problem, point, support)
+        others.append((tangent_at(problem, *multiple).bound, "scaled"))
+    elif not objective.log_convex:
+        inflated = partial(inflated_tangent, problem, point, support)
+        others.append((inflated_bound(tangent, inflated), "scaled"))
+    if objective.barrier and support.multipliers is None:
+        others.append((dual_bound(problem, point), "dual"))
+    for other, its_kind in others:
+        if other.value > bound.value:
+            bound, kind = other, its_kind
+    if not bound.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     certificate = Certificate(
         value,
-        found.value,
+        bound.value,
         kind,
-        round_off=found.round_off,
+        round_off=bound.round_off,
         membership=members.membership(support, point.metric),
-        multipliers=multipliers,
-        frank_wolfe_gap=max(tangent.gap, 0.0),
-        gap_round_off=tangent.gap_round_off,
         excesses=members.excesses(point.metric),
+        **of_gap,
     )
-    if found.value > value and not members.violations(point.metric):
+    if bound.value > value and not members.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
-        inside = tangent.gap_at(members.made_feasible(point.metric))
-        if inside < -certificate.allowance:
-            raise _contradiction(
-                f"a member of the set has a gap of {inside:.6g}, which is negative"
-            )
+        inside = members.made_feasible(point.metric) - members.base
+        gap = float(np.vdot(support.gradient, inside)) - support.least
+        if gap < -certificate.allowance:
+            raise _contradiction(f"a member of the set has a gap of {gap:.6g}, which is negative")
         certificate = replace(certificate, lower_bound=value)
     return certificate
-
-
-def _best_bound(tangent: Tangent) -> tuple[Bound, Kind]:
-    """Return the best of the bounds at the metric and at its multiples, and its kind."""
-    point, log_convex = tangent.point, tangent.problem.objective.log_convex
-    kind: Kind = "exponential" if log_convex else "linear"
-    if isinstance(point, LogDetPoint):
-        scaled = best_multiple(tangent).bound()
-        # The linear bound is that difference, lowered for round-off.
-        if not log_convex and scaled.value >= point.value - tangent.gap:
-            return scaled, "scaled"
-        here = tangent.bound()
-    else:
-        here = tangent.bound()
-        scaled = here if log_convex else inflated_bound(tangent, here)
-    return (scaled, "scaled") if scaled.value > here.value else (here, kind)
 
 
 def value_below(value: float, lower_bound: float) -> GdaoptError:

@@ -7,29 +7,21 @@ a slightly larger metric helps where the trace bound is far from binding.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol, Self, cast
+from typing import cast
 
 import numpy as np
 
 from gdaopt.errors import TimeLimitError
-from gdaopt.linalg.masked import (
-    Gradient,
-    inner,
-    is_finite,
-    like,
-    magnitude_form,
-    magnitude_inner,
-    n_terms,
-)
+from gdaopt.linalg.magnitudes import magnitude_form, magnitude_inner
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import BarrierPoint, Point
-from gdaopt.objectives.round_off import UNIT, RoundOff
+from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
 from gdaopt.support.deadline import check_time_for
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, is_finite
 
 _NEARBY = 1e-6  # of the way to the member that is best by the tangent
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
@@ -53,12 +45,12 @@ class Bound:
     round_off: float
 
 
-def nothing_to_certify(point: Point, gradient: Gradient | None = None) -> str | None:
+def nothing_to_certify(point: Point, gradient: FloatArray) -> str | None:
     """Say why there is no bound where an objective carries no information; else None."""
     reason = point.degenerate_reason()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
-    if reason is None and not is_finite(point.gradient() if gradient is None else gradient):
+    if reason is None and not is_finite(gradient):
         reason = "the gradient of the objective is not finite"
     return reason
 
@@ -75,112 +67,64 @@ def is_at_kink(problem: MetricProblem, point: Point) -> bool:
     return -float(np.vdot(gradient, step)) > round_off and there.value >= point.value
 
 
-class InflatableTangent(Protocol):
-    """A tangent at a metric ``B + N``, whose N can be made larger."""
-
-    @property
-    def value(self) -> float:
-        """Q at the metric."""
-
-    @property
-    def price(self) -> float:
-        """The least price of all atoms."""
-
-    @property
-    def total(self) -> float:
-        """The trace of N."""
-
-    @property
-    def budget(self) -> float:
-        """τ, which the base of the set leaves of the trace bound."""
-
-    def bound(self) -> Bound:
-        """Return the linear bound, or the exponential one where log Q is convex."""
-
-    def inflated(self, share: float) -> Self | None:
-        """Return the tangent at ``B + (1 + η) N``, None where there is none."""
-
-
 @dataclass(frozen=True, eq=False)
-class Tangent(InflatableTangent):
-    """The tangent of the objective, with the gradient that the set needs."""
+class Tangent:
+    """The tangent of the objective at a metric ``M = B + N``, and the bound that it gives.
 
-    problem: MetricProblem
-    point: Point
-    gradient: Gradient
-    support: Support
+    Attributes
+    ----------
+    value : float
+        Q(M).
+    price, budget, total : float
+        The least price of all atoms, the largest sum of their weights, and that of N: its trace.
+    gap, gap_round_off : float
+        ``⟨G, N⟩ - min_V ⟨G, V - B⟩``, and how far it is off at most.
+    bound : Bound
+        The linear bound, or the exponential one where log Q is convex.
+    """
 
-    def moved(self, point: Point) -> Tangent:
-        """Return the tangent at another metric, with its whole gradient."""
-        gradient, here = point.gradient(), self.support
-        support = self.problem.members.support(
-            gradient, here.multipliers, len(here.prices), here.atoms
-        )
-        return Tangent(self.problem, point, gradient, support)
+    value: float
+    price: float
+    budget: float
+    total: float
+    gap: float
+    gap_round_off: float
+    bound: Bound
 
-    def inflated(self, share: float) -> Tangent | None:
-        metric = self.base + (1 + share) * (self.point.metric - self.base)
-        point = self.problem.objective.at(metric)
-        return None if nothing_to_certify(point) is not None else self.moved(point)
 
-    @property
-    def value(self) -> float:
-        return self.point.value
+@np.errstate(over="ignore", invalid="ignore")
+def tangent_at(problem: MetricProblem, point: Point, support: Support) -> Tangent:
+    """Return the tangent at a point, given the least of its gradient over the members.
 
-    @property
-    def price(self) -> float:
-        return float(self.support.prices[0])
-
-    @property
-    def total(self) -> float:
-        return float(np.trace(self.point.metric - self.base))
-
-    @property
-    def budget(self) -> float:
-        return self.problem.members.budget
-
-    @property
-    def base(self) -> FloatArray:
-        """B, the base of the set."""
-        return self.problem.members.base
-
-    @cached_property
-    def gap(self) -> float:
-        """``⟨G, M - B⟩ - min_V ⟨G, V - B⟩``."""
-        return self.gap_at(self.point.metric)
-
-    def gap_at(self, metric: FloatArray) -> float:
-        """Return the gap of some metric, which is not negative for a member of the set."""
-        atomic_part = like(self.gradient, metric - self.base)
-        return inner(self.gradient, atomic_part) - self.support.least
-
-    @cached_property
-    def _round_off(self) -> RoundOff:
-        return self.point.round_off()
-
-    def bound(self) -> Bound:
-        value, log_convex = self.point.value, self.problem.objective.log_convex
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap, of_gap = self.gap, self.gap_round_off
-            of_value = self._round_off.value + 12 * UNIT * abs(value)
-            bound = lower_bound(value, of_value, gap, of_gap, log_convex)
-        return Bound(bound, of_value + of_gap)
-
-    @cached_property
-    @np.errstate(over="ignore", invalid="ignore")
-    def gap_round_off(self) -> float:
-        """A bound of the gap's round-off ("Proposition: round-off of the certificate")."""
-        # g ≥ 0: each entry of the gradient is within g_i g_j.
-        errors, gradient = self._round_off.gradient, self.gradient
-        base = like(gradient, self.base)
-        atomic_part = like(gradient, self.point.metric - self.base)
-        terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, base)
-        return (
-            8 * UNIT * abs(self.gap)  # for the few operations of `lower_bound`
-            + self.problem.members.round_off(self.support, errors)
-            + magnitude_form(atomic_part, errors)
-            + (n_terms(gradient) + 8) * UNIT * terms
-        )
+    "Proposition: round-off of the certificate" has what is rounded.
+    """
+    members, gradient, value, errors = (
+        problem.members,
+        support.gradient,
+        point.value,
+        point.round_off(),
+    )
+    atomic_part = point.metric - members.base
+    gap = float(np.vdot(gradient, atomic_part)) - support.least
+    terms = magnitude_inner(gradient, atomic_part) + magnitude_inner(gradient, members.base)
+    of_gap = (
+        8 * UNIT * abs(gap)  # for the few operations of `lower_bound`
+        + members.round_off(support, errors.gradient)
+        # Each entry of the gradient is within g_i g_j.
+        + magnitude_form(atomic_part, errors.gradient)
+        + (int(np.count_nonzero(gradient)) + 8) * UNIT * terms
+    )
+    of_value = errors.value + 12 * UNIT * abs(value)
+    bound = lower_bound(value, of_value, gap, of_gap, problem.objective.log_convex)
+    return Tangent(
+        value=value,
+        price=float(support.prices[0]),
+        budget=members.budget,
+        total=float(np.trace(atomic_part)),
+        gap=gap,
+        gap_round_off=of_gap,
+        bound=Bound(bound, of_value + of_gap),
+    )
 
 
 def lower_bound(
@@ -199,30 +143,36 @@ def lower_bound(
 # --- multiples of the metric --------------------------------------------------------------------
 
 
-def best_multiple(tangent: Tangent) -> Tangent:
-    """Return the tangent at the multiple M/t of the best bound ("Proposition: scaled certificate").
+def best_multiple(
+    problem: MetricProblem, point: LogDetPoint, support: Support
+) -> tuple[LogDetPoint, Support]:
+    """Return the multiple M/t of the best bound ("Proposition: scaled certificate").
 
     The prices of given atoms are linear in t, and the bound is concave in t: the best t for the
     atoms known so far is the zero of a slope. The oracle then looks for lower prices there.
     """
-    point = cast(LogDetPoint, tangent.point)
-    atoms, budget = tangent.support.atoms, tangent.budget
-    at_base = float(np.vdot(point.inverse, tangent.base))
-    best, best_bound = tangent, -math.inf
+    members, atoms = problem.members, support.atoms
+    at_base = float(np.vdot(point.inverse, members.base))
+    best, best_bound = (point, support), -math.inf
     for _ in range(_MOST_SCALES):
         # Of the atoms, and of the base, whose price is 0 for every t.
-        prices = np.append(atoms.quadratic_forms(tangent.support.gradient), 0.0)
+        prices = np.append(atoms.quadratic_forms(support.priced), 0.0)
         rates = np.append(atoms.quadratic_forms(point.inverse), 0.0)
-        t = _best_scale(len(point.metric), prices, at_base + budget * rates, rates) * (1 - _MARGIN)
-        there = tangent.moved(point.scaled(1 / t))
-        bound = there.point.value - there.gap
+        slopes = at_base + members.budget * rates
+        t = _best_scale(members.size, prices, slopes, rates) * (1 - _MARGIN)
+        multiple = point.scaled(1 / t)
+        there = members.support(
+            multiple.gradient(), support.multipliers, len(support.prices), support.atoms
+        )
+        atomic_part = multiple.metric - members.base
+        bound = multiple.value - (float(np.vdot(there.gradient, atomic_part)) - there.least)
         if bound > best_bound:
-            best, best_bound = there, bound
+            best, best_bound = (multiple, there), bound
         # No multiple has a larger bound than the atoms known before allow.
-        short = budget * float((prices + (1 - t) * rates).min() - there.price)
-        if short <= _ENOUGH * abs(point.value - best_bound):
+        short = float((prices + (1 - t) * rates).min() - there.prices[0])
+        if members.budget * short <= _ENOUGH * abs(point.value - best_bound):
             break
-        atoms = atoms.joined(there.support.atoms)
+        atoms = atoms.joined(there.atoms)
     return best
 
 
@@ -253,37 +203,51 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
     return t
 
 
-def inflated_bound(tangent: InflatableTangent, here: Bound) -> Bound:
+def inflated_bound(tangent: Tangent, inflated: Callable[[float], Tangent | None]) -> Bound:
     """Return the bound at a slightly larger metric, where the trace bound is far from binding.
 
-    There a price just below 0 still costs the whole budget. At ``B + (1 + η)(M - B)`` all prices
-    are higher, so that none need be below 0, and the tangent loses only about tr M times that price
-    ("Proposition: inflated certificate"). Else it is `here`, the bound at the metric itself.
+    There a price just below 0 still costs the whole budget. At ``B + (1 + η) N`` all prices are
+    higher, so that none need be below 0, and the tangent loses only about tr M times that price
+    ("Proposition: inflated certificate"). Else it is the bound at the metric itself. The function
+    `inflated` returns the tangent by η, None where there is none.
     """
-    value, price, total = abs(tangent.value), tangent.price, tangent.total
+    value, price, bound = abs(tangent.value), tangent.price, tangent.bound
     if (
-        tangent.budget < _FAR * total
-        or -price * total > _NEAR * value
-        or tangent.value - here.value <= _CLOSED * value
+        tangent.budget < _FAR * tangent.total
+        or -price * tangent.total > _NEAR * value
+        or tangent.value - bound.value <= _CLOSED * value
     ):
-        return here
-    bound, share = here, _INFLATIONS[0]
+        return bound
+    share = _INFLATIONS[0]
     for _ in range(_MOST_INFLATIONS):
         try:
             check_time_for(0.0)
         except TimeLimitError:
             break  # a result can do without
-        there = tangent.inflated(share)
+        there = inflated(share)
         if there is None:
             break
-        found = there.bound()
-        bound = found if found.value > bound.value else bound
+        bound = max(bound, there.bound, key=lambda bound: bound.value)
         gained = (there.price - price) / share
         if not gained > 0:
             break
         # Twice the η at which the prices are 0, to make up for round-off as well.
         share = min(max(-2 * price / gained, _INFLATIONS[1]), _INFLATIONS[2])
     return bound
+
+
+def inflated_tangent(
+    problem: MetricProblem, point: Point, support: Support, share: float
+) -> Tangent | None:
+    """Return the tangent at ``B + (1 + η) N`` by the same multipliers, None where there is none."""
+    base = problem.members.base
+    there = problem.objective.at(base + (1 + share) * (point.metric - base))
+    gradient = there.gradient()
+    if nothing_to_certify(there, gradient) is not None:
+        return None
+    guess = support.atoms
+    found = problem.members.support(gradient, support.multipliers, len(support.prices), guess)
+    return tangent_at(problem, there, found)
 
 
 # --- the dual problem -----------------------------------------------------------------------------

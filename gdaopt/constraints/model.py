@@ -13,18 +13,14 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from cvxpy.atoms.affine.add_expr import AddExpression
-from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
-from cvxpy.atoms.affine.reshape import reshape
-from cvxpy.atoms.affine.sum import Sum
-from cvxpy.atoms.affine.unary_operators import NegExpression
-from cvxpy.atoms.elementwise.power import Power
-from cvxpy.atoms.pnorm import Pnorm
-from cvxpy.atoms.quad_over_lin import quad_over_lin
-from cvxpy.reductions.eval_params import replace_params_with_consts
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import eye_array
 
-from gdaopt.constraints.rows import AffineExpressions, LinearConstraints, WrittenRows
+from gdaopt.constraints.rows import (
+    LinearConstraints,
+    WrittenRows,
+    check_values,
+    check_variables,
+)
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, NoInteriorError
 from gdaopt.objectives import CvxpyObjective, Objective
 from gdaopt.objectives.atom import ObjectiveAtom
@@ -32,6 +28,13 @@ from gdaopt.objectives.base import SumObjective
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.membership import Membership
+from gdaopt.support.cvxpy_internals import (
+    AffineExpressions,
+    list_terms,
+    norm_argument,
+    replace_params_with_consts,
+    squared_argument,
+)
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
@@ -66,29 +69,26 @@ class ObjectiveReader:
 
     def __init__(self, expression: cp.Expression, metric: cp.Variable) -> None:
         self._expression, self._metric = expression, metric
-        self._known: dict[int, Quadratic | None] = {}  # of terms, which the expression keeps
-        self._whole: Objective | None = None
+        self._quadratics: dict[int, Quadratic | None] = {}  # by id of terms without parameters
+        self._sum: Objective | None = None
 
     def distance(self) -> SquaredDistance | None:
         """Return the square, where the expression is a distance ``‖cM + B‖_F``; else None."""
-        expression = self._expression
-        return _squared_norm(expression, self._metric) if isinstance(expression, Pnorm) else None
+        check_values("the objective", self._expression)
+        return _distance(norm_argument(self._expression), self._metric)
 
     def objective(self) -> Objective:
         """Return the expression as an objective, for the values that its parameters have."""
-        if self._whole is not None:
-            return self._whole
-        found = self._sum()
-        if not self._expression.parameters():
-            self._whole = found
-        return found
+        if self._sum is None or self._expression.parameters():
+            check_values("the objective", self._expression)
+            self._sum = self._sum_of_terms()
+        return self._sum
 
-    def _sum(self) -> Objective:
-        """Return the sum of all terms as one objective."""
+    def _sum_of_terms(self) -> Objective:
         terms: list[tuple[float, Objective]] = []
         rest: list[cp.Expression] = []
         matrix, bend, constant = np.zeros(self._metric.shape), 0.0, 0.0
-        for multiple, term in _taken_apart(self._expression, 1.0):
+        for multiple, term in list_terms(self._expression):
             if multiple == 0:
                 continue
             if isinstance(term, ObjectiveAtom) and term.args[0] is self._metric:
@@ -111,18 +111,18 @@ class ObjectiveReader:
 
     def _quadratic(self, term: cp.Expression) -> Quadratic | None:
         """Return a term that is linear, or the square of a distance to a matrix; else None."""
-        if id(term) in self._known:
-            return self._known[id(term)]
-        found = None
+        if id(term) in self._quadratics:
+            return self._quadratics[id(term)]
+        quadratic = None
         if term.is_affine():
-            jacobian, offset = _affine_parts(term, self._metric)
+            jacobian, offset = AffineExpressions([term], self._metric).arrays()
             matrix = jacobian.toarray().reshape(self._metric.shape, order="F")
-            found = Quadratic((matrix + matrix.T) / 2, 0.0, float(offset.item()))
-        elif distance := _squared_distance(term, self._metric):
-            found = distance.quadratic(1.0)
+            quadratic = Quadratic((matrix + matrix.T) / 2, 0.0, float(offset.item()))
+        elif distance := _distance(squared_argument(term), self._metric):
+            quadratic = distance.quadratic(1.0)
         if not term.parameters():
-            self._known[id(term)] = found
-        return found
+            self._quadratics[id(term)] = quadratic
+        return quadratic
 
 
 def _check_factor(multiple: float, term: ObjectiveAtom) -> None:
@@ -145,82 +145,19 @@ class _Replaced:
         return replaced
 
 
-def _taken_apart(expression: cp.Expression, factor: float) -> list[tuple[float, cp.Expression]]:
-    """Return the terms of a sum, and what each is multiplied by."""
-    if expression.is_affine():
-        return [(factor, expression)]
-    if isinstance(expression, AddExpression):
-        return [found for part in expression.args for found in _taken_apart(part, factor)]
-    if isinstance(expression, NegExpression):
-        return _taken_apart(expression.args[0], -factor)
-    if isinstance(expression, multiply | MulExpression):
-        first, second = expression.args
-        if first.is_constant() and first.is_scalar():
-            return _taken_apart(second, factor * _number(first))
-        if second.is_constant() and second.is_scalar():
-            return _taken_apart(first, factor * _number(second))
-    if isinstance(expression, DivExpression) and expression.args[1].is_constant():
-        return _taken_apart(expression.args[0], factor / _number(expression.args[1]))
-    return [(factor, expression)]
-
-
-def _number(constant: cp.Expression) -> float:
-    """Return the value of a scalar constant, or of a parameter."""
-    if constant.value is None:
-        raise InvalidInputError(
-            f"the objective has a parameter without a value in {shortened(str(constant))[1:-1]}; "
-            "set it"
-        )
-    return float(np.asarray(constant.value).item())
-
-
-def _squared_distance(term: Any, metric: cp.Variable) -> SquaredDistance | None:
-    """Return a term that is the square of a distance to a matrix; None for others."""
-    if isinstance(term, quad_over_lin):
-        whole = term.get_data()[0] is None and term.args[1].is_constant()
-        if whole and term.args[1].is_scalar() and _number(term.args[1]) == 1:
-            return _distance(term.args[0], metric)
-    if isinstance(term, Sum) and term.get_data()[0] is None and _is_square(term.args[0]):
-        return _distance(term.args[0].args[0], metric)
-    if _is_square(term) and isinstance(term.args[0], Pnorm):
-        return _squared_norm(term.args[0], metric)
-    return None
-
-
-def _is_square(expression: cp.Expression) -> bool:
-    """Say whether an expression is the square of its argument, entry by entry."""
-    return isinstance(expression, Power) and expression.p.value == 2
-
-
-def _squared_norm(norm: Pnorm, metric: cp.Variable) -> SquaredDistance | None:
-    """Return the square of a Euclidean norm of all entries; None for other norms."""
-    inner = norm.args[0]
-    if norm.p != 2 or norm.axis is not None or not inner.is_affine():
-        return None
-    return _distance(inner.args[0] if isinstance(inner, reshape) else inner, metric)
-
-
-def _distance(inner: cp.Expression, metric: cp.Variable) -> SquaredDistance | None:
+def _distance(inner: cp.Expression | None, metric: cp.Variable) -> SquaredDistance | None:
     """Return ``‖X‖²`` for an affine X that is ``cM + B``; None for others."""
-    if not inner.is_affine() or inner.shape != metric.shape or not inner.variables():
+    if inner is None or not inner.is_affine():
         return None
-    jacobian, offset = _affine_parts(inner, metric)
+    if inner.shape != metric.shape or not inner.variables():
+        return None
+    jacobian, offset = AffineExpressions([inner], metric).arrays()
     factor = float(jacobian.diagonal()[0])
     rest = jacobian - factor * eye_array(metric.size)
     if rest.count_nonzero() or factor == 0:
         return None
     offset = offset.reshape(metric.shape, order="F")
     return SquaredDistance(factor, (offset + offset.T) / 2, float(np.sum(offset**2)))
-
-
-def _affine_parts(expression: cp.Expression, metric: cp.Variable) -> tuple[csr_array, FloatArray]:
-    """Return the Jacobian of an affine expression, and its entries at M = 0."""
-    missing = [str(each) for each in expression.parameters() if each.value is None]
-    if missing:
-        raise InvalidInputError(
-            f"the objective has the parameter(s) {', '.join(missing)} without a value"
-        )
-    return AffineExpressions([expression], metric).arrays()
 
 
 @dataclass(frozen=True)
@@ -264,11 +201,6 @@ class Model:
         return found
 
 
-def read_model(problem: cp.Problem) -> Model:
-    """Read a CVXPY problem over metrics: `ModelReader` has what it must be, and the errors."""
-    return ModelReader(problem).model()
-
-
 class ModelReader:
     """A CVXPY problem over metrics, which can be read again when its parameters change."""
 
@@ -278,8 +210,7 @@ class ModelReader:
         expression = problem.objective.args[0]
         if isinstance(problem.objective, cp.Maximize):
             expression = -expression
-        _check_variables(self._metric, {"the objective": expression})
-        _check_variables(self._metric, {f"constraint {each}": each for each in self._own})
+        check_variables("the objective", expression, self._metric)
         _check_attributes(self._metric)
         self._written = WrittenRows(self._own, self._metric)
         self._objective = ObjectiveReader(expression, self._metric)
@@ -362,23 +293,6 @@ def _set_of(problem: cp.Problem) -> tuple[FeasibleSet, cp.Variable, list[cp.Cons
             "variable; scale the bounds of the set instead"
         )
     return first.feasible_set, first.metric, own
-
-
-def _check_variables(metric: cp.Variable, parts: dict[str, Any]) -> None:
-    """Refuse parts of a problem that depend on other variables than the metric."""
-    for name, part in parts.items():
-        others = [str(variable) for variable in part.variables() if variable is not metric]
-        if str(metric) in others:
-            raise InvalidInputError(
-                f"{shortened(name)[1:-1]} has another variable {metric} than the set, as a copy "
-                "has; copy objective and constraints together"
-            )
-        if others:
-            raise InvalidInputError(
-                f"{shortened(name)[1:-1]} has the variable(s) {', '.join(others)} beside the "
-                f"metric {metric}; write it in the entries of the metric alone, or let CVXPY "
-                "solve the problem by a conic solver"
-            )
 
 
 def _check_attributes(metric: cp.Variable) -> None:

@@ -7,8 +7,6 @@ certificate with linear constraints").
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,9 +14,7 @@ from gdaopt.constraints.multipliers import TightMultipliers
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import Gradient
 from gdaopt.linalg.spectrum import smallest_eigenvalue
-from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.feasible_set import FeasibleSet, matrix_of_eigenvalues
 from gdaopt.sets.members import Members, Support
@@ -94,12 +90,9 @@ class Restricted(Members):
 
     # --- the least of a linear function -----------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Gradient:
-        return point.gradient()
-
     def support(
         self,
-        gradient: Gradient,
+        gradient: FloatArray,
         multipliers: FloatArray | None = None,
         count: int = 1,
         guess: Atoms | None = None,
@@ -108,17 +101,16 @@ class Restricted(Members):
         if multipliers is None:
             return super().support(gradient, None, count, guess)
         own = self.written.in_own_units(multipliers)
-        priced = cast(Any, gradient) + self.written.combined(own)
+        priced = gradient + self.written.combined(own)
         best = super().support(priced, None, count, guess)
         least = best.least + float(own @ self.written.residuals(self.base))
-        return Support(priced, best.atoms, best.prices, least, multipliers)
+        return Support(gradient, priced, best.atoms, best.prices, least, multipliers)
 
     def round_off(self, support: Support, errors: FloatArray) -> float:
         if support.multipliers is None:
             return super().round_off(support, errors)
-        priced = cast(Any, support.gradient)
         sizes, of_rows = self.written.magnitudes(support.multipliers, self.base)
-        added = (len(self.written) + 8) * UNIT * (sizes + abs(priced))
+        added = (len(self.written) + 8) * UNIT * (sizes + np.abs(support.priced))
         # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest entries.
         errors = np.sqrt(errors**2 + added.max(axis=1))
         n_terms = self.size**2 + len(self.written) + 16

@@ -10,13 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csr_array, vstack
 
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges
-from gdaopt.objectives.expression import write_in_affine_atoms
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray
 
@@ -53,7 +52,9 @@ class LinearConstraints:
         """Return a CVXPY constraint on an expression for each one that was read."""
         entries = cp.vec(metric, order="C")
         return [
-            constraint(self.matrices[own] @ entries, self.bounds[own], equality).set_label(label)
+            cvxpy_internals.set_label(
+                constraint(self.matrices[own] @ entries, self.bounds[own], equality), label
+            )
             for label, own, equality in self.parts()
         ]
 
@@ -238,18 +239,17 @@ class WrittenRows:
     """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters."""
 
     def __init__(self, constraints: Sequence[Any], metric: cp.Variable) -> None:
-        from cvxpy.constraints import Equality, NonNeg, Zero
-
         labels = [_checked_label(constraint, metric) for constraint in constraints]
         self._expressions = [
-            -constraint.expr if isinstance(constraint, NonNeg) else constraint.expr
+            -constraint.expr if isinstance(constraint, cp.NonNeg) else constraint.expr
             for constraint in constraints
         ]
-        self._affine = AffineExpressions(self._expressions, metric)
+        self._affine = cvxpy_internals.AffineExpressions(self._expressions, metric)
         self._labels = tuple(_distinct(labels))
         n_rows = [each.size for each in self._expressions]
         self._owners = np.repeat(np.arange(len(n_rows)), n_rows)
-        kinds = [isinstance(constraint, Equality | Zero) for constraint in constraints]
+        equalities = cp.constraints.Equality | cp.Zero
+        kinds = [isinstance(constraint, equalities) for constraint in constraints]
         self._is_equality = np.repeat(np.array(kinds, dtype=bool), n_rows)
         self._mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
         self._coefficients: csr_array | None = None  # of `_scaled`
@@ -262,10 +262,7 @@ class WrittenRows:
         each row among the entries of all constraints, column by column, is returned, too.
         """
         for label, expression in zip(self._labels, self._expressions, strict=True):
-            if any(parameter.value is None for parameter in expression.parameters()):
-                raise InvalidInputError(
-                    f"constraint {label} has a parameter without a value; set it"
-                )
+            check_values(f"constraint {label}", expression)
         coefficients, offsets = self._affine.arrays()
         if coefficients is not self._coefficients:
             self._coefficients, self._scaled = coefficients, self._normalised(coefficients)
@@ -303,30 +300,47 @@ class WrittenRows:
 
 def _checked_label(given: Any, metric: cp.Variable) -> str:
     """Return the label of a CVXPY constraint; refuse what is no row."""
-    from cvxpy.constraints import Equality, Inequality, NonNeg, NonPos, Zero
-
     if not isinstance(given, cp.Constraint):
         raise InvalidInputError(
             f"constraints must return a list of CVXPY constraints, such as {_EXAMPLE}; it has "
             f"{shortened(given)}"
         )
-    label = cut(given.label or " ".join(str(given).split()), _LONGEST_LABEL)
-    linear = Equality | Inequality | Zero | NonNeg | NonPos
+    label = cut(cvxpy_internals.get_label(given) or " ".join(str(given).split()), _LONGEST_LABEL)
+    equalities = cp.constraints.Equality | cp.Zero
+    linear = equalities | cp.constraints.Inequality | cp.NonNeg | cp.NonPos
     if not isinstance(given, linear) or not given.expr.is_affine():
         raise InvalidInputError(
             f"constraint {label} is not linear: it must be an equality or an inequality that is "
             "affine in the metric; let a conic solver of CVXPY solve a problem with any other "
             "(MetricProblem.to_cvxpy makes one)"
         )
-    others = [
-        cut(other.name(), _LONGEST_LABEL) for other in given.expr.variables() if other is not metric
-    ]
+    check_variables(f"constraint {label}", given, metric)
+    return label
+
+
+def check_variables(name: str, part: Any, metric: cp.Variable) -> None:
+    """Refuse a part of a problem that depends on another variable than the metric."""
+    others = [str(variable) for variable in part.variables() if variable is not metric]
+    if str(metric) in others:
+        raise InvalidInputError(
+            f"{name} has another variable {metric} than the set, as a copy has; copy objective and "
+            "constraints together"
+        )
     if others:
         raise InvalidInputError(
-            f"constraint {label} has a variable beside the metric: {others[0]}; write it in the "
-            "entries of the metric alone"
+            f"{name} has a variable beside the metric {metric}: {cut(others[0], _LONGEST_LABEL)}; "
+            "write it in the entries of the metric alone, or let CVXPY solve the problem by a "
+            "conic solver"
         )
-    return label
+
+
+def check_values(name: str, part: Any) -> None:
+    """Refuse a part of a problem that has parameters without values."""
+    missing = [str(parameter) for parameter in part.parameters() if parameter.value is None]
+    if missing:
+        raise InvalidInputError(
+            f"{name} has a parameter without a value: {cut(missing[0], _LONGEST_LABEL)}; set it"
+        )
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
@@ -340,86 +354,3 @@ def _distinct(labels: Sequence[str]) -> list[str]:
             name = f"{label} ({used[label]})"
         distinct.append(name)
     return distinct
-
-
-class AffineExpressions:
-    """Affine expressions ``A vec(M) + b``, which CVXPY compiles once.
-
-    Where A and b are affine in the parameters of the expressions, they follow from the parameters'
-    values by one product; elsewhere the expressions are compiled for the values that they have.
-    vec(M) has the entries of the only variable, a K×K one, column by column.
-    """
-
-    def __init__(self, expressions: Sequence[cp.Expression], metric: cp.Variable) -> None:
-        from cvxpy.utilities import scopes
-
-        self._expressions, self._metric = expressions, metric
-        with scopes.dpp_scope():  # where parameters count as variables
-            is_compiled_once = all(each.is_affine() for each in expressions)
-        self._compiled = self._compile(expressions) if is_compiled_once else None
-
-    def arrays(self) -> tuple[csr_array, FloatArray]:
-        """Return A and b for the values of the parameters; the same A where it depends on none."""
-        from cvxpy.reductions.eval_params import replace_params_with_consts
-
-        compiled = self._compiled or self._compile(
-            [replace_params_with_consts(each) for each in self._expressions]
-        )
-        values = [np.asarray(each.value).ravel(order="F") for each in compiled.parameters]
-        vector = np.concatenate([*values, [1.0]])
-        coefficients = compiled.fixed
-        if coefficients is None:
-            coefficients = _rearranged(compiled.coefficients @ csc_array(vector[:, None]), self)
-        return coefficients, compiled.offsets @ vector
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of A."""
-        return sum(each.size for each in self._expressions), self._metric.size
-
-    def _compile(self, expressions: Sequence[cp.Expression]) -> _Compiled:
-        """Return the entries of A, then of b, by the parameters and 1."""
-        from cvxpy import settings
-        from cvxpy.cvxcore.python.canonInterface import get_problem_matrix
-        from cvxpy.lin_ops.lin_op import CONSTANT_ID
-
-        parameters = list({id(p): p for each in expressions for p in each.parameters()}.values())
-        metric = cp.Variable(self._metric.shape)
-        stand_ins = [cp.Parameter(parameter.shape) for parameter in parameters]
-        sizes = {**{parameter.id: parameter.size for parameter in stand_ins}, CONSTANT_ID: 1}
-        starts = np.cumsum([0, *sizes.values()]).tolist()
-        leaves = dict(zip(map(id, [self._metric, *parameters]), [metric, *stand_ins], strict=True))
-        written = [write_in_affine_atoms(each, leaves) for each in expressions]
-        # CVXPY's fast backend knows neither three dimensions nor all atoms.
-        is_plain = all(each._max_ndim() <= 2 and each._all_support_cpp() for each in written)
-        tensor = get_problem_matrix(
-            [each.canonical_form[0] for each in written],
-            self._metric.size,
-            {metric.id: 0},
-            sizes,
-            dict(zip(sizes, starts, strict=False)),
-            self.shape[0],
-            None if is_plain else settings.SCIPY_CANON_BACKEND,
-        )
-        last = self.shape[0] * self._metric.size
-        coefficients, offsets = csc_array(tensor[:last]), csr_array(tensor[last:])
-        is_fixed = coefficients.indptr[-2] == 0  # all entries belong to the column of 1
-        fixed = _rearranged(coefficients[:, [-1]], self) if is_fixed else None
-        return _Compiled(parameters, coefficients, offsets, fixed)
-
-
-def _rearranged(entries: csc_array, of: AffineExpressions) -> csr_array:
-    """Return A from its entries, column by column."""
-    columns, rows = np.divmod(entries.indices, max(of.shape[0], 1))
-    found = csr_array((entries.data, (rows, columns)), shape=of.shape)
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Compiled:
-    """The entries of A and b by the parameters and 1; A itself where no parameter is in it."""
-
-    parameters: list[cp.Parameter]
-    coefficients: csc_array
-    offsets: csr_array
-    fixed: csr_array | None

@@ -6,7 +6,6 @@ own. Published methods to compare with are in `gdaopt.estimators.baselines`.
 
 from gdaopt.estimators.base import (
     BaseMetricLearner,
-    MetricGraph,
     SupervisedMetricLearner,
     TransductiveMetricLearner,
 )
@@ -15,6 +14,7 @@ from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.graphical_model import LaplacianGraphicalModel, LaplacianGraphicalModelCV
 from gdaopt.estimators.inputs import expected_failed_checks
 from gdaopt.estimators.metric_classifiers import MetricKNeighborsClassifier
+from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     DiagonalMetricLearner,
     GraphMetricLearner,

@@ -1,24 +1,18 @@
 """The base classes of the metric learners, and of a learner of your own.
 
 `BaseMetricLearner` lists the members that a subclass has to write. Its methods keep scikit-learn's
-rules and have the same names as in the package metric-learn. A `MetricGraph` shows a metric.
+rules and have the same names as in the package metric-learn.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import cleandoc, signature
-from types import FunctionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
-import scipy.linalg
-from scipy.sparse import coo_array, csr_array, triu
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -26,142 +20,26 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import (
     Codes,
     Mask,
-    read_labelled_samples,
+    check_classes,
+    read_classes,
     read_labels,
     read_samples,
     read_tuples,
 )
-from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.laplacian import (
-    connected_features,
-    edge_threshold,
-    edge_weights,
-    self_loops,
-)
 from gdaopt.linalg.samples import is_sparse
-from gdaopt.result import Result
 from gdaopt.scaling import feature_scales
-from gdaopt.support.text import plain, shortened
 from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
-_FIRST = ("Parameters", "Attributes")  # sections of a docstring, which are inherited
-_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-_ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # and the indented lines below it
-_ARGUMENTS = {  # of methods, where they are what they always are
-    "X": "X : array-like of shape (n_samples, n_features)\n    Samples.",
-    "y": "y : array-like of shape (n_samples,)\n    Labels, of at least two classes; "
-    "`missing_label`, where there is such a parameter, for samples\n    without one.",
-    "pairs": "pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a "
-    "preprocessor\n    Pairs of samples, or of their indices.",
-    "triplets": "triplets : array-like of shape (n_triplets, 3, n_features), or (n_triplets, 3) "
-    "with a preprocessor\n    Triplets of samples, or of their indices.",
-}
-_OF_METHODS = {  # what they return, or raise, where that is what it always is
-    "fit": (
-        "Raises",
-        "InvalidInputError\n    For parameters, samples or labels that do not fit. It is a "
-        "`ValueError`, as scikit-learn's\n    own checks raise; sparse samples are a `TypeError` "
-        "where only dense ones are taken.",
-    ),
-    "predict": ("Returns", "ndarray\n    A label for each sample, pair or triplet."),
-    "predict_proba": (
-        "Returns",
-        "ndarray of shape (n_samples, n_classes)\n    Shares, of which each row sums to 1.",
-    ),
-    "score": ("Returns", "float"),
-}
 
-
-class DocumentedEstimator(BaseEstimator):
-    """Base of all estimators, whose docstrings also list the parameters and attributes of bases.
-
-    A parameter is explained once, by the class that declares it; samples, labels and answers are
-    explained once for all methods.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-        K, the number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The column names of X, if `fit` was given a data frame whose column names are strings.
-    """
-
-    n_features_in_: int
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        bases = [base for base in cls.__bases__ if issubclass(base, DocumentedEstimator)]
-        if cls.__doc__:  # python -OO leaves none
-            cls.__doc__ = _with_entries_of(cls.__doc__, (base.__doc__ or "" for base in bases))
-        for method in vars(cls).values():
-            function = getattr(method, "fn", method)  # of a method that is not always there
-            if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
-                function.__doc__ = method.__doc__ = _with_arguments(function)
-
-    def _feature_names(self) -> list[str]:
-        default = [f"x{number}" for number in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
-
-
-def _with_arguments(method: Callable[..., Any]) -> str | None:
-    """Return the docstring of a method with the arguments and the answer that it leaves out."""
-    if not method.__doc__:
-        return None
-    sections = _sections(method.__doc__)
-    listed = sections.get("Parameters", "")
-    names = [name for name in signature(method).parameters if name in _ARGUMENTS]
-    told = [_ARGUMENTS[name] for name in names if not re.search(rf"^{name} : ", listed, re.M)]
-    if told:
-        sections["Parameters"] = "\n".join(filter(None, (*told, listed)))
-    if method.__annotations__.get("return") == "Self":
-        sections.setdefault("Returns", "self")
-    if method.__name__ in _OF_METHODS:
-        title, text = _OF_METHODS[method.__name__]
-        sections.setdefault(title, text)
-    return _written(sections, ("Parameters", "Returns", "Raises"))
-
-
-def _with_entries_of(docstring: str, others: Iterable[str]) -> str:
-    """Return a docstring with the parameters and attributes that only the others list."""
-    sections, *inherited = map(_sections, (docstring, *others))
-    for title in _FIRST:
-        entries: list[str] = []
-        known: set[str] = set()
-        for listed in (sections, *inherited):
-            for entry in _ENTRY.findall(listed.get(title, "") + "\n"):
-                names = re.split(" : |\n", entry)[0].split(", ")
-                if not known.issuperset(names):
-                    entries.append(entry.rstrip())
-                known.update(names)
-        if entries:
-            sections[title] = "\n".join(entries)
-    return _written(sections, _FIRST)
-
-
-def _written(sections: Mapping[str, str], first: Sequence[str]) -> str:
-    own = [title for title in sections if title]
-    order = sorted(own, key=lambda title: first.index(title) if title in first else len(first))
-    parts = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in order]
-    return "\n\n".join([sections[""], *parts])
-
-
-def _sections(docstring: str) -> dict[str, str]:
-    """Return the sections of a docstring by their titles; what is above them has none."""
-    head, *parts = (part.rstrip() for part in _SECTION.split(cleandoc(docstring)))
-    return {"": head, **dict(zip(parts[::2], parts[1::2], strict=True))}
-
-
-class BaseMetricLearner(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, DocumentedEstimator, ABC
-):
+class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
     `fit` is in its two subclasses, from which a learner of your own inherits:
@@ -188,8 +66,8 @@ class BaseMetricLearner(
     an underscore ``_learn`` sets them on ``self``, for whatever else the fit has found.
 
     A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
-    `gdaopt.estimators.inputs.read_samples`, then ``self._set_classes(classes)`` with the sorted
-    labels and ``self._set_metric(M, X)``, and returns ``self``.
+    `gdaopt.estimators.inputs.read_samples`, sets ``self.classes_``, then calls
+    ``self._set_metric(M, X)``, and returns ``self``.
 
     Attributes
     ----------
@@ -206,6 +84,10 @@ class BaseMetricLearner(
         pairs of features add together. A constant feature has the share 0.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
+    n_features_in_ : int
+        K, the number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The column names of X, if `fit` was given a data frame whose column names are strings.
 
     Examples
     --------
@@ -222,21 +104,13 @@ class BaseMetricLearner(
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    n_features_in_: int
     metric_: Any
     components_: Any
 
-    def _set_classes(self, classes: npt.NDArray[Any]) -> None:
-        if len(classes) < 2:
-            (label,) = classes.tolist()
-            raise InvalidInputError(
-                f"y has 1 class, {shortened(label)}; a metric is learned from two classes or more"
-            )
-        self.classes_ = classes
-
-    def _set_metric(self, metric: Any, X: FloatArray) -> None:
-        self._set_factor(metric, components_of(metric), X)
-
-    def _set_factor(self, metric: Any, components: Any, X: FloatArray) -> None:
+    def _set_metric(self, metric: Any, X: FloatArray, components: Any = None) -> None:
+        """Set the attributes of a metric; of its components if they are not all of them."""
+        components = components_of(metric) if components is None else components
         if is_sparse(metric):
             self.metric_, self.components_ = metric, components
         else:
@@ -250,6 +124,11 @@ class BaseMetricLearner(
 
     def transform(self, X: Any) -> Any:
         """Map samples to coordinates in which the Euclidean distance is the learned distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
@@ -270,6 +149,12 @@ class BaseMetricLearner(
     def pair_distance(self, pairs: Any) -> FloatArray:
         """Return the learned distance ``√((a - b)' M (a - b))`` of each pair of samples.
 
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            Pairs of samples; of a learner with a `preprocessor` also pairs of their indices, of
+            shape (n_pairs, 2).
+
         Returns
         -------
         ndarray of shape (n_pairs,)
@@ -285,7 +170,17 @@ class BaseMetricLearner(
         return read_tuples("pairs", pairs, 2, n_features=self.n_features_in_)
 
     def pair_score(self, pairs: Any) -> FloatArray:
-        """Return ``-pair_distance(pairs)``, which is larger for closer samples."""
+        """Return ``-pair_distance(pairs)``, which is larger for closer samples.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features)
+            As of `pair_distance`.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
         return -self.pair_distance(pairs)
 
     def get_metric(self) -> Callable[..., float]:
@@ -322,17 +217,28 @@ class SupervisedMetricLearner(BaseMetricLearner):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric."""
-        X, y = read_labelled_samples(self, X, y)
-        self._set_metric(self._learn(X, self._codes(y)), X)
-        return self
+        """Learn the metric.
 
-    def _codes(self, y: npt.NDArray[Any]) -> Codes:
-        """Return labels as indices of ``classes_``, which is set."""
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        self._set_classes(classes)
-        return codes
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
+        X, y = read_samples(self, X, y)
+        self.classes_, codes = read_classes(y)
+        self._set_metric(self._learn(X, codes), X)
+        return self
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -359,11 +265,28 @@ class TransductiveMetricLearner(BaseMetricLearner):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric from all samples, with and without labels."""
+        """Learn the metric from all samples, with and without labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes; `missing_label` for samples without one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
         X = read_samples(self, X)
-        classes, codes, labelled = read_labels(y, self.missing_label)
+        self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
-        self._set_classes(classes)
+        check_classes(self.classes_)
         with underflow_ignored():
             self._set_metric(self._learn(X, codes, labelled), X)
         return self
@@ -379,126 +302,3 @@ def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> 
     mapped = components @ difference
     square = float(mapped @ mapped)
     return square if squared else float(np.sqrt(square))
-
-
-def metric_of(result: Result) -> Any:
-    """Return the metric of a result: an array, or of many features a sparse array."""
-    return result.metric if result.features is None else result.sparse_metric
-
-
-def components_of(metric: Any) -> Any:
-    """Return L with ``L'L = M``, by connected components; a sparse array as a sparse array."""
-    if is_sparse(metric):
-        index, part = connected_part(metric)
-        roots = np.sqrt(np.maximum(metric.diagonal(), 0.0))
-        roots[index] = 0.0
-        found = coo_array(components_of(part) if len(index) else np.zeros((0, 0)))
-        diagonal = np.arange(len(roots))
-        where = [np.concatenate([diagonal, index[ends]]) for ends in found.coords]
-        values = np.concatenate([roots, found.data])
-        sparse = csr_array((values, tuple(where)), shape=metric.shape)
-        sparse.eliminate_zeros()
-        return sparse
-    # Divided by powers of two, M has a diagonal of about 1, and features of any unit keep digits.
-    scales = np.sqrt(np.maximum(np.diagonal(metric), 0.0))
-    units = np.where(scales > 0, np.exp2(np.frexp(scales)[1]), 1.0)
-    scaled = metric / units / units[:, None]
-    components = np.diag(np.sqrt(np.maximum(np.diagonal(scaled), 0.0)))
-    for index in connected_features(scaled):
-        block = np.ix_(index, index)
-        components[block] = _factor(scaled[block])
-    return components * units
-
-
-def connected_part(metric: csr_array) -> tuple[IndexArray, FloatArray]:
-    """Return the features with an entry ≠ 0 off the diagonal, and the block of these."""
-    entries = metric.tocoo()
-    rows, columns = entries.coords
-    index = np.unique(rows[(rows != columns) & (entries.data != 0)])
-    return index, metric[index][:, index].toarray()
-
-
-def _factor(block: FloatArray) -> FloatArray:
-    try:
-        factor: FloatArray = scipy.linalg.cholesky(block)
-    except scipy.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(block)
-        factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return factor
-
-
-_SHOWN = 10  # how many edges are printed
-
-
-@dataclass(frozen=True, eq=False)
-class MetricGraph:
-    """Edges and self-loops of a metric. Printing the graph lists its heaviest edges.
-
-    Attributes
-    ----------
-    feature_names : tuple of K str
-        Names of the features, which are the nodes.
-    edges : ndarray of int, shape (n_edges, 2)
-        Indices of the two features that each edge joins. The heaviest edge comes first.
-    weights : ndarray of shape (n_edges,)
-        ``-M_ij`` of each edge. It is negative only for metrics that are not graph metrics.
-    self_loops : ndarray of shape (K,)
-        The row sums of M.
-
-    Examples
-    --------
-    >>> M = np.array([[2.0, -0.5, 0.0], [-0.5, 3.0, -1.0], [0.0, -1.0, 4.0]])
-    >>> MetricGraph.of_metric(M, ["width", "height", "depth"]).named_edges()
-    [('height', 'depth', 1.0), ('width', 'height', 0.5)]
-    """
-
-    feature_names: tuple[str, ...]
-    edges: npt.NDArray[np.intp]
-    weights: FloatArray
-    self_loops: FloatArray
-
-    @classmethod
-    def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
-        """Return the graph of a K×K metric, dense or sparse, of the edges above ``1e-9·tr M / K``.
-
-        Smaller entries are edges that a method removes: it shrinks them geometrically.
-        """
-        threshold = edge_threshold(float(metric.trace()), metric.shape[0])
-        if is_sparse(metric):
-            loops = np.asarray(metric.sum(axis=1))
-            entries = triu(metric, 1).tocoo()
-            counts = np.abs(entries.data) > threshold
-            edges = np.column_stack(entries.coords)[counts].astype(np.intp)
-            found = -entries.data[counts]
-        else:
-            loops = self_loops(metric)
-            weights = np.triu(edge_weights(metric), 1)
-            edges = np.argwhere(np.abs(weights) > threshold)
-            found = weights[edges[:, 0], edges[:, 1]]
-        order = np.argsort(-np.abs(found), kind="stable")
-        edges = edges[order]
-        edges.flags.writeable = False
-        return cls(
-            tuple(str(name) for name in feature_names),
-            edges,
-            read_only(found[order]),
-            read_only(loops),
-        )
-
-    def named_edges(self) -> list[tuple[str, str, float]]:
-        """Return the two feature names and the weight of each edge, the heaviest edge first."""
-        names = self.feature_names
-        return [
-            (names[i], names[j], float(weight))
-            for (i, j), weight in zip(self.edges, self.weights, strict=True)
-        ]
-
-    def __str__(self) -> str:
-        lines = [f"{len(self.feature_names)} features, {len(self.edges)} edges"]
-        lines += [
-            f"  {plain(a)} – {plain(b)}: {weight:.4g}"
-            for a, b, weight in self.named_edges()[:_SHOWN]
-        ]
-        if len(self.edges) > _SHOWN:
-            lines.append(f"  and {len(self.edges) - _SHOWN} more")
-        return "\n".join(lines)

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +20,27 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner, metric_of
+from gdaopt.estimators.base import BaseMetricLearner
+from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
-from gdaopt.estimators.inputs import Codes, Interval, called, read_weighted_samples
+from gdaopt.estimators.inputs import (
+    Codes,
+    Interval,
+    called,
+    read_classes,
+    read_weighted_samples,
+)
+from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
+    HELPFUL_OBJECTIVES,
     MetricLearner,
     ObjectiveName,
     Weights,
-    helpful_objectives,
-    stratified_sample,
 )
-from gdaopt.estimators.solving import OptimalMetricLearner, warn_of_result
+from gdaopt.estimators.solving import warn_of_result
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -41,7 +49,11 @@ from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
+from gdaopt.support.warning_filters import ignoring
 from gdaopt.wide import has_many_features
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
 _NEIGHBORS = 5
@@ -62,9 +74,7 @@ _BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearnerCV(
-    FoldsMixin, MetaEstimatorMixin, OptimalMetricLearner, SupervisedMetricLearner
-):
+class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
 
     On the training samples of each fold, metrics are learned for a path of trace bounds, each from
@@ -110,14 +120,18 @@ class MetricLearnerCV(
 
     Attributes
     ----------
-    trace_bound_, best_objective_ : float and str or callable
-        The choice; also as ``objective_``.
+    trace_bound_, objective_ : float and str or callable
+        The choice.
+    best_objective_ : str or callable
+        The same as ``objective_``.
     cv_results_, best_index_, best_score_ : dict, int and float
         As in `sklearn.model_selection.GridSearchCV`; an entry for each objective and bound.
     learner_ : MetricLearner
         The learner that was fitted to all samples.
-    sample_indices_, full_objective_ : ndarray of int and float, or None
-        See `MetricLearner`.
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        Those of ``learner_``, see `MetricLearner`.
+    result_, scale_, n_iter_, min_eigenvalue_, graph_, sample_indices_, full_objective_
+        Those of ``learner_``, see `MetricLearner`.
 
     Notes
     -----
@@ -175,6 +189,10 @@ class MetricLearnerCV(
 
         Parameters
         ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Samples; sparse ones where the learner takes them.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             See `MetricLearner.fit`. Folds are made of the samples that are not left out, but for
             lists of folds, whose indices are those of all samples. The samples of a fold that are
@@ -184,58 +202,75 @@ class MetricLearnerCV(
             `sklearn.model_selection.GroupKFold`; with scikit-learn's metadata routing whatever `cv`
             asks for.
 
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples, labels or folds that do not fit; it is a `ValueError`.
+
         Warns
         -----
         ConvergenceWarning, NothingLearnedWarning
             See `MetricLearner.fit`.
         """
         passed = self._for_splitter(params)
-        X, y, weights, kept = read_weighted_samples(self, X, y, sample_weight)
-        codes = self._codes(y)
-        folds = self._folds(X, y, passed, kept, stratified=True)
-        metric = self._learn(X, codes, weights, folds)
-        self.learner_._count_left_out(kept)
-        self._set_metric(metric, X)
-        return self
-
-    def _learn(
-        self, X: FloatArray, codes: Codes, weights: Weights = None, folds: Sequence[Fold] = ()
-    ) -> FloatArray:
-        given = self._given
-        given._validate_params()
-        limit = given.time_limit
+        samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
+        self.classes_, codes = read_classes(labels)
+        folds = self._folds(samples, labels, passed, has_weight, stratified=True)
+        learner = self._given
+        learner._validate_params()
+        limit = learner.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
         tolerance = number("path_tolerance", self.path_tolerance, at_least=0)
-        searched = [
-            self._copy(given, objective=objective, tolerance=tolerance, verbose=False)
-            for objective in self._objectives(given, codes, weights)
+        learners = [
+            self._copy(learner, objective=objective, tolerance=tolerance, verbose=False)
+            for objective in self._objectives(learner, codes, weights)
         ]
-        paths = [self._path(learner, X, codes, weights) for learner in searched]
-        self._search(searched, paths, X, codes, weights, folds, seconds)
-        objective, trace_bound = (
-            self.cv_results_[f"param_{name}"][self.best_index_]
-            for name in ("objective", "trace_bound")
-        )
-        self.objective_ = self.best_objective_ = objective
-        left = None if deadline is None else max(deadline.left, 1e-9)
-        self.learner_ = self._copy(
-            given, objective=objective, trace_bound=trace_bound, time_limit=left
-        )
-        metric: FloatArray = self.learner_._optimum(X, codes, weights)
-        others = helpful_objectives(objective)
-        warn_of_result(self, self.learner_.result_, given.tolerance, others)
-        return metric
+        paths = [self._path(learner, samples, codes, weights) for learner in learners]
+        self._search(learners, paths, samples, labels, weights, folds, seconds)
+        chosen = self.cv_results_["params"][self.best_index_]
+        self.objective_ = self.best_objective_ = chosen["objective"]
+        if deadline is not None:
+            chosen = chosen | {"time_limit": max(deadline.left, 1e-9)}
+        # The warnings are of this fit, and follow.
+        with ignoring(f"{type(learner).__name__} (did not converge|learned nothing)"):
+            self.learner_: MetricLearner = self._copy(learner, **chosen).fit(X, y, sample_weight)
+        for name, value in vars(self.learner_).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        warn_of_result(self, self.result_, learner.tolerance, self.objective_, HELPFUL_OBJECTIVES)
+        return self
 
-    def _set_metric(self, metric: FloatArray, X: FloatArray) -> None:
-        self.learner_._set_metric(metric, X)
-        found = {name: value for name, value in vars(self.learner_).items() if name.endswith("_")}
-        self.__dict__.update(found)
+    @property
+    def graph_(self) -> MetricGraph:
+        """The graph of ``learner_``: edges and self-loops by features' names."""
+        check_is_fitted(self)
+        return self.learner_.graph_
+
+    def plot_graph(self, ax: Axes | None = None) -> Axes:
+        """Draw the graph of ``learner_``, see `MetricLearner.plot_graph`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; in a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_is_fitted(self)
+        return self.learner_.plot_graph(ax)
 
     def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
+        """Return a clone of a learner with options, which knows the features and classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
-        made = cast(MetricLearner, clone(learner).set_params(**options))
+        made: MetricLearner = clone(learner).set_params(**options)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
@@ -268,15 +303,17 @@ class MetricLearnerCV(
     def _path(
         self, learner: MetricLearner, X: FloatArray, codes: Codes, weights: Weights
     ) -> FloatArray:
-        """Return the trace bounds for an objective, ascending; one where nothing is learned."""
-        if learner.objective == "none":
-            return np.array([learner._trace_bound(*learner._prepared(X, (codes, weights)))])
-        if isinstance(self.trace_bounds, Integral):
-            return auto_path(learner, X, codes, int(self.trace_bounds), weights)
+        """Return ascending trace bounds for an objective; one if nothing is learned."""
+        objective, set_of, _ = learner._make_problem(X, codes, weights)
+        if learner.objective == "none" or isinstance(self.trace_bounds, Integral):
+            middle = learner._bound(objective, set_of).trace_bound
+            if learner.objective == "none":
+                return np.array([middle])
+            return middle * np.geomspace(_SMALLEST, _LARGEST, int(self.trace_bounds))
         bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
         if not bounds[0] > 0:
             raise InvalidInputError(f"trace_bounds must be positive, got {bounds[0]:g}")
-        learner._prepared(X, (codes, weights))  # weights are refused before a fold is learned
+        learner._bound(objective, set_of, float(bounds[0]))  # refused before a fold is learned
         return bounds
 
     def _search(
@@ -284,46 +321,40 @@ class MetricLearnerCV(
         learners: list[MetricLearner],
         paths: list[FloatArray],
         X: FloatArray,
-        codes: Codes,
+        y: npt.NDArray[Any],
         weights: Weights,
-        given: Sequence[Fold],
+        folds: Sequence[Fold],
         limit: float | None,
     ) -> None:
-        y = self.classes_[codes]
-        folds = [(_some(train, y), test) for train, test in given]
+        """Score each learner along its path, and set ``cv_results_`` and what is best in it."""
+        folds = [(_some(train, y), test) for train, test in folds]
         classifier = self.classifier
         if classifier is None:
-            classifier = KNeighborsClassifier(
-                min(_NEIGHBORS, *(len(train) for train, _ in folds)), algorithm="brute"
-            )
+            fewest = min(len(train) for train, _ in folds)
+            classifier = KNeighborsClassifier(min(_NEIGHBORS, fewest), algorithm="brute")
         scoring = self.scoring
         if scoring is None and hasattr(classifier, "predict_proba"):
             scoring = _probability_of_the_class
         scorer = check_scoring(classifier, scoring)
-        tasks = [(n, fold) for n in range(len(learners)) for fold in range(len(folds))]
+        n_tasks = len(learners) * len(folds)
         seconds = None
         if limit is not None:
-            turns = -(-len(tasks) // min(len(tasks), effective_n_jobs(self.n_jobs)))
+            turns = -(-n_tasks // min(n_tasks, effective_n_jobs(self.n_jobs)))
             seconds = _FOR_PATHS * limit / turns
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_fold_scores)(
-                learners[n], classifier, scorer, X, y, weights, folds, fold, paths[n], seconds
+                learner, path, classifier, scorer, X, y, weights, folds, fold, seconds
             )
-            for n, fold in tasks
+            for learner, path in zip(learners, paths, strict=True)
+            for fold in range(len(folds))
         )
-        scores, times = (
-            np.array(
-                [
-                    np.concatenate([a[k] for a in answers[n :: len(folds)]])
-                    for n in range(len(folds))
-                ]
-            )
-            for k in (0, 1)
-        )
-        self.cv_results_ = _results(
-            [learner.objective for learner in learners], paths, scores, times
-        )
-        self.best_index_ = _choice(scores, self.cv_results_["param_objective"], self.rule)
+        per_learner = [np.array(answers[n : n + len(folds)]) for n in range(0, n_tasks, len(folds))]
+        scores, times = np.concatenate(per_learner, axis=2).transpose(1, 0, 2)
+        objectives = [
+            learner.objective for learner, path in zip(learners, paths, strict=True) for _ in path
+        ]
+        self.cv_results_ = _results(objectives, np.concatenate(paths), scores, times)
+        self.best_index_ = _choice(scores, objectives, self.rule)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
 
 
@@ -334,14 +365,6 @@ def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.in
     return np.asarray(train[stratified_sample(codes, _MOST_TRAINED, seed=0)])
 
 
-def auto_path(
-    learner: MetricLearner, X: FloatArray, codes: Codes, count: int, weights: Weights = None
-) -> FloatArray:
-    """Return ascending trace bounds, evenly spaced in the logarithm around the learner's."""
-    middle = learner._trace_bound(*learner._prepared(X, (codes, weights)))
-    return middle * np.geomspace(_SMALLEST, _LARGEST, count)
-
-
 def path_results(
     learner: MetricLearner,
     X: FloatArray,
@@ -350,10 +373,11 @@ def path_results(
     weights: Weights = None,
 ) -> Iterator[Result]:
     """Yield the results for ascending trace bounds; each run starts from the last one's metric."""
-    objective, sets = learner._prepared(X, (learner._codes(y), weights))
+    learner.classes_, codes = read_classes(y)
+    objective, set_of, _ = learner._make_problem(X, codes, weights)
     last: Result | None = None
     for bound in trace_bounds.tolist():
-        feasible_set = sets(bound, learner._min_eigenvalue(bound, objective.n_features))
+        feasible_set = learner._bound(objective, set_of, bound)
         problem = MetricProblem(objective, feasible_set)
         # Of many features a start would be a K×K array, and runs find one of their own.
         start = None if last is None or has_many_features(problem) else _moved(last, feasible_set)
@@ -372,6 +396,7 @@ def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
 
 def _fold_scores(
     learner: MetricLearner,
+    trace_bounds: FloatArray,
     classifier: Any,
     scorer: Any,
     X: FloatArray,
@@ -379,41 +404,38 @@ def _fold_scores(
     weights: Weights,
     folds: Sequence[Fold],
     fold: int,
-    trace_bounds: FloatArray,
     seconds: float | None,
-) -> tuple[list[float], list[float]]:
-    """Return scores on held-out samples for each bound, and seconds; a late one as the last."""
+) -> FloatArray:
+    """Return scores on held-out samples and seconds for each bound; a late one as the last."""
     train, test = folds[fold]
     learner = copy(learner)
-    scores, taken = [], []
+    scored: list[tuple[float, float]] = []
     weights = None if weights is None else weights[train]
     start = time.perf_counter()
     with until(Deadline.after(seconds)):
         results = path_results(learner, X[train], y[train], trace_bounds, weights)
         for result in in_fold(fold, results):
-            taken.append(time.perf_counter() - start)
-            components = learner._components(learner._in_units(metric_of(result)))
+            taken = time.perf_counter() - start
+            _, components = learner._in_units(result)
             # What scikit-learn would look at again and again is known to be finite.
             with until(None), config_context(assume_finite=True):
                 fitted = clone(classifier).fit(X[train] @ components.T, y[train])
                 score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
-                scores.append(number("what scoring returns", score))
+            scored.append((number("what scoring returns", score), taken))
             start = time.perf_counter()
-    return scores, taken
+    return np.array(scored).T
 
 
 def _results(
-    objectives: list[Any], paths: list[FloatArray], scores: FloatArray, times: FloatArray
+    objectives: list[Any], bounds: FloatArray, scores: FloatArray, times: FloatArray
 ) -> dict[str, Any]:
-    bounds = np.concatenate(paths)
-    named = [objective for objective, path in zip(objectives, paths, strict=True) for _ in path]
     mean = scores.mean(axis=0)
     return {
-        "param_objective": named,
+        "param_objective": objectives,
         "param_trace_bound": bounds,
         "params": [
             {"objective": objective, "trace_bound": bound}
-            for objective, bound in zip(named, bounds.tolist(), strict=True)
+            for objective, bound in zip(objectives, bounds.tolist(), strict=True)
         ],
         **{f"split{n}_test_score": row for n, row in enumerate(scores)},
         "mean_test_score": mean,

@@ -53,9 +53,15 @@ class FoldsMixin:
         return {name: value for name, value in params.items() if value is not None}
 
     def _folds(
-        self, X: Any, y: Any, passed: Mapping[str, Any], kept: Mask, *, stratified: bool = False
+        self,
+        X: Any,
+        y: Any,
+        passed: Mapping[str, Any],
+        has_weight: Mask,
+        *,
+        stratified: bool = False,
     ) -> list[Fold]:
-        """Return the folds of X, which are the samples in `kept` of those given to `fit`.
+        """Return the folds of X, those of positive weight of those given to `fit`.
 
         Lists of folds are of all samples that were given; other folds are made of those in X.
         """
@@ -64,8 +70,8 @@ class FoldsMixin:
             splitter = check_cv(self.cv, y, classifier=stratified)
             places = np.arange(X.shape[0])
             if isinstance(splitter, _LISTED):
-                places = np.where(kept, np.cumsum(kept) - 1, -1)
-            passed = _check_method_params(kept, passed, np.flatnonzero(kept))
+                places = np.where(has_weight, np.cumsum(has_weight) - 1, -1)
+            passed = _check_method_params(has_weight, passed, np.flatnonzero(has_weight))
             for fold in splitter.split(X, y, **passed):
                 train, test = (part[part >= 0] for part in (places[part] for part in fold))
                 folds.append((train, test))

@@ -42,6 +42,12 @@ class GraphClassifier(MetricClassifier):
 
     Parameters
     ----------
+    metric : array-like of shape (n_features, n_features) or estimator, default=None
+        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
+        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
+        pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
+        `missing_label`, else on the labelled samples, with the names of their features if `fit` was
+        given a data frame. Of a fitted one pass ``learner.metric_``.
     n_neighbors : int, default=None
         Join two samples by an edge only if one is among this many nearest neighbours of the other,
         which takes less memory and time. None keeps the edges of all pairs.
@@ -50,6 +56,12 @@ class GraphClassifier(MetricClassifier):
 
     Attributes
     ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        M. That of a pipeline acts on the features that its steps before the learner return.
+    metric_learner_ : estimator or None
+        The fitted clone of `metric` if that is a learner.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        K, and the column names of X, if `fit` was given a data frame whose names are strings.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted, without `missing_label`.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
@@ -90,6 +102,22 @@ class GraphClassifier(MetricClassifier):
     def fit(self, X: Any, y: Any) -> Self:
         """Spread the labels to the samples that have none.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels; `missing_label` for samples without one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+
         Warns
         -----
         CutOffSamplesWarning
@@ -112,9 +140,9 @@ class GraphClassifier(MetricClassifier):
         labelled, unlabelled = self._labelled, np.flatnonzero(~self._labelled)
         labels = self.label_distributions_[labelled]
         if self.n_neighbors is None:
-            own, others = self._coordinates[unlabelled], self._coordinates[labelled]
+            free, fixed = self._coordinates[unlabelled], self._coordinates[labelled]
             shares, cut_off = full_graph_shares(
-                cdist(own, own, "sqeuclidean"), cdist(own, others, "sqeuclidean"), labels
+                cdist(free, free, "sqeuclidean"), cdist(free, fixed, "sqeuclidean"), labels
             )
         else:
             edges = _nearest_pairs(self._coordinates, self.n_neighbors)
@@ -143,6 +171,16 @@ class GraphClassifier(MetricClassifier):
         samples to `fit`. A sample that was given to `fit` counts as new, too: its own score takes
         part in its mean, with weight 1. The scores are not calibrated probabilities.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, of which each row sums to 1.
+
         Warns
         -----
         CutOffSamplesWarning
@@ -153,6 +191,11 @@ class GraphClassifier(MetricClassifier):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the real-valued prediction for new samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
@@ -168,6 +211,15 @@ class GraphClassifier(MetricClassifier):
 
         Of equal scores, the class that comes first in `classes_` wins. For samples given to `fit`
         this can differ from `transduction_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]

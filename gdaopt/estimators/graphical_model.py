@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import DocumentedEstimator, MetricGraph
 from gdaopt.estimators.folds import FoldsMixin, in_fold
-from gdaopt.estimators.inputs import Interval, read_samples
+from gdaopt.estimators.inputs import Interval, feature_names, read_samples
 from gdaopt.estimators.likelihood import Likelihood, most_likely_metric
+from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 
@@ -27,36 +27,8 @@ _LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
-    """What both estimators have in common.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_features, n_features), default=None
-        The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
-        matter. All are 1 by default.
-    edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
-        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`,
-        by numbers or names.
-    tol : float, default=1e-6
-        The certified gap that is allowed for each feature, in units of the log-likelihood.
-    max_iter : int, default=1000
-        Most Newton steps in a block.
-    assume_centered : bool, default=False
-        Whether the mean of the features is known to be 0.
-
-    Attributes
-    ----------
-    precision_, covariance_ : ndarray of shape (n_features, n_features)
-        M, read-only, and ``M⁻¹``. The diagonal of the latter is that of S.
-    location_ : ndarray of shape (n_features,)
-        The mean.
-    result_, graph_ : gdaopt.Result and MetricGraph
-        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum, for
-        S and the penalties as they are in floating point; and the graph of M.
-    n_iter_ : int
-        Newton steps in the block that took most of them.
-    """
+class _GraphicalModel(EmpiricalCovariance):
+    """What both estimators have in common."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [None, "array-like"],
@@ -96,7 +68,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
         self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
     ) -> Likelihood:
         size = len(covariance)
-        mask = None if self.edges is None else EdgeMask.of(self.edges, self._feature_names())
+        mask = None if self.edges is None else EdgeMask.of(self.edges, feature_names(self))
         if mask is not None:
             mask.check_size(size)
         penalised = covariance - alpha * self._penalties(size)
@@ -134,7 +106,7 @@ class _GraphicalModel(DocumentedEstimator, EmpiricalCovariance):
     def graph_(self) -> MetricGraph:
         """The graph of the precision matrix, with the names of the features."""
         check_is_fitted(self)
-        return MetricGraph.of_metric(self.precision_, self._feature_names())
+        return MetricGraph.of_metric(self.precision_, feature_names(self))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -153,6 +125,32 @@ class LaplacianGraphicalModel(_GraphicalModel):
         The penalty, in units of the covariance; 0 for maximum likelihood.
     covariance : {None, "precomputed"}, default=None
         With "precomputed", the X of `fit` is S itself.
+    weights : array-like of shape (n_features, n_features), default=None
+        The weight of each edge in the penalty, symmetric and not negative; its diagonal does not
+        matter. All are 1 by default.
+    edges : EdgeMask, array-like, sparse array or networkx.Graph, default=None
+        The only pairs of features that may have an edge, in any form of `gdaopt.sets.EdgeMask.of`,
+        by numbers or names.
+    tol : float, default=1e-6
+        The certified gap that is allowed for each feature, in units of the log-likelihood.
+    max_iter : int, default=1000
+        Most Newton steps in a block.
+    assume_centered : bool, default=False
+        Whether the mean of the features is known to be 0.
+
+    Attributes
+    ----------
+    precision_, covariance_ : ndarray of shape (n_features, n_features)
+        M, read-only, and ``M⁻¹``. The diagonal of the latter is that of S.
+    location_ : ndarray of shape (n_features,)
+        The mean.
+    result_, graph_ : gdaopt.Result and MetricGraph
+        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum, for
+        S and the penalties as they are in floating point; and the graph of M.
+    n_iter_ : int
+        Newton steps in the block that took most of them.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        K, and the column names of X, if `fit` was given a data frame whose names are strings.
 
     See Also
     --------
@@ -191,12 +189,21 @@ class LaplacianGraphicalModel(_GraphicalModel):
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's convention)
         """Fit the model to samples, or to their covariance matrix (see `covariance`).
 
-        An InvalidInputError says that the likelihood has no maximum.
-
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
         y : Ignored
             Not used.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If the likelihood has no maximum, or for parameters or samples that do not fit.
 
         Warns
         -----
@@ -227,9 +234,13 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
     cv : int, cross-validation generator or iterable, default=None
         The folds of the likelihood, five by default; the groups of a splitter, such as
         `sklearn.model_selection.GroupKFold`, go to `fit`.
+    weights, edges, tol, max_iter, assume_centered
+        As of `LaplacianGraphicalModel`.
 
     Attributes
     ----------
+    precision_, covariance_, location_, result_, graph_, n_iter_, n_features_in_, feature_names_in_
+        As of `LaplacianGraphicalModel`.
     alpha_ : float
         The best one.
     cv_results_ : dict of ndarrays
@@ -263,12 +274,23 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,), default=None
             Classes, for folds that are stratified by them.
         **params : dict
             ``groups``, of shape (n_samples,), for a `cv` such as
             `sklearn.model_selection.GroupKFold`; with scikit-learn's metadata routing whatever `cv`
             asks for. EBIC has no folds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If a likelihood has no maximum, or for parameters, samples or folds that do not fit.
         """
         passed = self._for_splitter(params)
         covariance = self._read(X)

@@ -132,9 +132,9 @@ def _solve_sparse(moves: scipy.sparse.csr_array, leaving: FloatArray) -> FloatAr
     solution[weak] = 0.0
     n_clusters, cluster = connected_components(moves[weak][:, weak], directed=False)
     for index in range(n_clusters):
-        own = weak[cluster == index]
-        arriving = leaving[own] + moves[own] @ solution
-        solution[own] = _eliminate(moves[own][:, own].toarray(), arriving)
+        members = weak[cluster == index]
+        arriving = leaving[members] + moves[members] @ solution
+        solution[members] = _eliminate(moves[members][:, members].toarray(), arriving)
     shares: FloatArray = solution / solution.sum(axis=1, keepdims=True)
     return shares
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval as SklearnInterval
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
     check_array,
@@ -22,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_vector, refuse_masked
 
@@ -58,35 +60,25 @@ def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         ) from error
 
 
-def read_samples(estimator: Any, X: Any, *, reset: bool = True) -> Any:
-    """Return samples as scikit-learn's `validate_data` reads them.
+def feature_names(estimator: Any) -> list[str]:
+    """Return the names of the features of a fitted estimator; by their numbers if it has none."""
+    numbered = [f"x{number}" for number in range(estimator.n_features_in_)]
+    return [str(name) for name in getattr(estimator, "feature_names_in_", numbered)]
+
+
+def read_samples(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+    """Return samples, and labels if given, as scikit-learn's `validate_data` reads them.
 
     Refused as well are masks, dates, columns of text, and whole numbers that are too large for
     floats. Sparse samples become a `csr_array`, if the tags of the estimator take them.
     """
-    with _refusing("X", X):
-        samples = validate_data(estimator, X, reset=reset, **_format(estimator))
-    return _by_rows(samples)
-
-
-def read_labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
-    """Return samples and their labels, all of which are there; see `read_samples`."""
+    formats = "csr" if get_tags(estimator).input_tags.sparse else False
     with _refusing("X", X):
         _refuse_hidden("y", y)
-        samples, labels = validate_data(estimator, X, y, **_format(estimator))
-    return _by_rows(samples), labels
-
-
-def _by_rows(samples: Any) -> Any:
-    if not issparse(samples):
-        return samples
-    rows: Any = samples
-    return csr_array(rows)
-
-
-def _format(estimator: Any) -> dict[str, Any]:
-    takes_sparse = get_tags(estimator).input_tags.sparse
-    return {"dtype": np.float64, "accept_sparse": "csr" if takes_sparse else False}
+        read = validate_data(estimator, X, y, reset=reset, dtype=np.float64, accept_sparse=formats)
+    samples, *labels = read if isinstance(read, tuple) else (read,)
+    samples = csr_array(samples) if is_sparse(samples) else samples
+    return (samples, *labels) if labels else samples
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
@@ -113,18 +105,18 @@ def read_weighted_samples(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, npt.NDArray[Any], FloatArray | None, Mask]:
     """Return the samples without those of weight 0, labels, weights, and which they are."""
-    X, y = read_labelled_samples(estimator, X, y)
+    X, y = read_samples(estimator, X, y)
     weights = read_weights(sample_weight, len(y))
-    kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
-    if weights is None or kept.all():
-        return X, y, weights, kept
-    classes = np.unique(y[kept]).tolist()
+    has_weight = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+    if weights is None or has_weight.all():
+        return X, y, weights, has_weight
+    classes = np.unique(y[has_weight]).tolist()
     if len(classes) == 1 < len(np.unique(y)):
         raise InvalidInputError(
             f"sample_weight is 0 for all samples but those of class {shortened(classes[0])}, and 0 "
             "leaves a sample out; give some of another class a positive weight"
         )
-    return X[kept], y[kept], weights[kept], kept
+    return X[has_weight], y[has_weight], weights[has_weight], has_weight
 
 
 @contextmanager
@@ -138,7 +130,8 @@ def _refusing(name: str, values: Any) -> Iterator[None]:
             f"{name} holds a number that is too large for a float of 64 bits"
         ) from error
     except (TypeError, ValueError) as error:
-        _refuse_text(name, values, error)
+        if not is_sparse(values):
+            _refuse_text(name, values, error)
         raise
 
 
@@ -150,7 +143,17 @@ def _refuse_hidden(name: str, value: Any) -> None:
 
 
 def _refuse_text(name: str, X: Any, error: Exception) -> None:
-    texts = {column: text for column, values in _columns(X) if (text := _text(values)) is not None}
+    """Refuse columns with text that is no number."""
+    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
+
+    def is_text(value: Any) -> bool:
+        return isinstance(value, str) and bool(pd.isna(pd.to_numeric(value, errors="coerce")))
+
+    texts = {}
+    with suppress(TypeError, ValueError):  # what makes no table, such as rows of different lengths
+        for column, values in pd.DataFrame(X).items():
+            if (wrong := values[[is_text(value) for value in values]]).size:
+                texts[column] = wrong.iloc[0]
     if not texts:
         return
     which, holds, them = (
@@ -165,26 +168,21 @@ def _refuse_text(name: str, X: Any, error: Exception) -> None:
     ) from error
 
 
-def _columns(X: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        for number, name in enumerate(X.columns):
-            yield name, np.asarray(X.iloc[:, number])
-        return
-    with suppress(ValueError):  # rows of different lengths
-        values = np.asarray(X)
-        if values.ndim == 2:
-            yield from enumerate(values.T)
+def read_classes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
+    """Return the sorted classes of labels, of which there are two or more, and their codes."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    check_classes(classes)
+    return classes, codes
 
 
-def _text(values: npt.NDArray[Any]) -> str | None:
-    """Return the first text that is no number; None if there is none."""
-    for value in values if values.dtype.kind in "OUS" else ():
-        if isinstance(value, str):
-            try:
-                float(value)
-            except ValueError:
-                return str(value)
-    return None
+def check_classes(classes: npt.NDArray[Any]) -> None:
+    """Refuse a single class."""
+    if len(classes) < 2:
+        (label,) = classes.tolist()
+        raise InvalidInputError(
+            f"y has 1 class, {shortened(label)}; a metric is learned from two classes or more"
+        )
 
 
 def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
@@ -329,25 +327,25 @@ def read_tuples(
     except ValueError as error:
         raise InvalidInputError(f"{name} has rows of different lengths") from error
     if preprocessor is not None and dimensions == 2:
-        found = _preprocessed(name, tuples, size, preprocessor)
+        samples = _preprocessed(name, tuples, size, preprocessor)
     else:
-        found = _floats(name, tuples, ensure_2d=False, allow_nd=True)
+        samples = _floats(name, tuples, ensure_2d=False, allow_nd=True)
     width = "n_features" if n_features is None else str(n_features)
-    expected = (size, found.shape[-1] if found.ndim and n_features is None else n_features)
-    if found.ndim != 3 or found.shape[1:] != expected:
+    expected = (size, samples.shape[-1] if samples.ndim and n_features is None else n_features)
+    if samples.ndim != 3 or samples.shape[1:] != expected:
         features = "" if n_features is None else f" with {n_features} features"
-        hint = "" if found.ndim != 2 else "; indices of samples need a preprocessor"
+        hint = "" if samples.ndim != 2 else "; indices of samples need a preprocessor"
         raise InvalidInputError(
-            f"{name} has shape {found.shape}; {name} of samples{features} have shape "
+            f"{name} has shape {samples.shape}; {name} of samples{features} have shape "
             f"(n_{name}, {size}, {width}){hint}"
         )
-    return found
+    return samples
 
 
 def _holds_sparse(tuples: Any) -> bool:
     while isinstance(tuples, list | tuple) and tuples:
         tuples = tuples[0]
-    return bool(issparse(tuples))
+    return is_sparse(tuples)
 
 
 def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:

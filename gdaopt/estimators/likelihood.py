@@ -91,11 +91,11 @@ def most_likely_metric(
     bounds += map(math.log, shares)
     objective = math.fsum(values)
     lower_bound = math.fsum(bounds) - 8 * UNIT * (size + math.fsum(map(abs, bounds)))
-    known = min(lower_bound, objective) if lower_bound > -math.inf else None
+    certified_bound = min(lower_bound, objective) if lower_bound > -math.inf else None
     failed = [result for result in results if result.status != "converged"]
     status: Status = "converged"
     message = "the certified gap is within the tolerances"
-    if known is None or objective - known > tolerance * size:
+    if certified_bound is None or objective - certified_bound > tolerance * size:
         status, message = "stalled", "the blocks converged, but round-off leaves a larger gap"
         if failed:
             status, message = failed[0].status, failed[0].message
@@ -122,16 +122,16 @@ def most_likely_metric(
         )
         for iteration, phase, value, bound, trace, at in (
             (0, "start", begun, None, float((1 / variances).sum()), 0.0),
-            (steps, "newton", objective, known, float(np.trace(metric)), seconds),
+            (steps, "newton", objective, certified_bound, float(np.trace(metric)), seconds),
         )
     )
-    found = Result(
+    result_of_all = Result(
         block=read_only(metric),
         feasible_set=feasible_set,
         objective=objective,
         status=status,
         message=message,
-        lower_bound=known,
+        lower_bound=certified_bound,
         components=n_components(metric, 0.0),
         iterations=steps,
         oracle_calls=0,
@@ -141,7 +141,7 @@ def most_likely_metric(
         solver="analytic",
         trace=Trace(rows, read_only(np.full((len(rows), size), np.nan))),
     )
-    return Likelihood(inverse, found, len(blocks), max(len(block) for block in blocks))
+    return Likelihood(inverse, result_of_all, len(blocks), max(len(block) for block in blocks))
 
 
 def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
@@ -149,14 +149,14 @@ def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
         rows, columns = np.nonzero(np.triu(covariance > 0, 1))
         return rows, columns
     rows, columns = mask.edges_of(len(covariance))
-    kept = covariance[rows, columns] > 0
-    return rows[kept], columns[kept]
+    is_positive = covariance[rows, columns] > 0
+    return rows[is_positive], columns[is_positive]
 
 
 def _blocks(size: int, edges: Edges, cut: Edges) -> list[IndexArray]:
     numbers = edges[0] * size + edges[1]
-    kept = ~np.isin(numbers, cut[0] * size + cut[1])
-    labels = component_labels(size, (edges[0][kept], edges[1][kept]))
+    is_uncut = ~np.isin(numbers, cut[0] * size + cut[1])
+    labels = component_labels(size, (edges[0][is_uncut], edges[1][is_uncut]))
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 

@@ -8,44 +8,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import DocumentedEstimator, components_of
-from gdaopt.estimators.inputs import Mask, read_labelled_samples, read_samples
+from gdaopt.estimators.components import components_of
+from gdaopt.estimators.inputs import Mask, read_samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
-
-Names = npt.NDArray[np.object_] | None
-"""The names of the features, where samples have them."""
 
 _NEGATIVE = 1e-10  # share of the trace that an eigenvalue may be below 0, as in the feasible sets
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricClassifier(ClassifierMixin, DocumentedEstimator):
-    """Base of classifiers by distances under a metric.
-
-    Parameters
-    ----------
-    metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
-        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
-        pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
-        `missing_label`, else on the labelled samples, with the names of their features if `fit` was
-        given a data frame. Of a fitted one pass ``learner.metric_``.
-
-    Attributes
-    ----------
-    metric_ : ndarray of shape (n_features, n_features)
-        M. That of a pipeline acts on the features that its steps before the learner return.
-    metric_learner_ : estimator or None
-        The fitted clone of `metric` if that is a learner.
-    """
+class MetricClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers by distances under a metric, see `GraphClassifier`."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "metric": [None, "array-like", HasMethods("fit")]
@@ -56,7 +36,7 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
     def _enter_space(self, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any]) -> FloatArray:
         """Set the metric, and return the coordinates of the samples of `fit` under it."""
         names = getattr(self, "feature_names_in_", None)
-        self._space = metric_space(self.metric, X, labelled, labels, names)
+        self._space = MetricSpace(self.metric, X, labelled, labels, names)
         self.metric_, self.metric_learner_ = self._space.metric, self._space.learner
         return self._space.coordinates(X)
 
@@ -65,58 +45,58 @@ class MetricClassifier(ClassifierMixin, DocumentedEstimator):
         return self._space.coordinates(read_samples(self, X, reset=False))
 
 
-@dataclass(frozen=True, eq=False)
 class MetricSpace:
-    """Coordinates, around the mean, in which the Euclidean distance is that under a metric."""
+    """Coordinates, around the mean, in which the Euclidean distance is that under a metric.
 
-    metric: FloatArray  # M, positive semidefinite
-    learner: Any  # of M, fitted, or the pipeline that ends with it; None if there is none
-    before: Pipeline | None  # the steps of a pipeline before its learner: M acts on their output
-    components: FloatArray  # L with M = L'L
-    centre: FloatArray  # the mean
-    names: Names  # of the features; None where samples have none
+    They are made by the parameter `metric` of classifiers; of a learner a clone is fitted
+    (`fitted_clone`). A pipeline's M acts on what its steps before the learner return.
+    """
+
+    def __init__(
+        self,
+        metric: Any,
+        X: FloatArray,
+        labelled: Mask,
+        labels: npt.NDArray[Any],
+        names: Any = None,
+    ) -> None:
+        self.learner: Any = None
+        self._before: Pipeline | None = None
+        self._names = names  # of the features, which learners may ask for; None if there are none
+        if hasattr(metric, "fit"):
+            self.learner = fitted_clone(metric, self._named(X), labels, labelled)
+            metric = _learned_matrix(last_step(self.learner))
+            self._before = self.learner[:-1] if isinstance(self.learner, Pipeline) else None
+        X = self._transformed(X)
+        checked = symmetric_matrix(
+            "metric", np.eye(X.shape[1]) if metric is None else metric, X.shape[1]
+        )
+        smallest = float(scipy.linalg.eigvalsh(checked, subset_by_index=[0, 0])[0])
+        if smallest < -_NEGATIVE * max(float(np.trace(checked)), 0.0):
+            raise InvalidInputError(
+                f"metric is not positive semidefinite: its smallest eigenvalue is {smallest:g}, "
+                f"with trace {np.trace(checked):g}"
+            )
+        self.metric = read_only(checked)
+        self._components = read_only(components_of(checked))
+        self._centre = X.mean(axis=0)
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
-        if self.before is not None:
-            X = _transformed(self.before, _named(X, self.names))
-        coordinates: FloatArray = (X - self.centre) @ self.components.T
+        coordinates: FloatArray = (self._transformed(X) - self._centre) @ self._components.T
         return coordinates
 
+    def _named(self, X: FloatArray) -> Any:
+        if self._names is None:
+            return X
+        import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
 
-def metric_space(
-    metric: Any, X: FloatArray, labelled: Mask, labels: npt.NDArray[Any], names: Names = None
-) -> MetricSpace:
-    """Read the parameter `metric`; of a learner a clone is fitted (`fitted_clone`)."""
-    given = _named(X, names)
-    learner, before = None, None
-    matrix = metric
-    if metric is None:
-        matrix = np.eye(X.shape[1])
-    elif hasattr(metric, "fit"):
-        learner = fitted_clone(metric, given, labels, labelled)
-        matrix = _learned_matrix(last_step(learner))
-        if isinstance(learner, Pipeline):
-            before = learner[:-1]
-            X = _transformed(before, given)
-    matrix = _checked(matrix, X.shape[1])
-    return MetricSpace(
-        read_only(matrix), learner, before, read_only(components_of(matrix)), X.mean(axis=0), names
-    )
+        return pd.DataFrame(X, columns=self._names)
 
-
-def _named(X: FloatArray, names: Names) -> Any:
-    """Return samples as a data frame if their features have names, which learners may ask for."""
-    if names is None:
+    def _transformed(self, X: FloatArray) -> FloatArray:
+        if self._before is not None:
+            X = check_array(self._before.transform(self._named(X)), dtype=np.float64)
         return X
-    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
-
-    return pd.DataFrame(X, columns=names)
-
-
-def _transformed(steps: Pipeline, X: Any) -> FloatArray:
-    transformed: FloatArray = check_array(steps.transform(X), dtype=np.float64)
-    return transformed
 
 
 def _learned_matrix(learner: Any) -> Any:
@@ -130,17 +110,6 @@ def _learned_matrix(learner: Any) -> Any:
         f"metric={shortened(learner)} learns no metric: after fit it has none of "
         "get_mahalanobis_matrix, metric_ and components_"
     )
-
-
-def _checked(matrix: Any, n_features: int) -> FloatArray:
-    checked = symmetric_matrix("metric", matrix, size=n_features)
-    smallest = float(scipy.linalg.eigvalsh(checked, subset_by_index=[0, 0])[0])
-    if smallest < -_NEGATIVE * max(float(np.trace(checked)), 0.0):
-        raise InvalidInputError(
-            f"metric is not positive semidefinite: its smallest eigenvalue is {smallest:g}, with "
-            f"trace {np.trace(checked):g}"
-        )
-    return checked
 
 
 def last_step(estimator: Any) -> Any:
@@ -177,9 +146,13 @@ class MetricKNeighborsClassifier(MetricClassifier):
     ----------
     n_neighbors, weights, algorithm, n_jobs
         As of scikit-learn's `KNeighborsClassifier`.
+    metric : array-like of shape (n_features, n_features) or estimator, default=None
+        M, or a learner of it, as of `gdaopt.GraphClassifier`.
 
     Attributes
     ----------
+    metric_, metric_learner_, n_features_in_, feature_names_in_
+        As of `gdaopt.GraphClassifier`.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
     neighbors_ : KNeighborsClassifier
@@ -188,6 +161,12 @@ class MetricKNeighborsClassifier(MetricClassifier):
     See Also
     --------
     GraphClassifier : Spreads labels over the graph of a metric.
+
+    Notes
+    -----
+    With a learner it is scikit-learn's ``make_pipeline(learner, KNeighborsClassifier())``, which
+    can pass `sample_weight` to the learner, too. That takes no matrix and no learner without
+    `transform`, and has no `kneighbors` for samples as they are.
 
     Examples
     --------
@@ -212,8 +191,25 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Store the samples; if `metric` is a learner, fit a clone of it first."""
-        X, y = read_labelled_samples(self, X, y)
+        """Store the samples; if `metric` is a learner, fit a clone of it first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
+        X, y = read_samples(self, X, y)
         coordinates = self._enter_space(X, np.full(len(X), True), y)
         self.neighbors_ = KNeighborsClassifier(
             self.n_neighbors,
@@ -225,13 +221,34 @@ class MetricKNeighborsClassifier(MetricClassifier):
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the label with the most votes; of equal ones, the first in `classes_` wins."""
+        """Return the label with the most votes; of equal ones, the first in `classes_` wins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         coordinates = self._mapped(X)
         labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of the votes that each class gets."""
+        """Return the share of the votes that each class gets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, of which each row sums to 1.
+        """
         coordinates = self._mapped(X)
         shares: FloatArray = self.neighbors_.predict_proba(coordinates)
         return shares

@@ -5,33 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
-from gdaopt.estimators.base import SupervisedMetricLearner, metric_of
+from gdaopt.estimators.components import metric_of
+from gdaopt.estimators.draws import (
+    Indices,
+    nearest_of_other_classes,
+    random_pairs,
+    stratified_sample,
+)
 from gdaopt.estimators.inputs import (
     Codes,
     Interval,
-    Mask,
     class_signal,
+    read_classes,
     read_weighted_samples,
 )
-from gdaopt.estimators.solving import SolvingLearner, warn_of_result
+from gdaopt.estimators.solving import Metrics, SetOfBounds, SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
-from gdaopt.objectives import GLR, OBJECTIVES, Objective
+from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics
-from gdaopt.support.deadline import check_time, until
+from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics, has_sparse_members
+from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
 
@@ -41,17 +46,17 @@ ObjectiveName = str | Callable[[FloatArray, FloatArray], Objective]
 DEFAULT_OBJECTIVE = "mcml"
 """What learners of labelled samples minimise by default, see ``figures/learner_families.md``."""
 
+HELPFUL_OBJECTIVES = ("lmnn", "nca")
+"""Objectives that may find something where another one finds nothing."""
+
 Weights = FloatArray | None
 """How much each sample counts; None where all count alike."""
 
 _AUTO_SAMPLES = 4000  # eight million pairs: a minute or less, and the metric hardly gains from more
-_FEWEST = 5  # samples of a class that are kept, where it has so many
-_QUERIES = 256  # samples whose neighbours are found at a time
-Indices = npt.NDArray[np.intp]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearner(SolvingLearner, SupervisedMetricLearner):
+class MetricLearner(SolvingLearner):
     """Learn a metric from labelled samples, over a set of metrics of your choice.
 
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
@@ -76,6 +81,54 @@ callable
         defaults; ``"none"`` for no learning; or a function that returns another
         `gdaopt.objectives.Objective`, from the samples, of shape (N, K), and the 0/1 signals of the
         classes, of shape (N, m): one column for two classes, else one for each.
+    metrics : str, FeasibleSet or callable, default="graph"
+        The metrics to choose from: ``"graph"`` for `gdaopt.GraphMetrics`, ``"diagonal"`` for
+        `gdaopt.DiagonalMetrics`, ``"definite"`` for `gdaopt.PositiveDefiniteMetrics`, ``"sdd"`` for
+        `gdaopt.SDDMetrics`, ``"balanced"`` for the balanced signed graphs of all colours of the
+        features (`gdaopt.methods.Balanced`), or for labelled samples of two classes ``"signed"``
+        for `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with
+        the label. Also taken are a set itself, whose bounds hold where `trace_bound` and
+        `min_eigenvalue` are ``"auto"``; and a function of the trace bound and of the smallest
+        eigenvalue allowed that returns a set.
+    edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
+        For all names but ``"diagonal"`` and ``"definite"``: the only pairs of features that may
+        have an edge, such as those of pixels side by side, in any form of
+        `gdaopt.sets.EdgeMask.of`, by numbers or names.
+    edge_floor : float, optional
+        ε, for ``"graph"`` and ``"signed"``. If it is positive, edges of at least this weight
+        connect all features. The methods with this option, ``"alternating"`` and ``"joint"``,
+        choose the edges themselves. With any other method they are the edges of the path through
+        the features in their order, or of a spanning tree of `edges`.
+    method : str, optional
+        Name of a method of `gdaopt.solve`; ``metrics="balanced"`` has its own.
+    solver : str, optional
+        Name of a solver, for methods that solve programs, such as ``"alternating"``.
+    trace_bound : {"auto", "K"} or float, optional
+        C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
+        it is the number of features. It bounds the trace of the metric of standardised features.
+    min_eigenvalue : {"auto"} or float, optional
+        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a tenth the metric of
+        no learning (see `gdaopt.scaling`).
+    scale : {"auto", "none"}, optional
+        With ``"auto"`` each feature is divided by its standard deviation over all samples given to
+        `fit` before the problem is made, and the metric is given back in the units of the features;
+        a feature that is constant is left as it is. With ``"none"`` all features are left as they
+        are, which is right if they share a unit that matters.
+    n_components : int, optional
+        Number of coordinates that `transform` returns, for a metric of this rank: the metric of the
+        standardised features keeps its largest eigenvalues only. By default it keeps all.
+        ``result_`` and ``graph_`` are those of the whole metric.
+    tolerance : float, optional
+        The certified relative distance from the optimum at which the method stops. If the fit ends
+        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
+    max_iterations : int, optional
+        Most iterations of the method; no limit by default.
+    time_limit : float, optional
+        Seconds for the whole fit; no limit by default. The metric is then that of the method's last
+        complete step. The first evaluations of the objective are completed whatever the limit is.
+        If the time is up while neighbours are searched, `fit` raises a `TimeLimitError`.
+    verbose : bool, optional
+        Whether to print a line for each round of the method.
     class_weight : {"balanced"} or dict, optional
         Positive weights of the classes, as scikit-learn's classifiers take them: each sample has
         that of its class, see `fit`. They are for ``"mcml"`` and ``"nca"``, and with three classes
@@ -97,6 +150,25 @@ callable
 
     Attributes
     ----------
+    metric_ : ndarray of shape (n_features, n_features)
+        M, symmetric and positive semidefinite, read-only. It acts on features as they are passed.
+        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
+        diagonal S, but its trace is another one. It and `components_` are sparse arrays for a
+        certified metric of more than 1,000 features.
+    components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
+    result_ : gdaopt.Result
+        The result of the method: objective, certificate, status and trace. Its metric is that of
+        the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
+    scale_ : ndarray of shape (n_features,)
+        What each feature was divided by: its standard deviation, or 1.
+    n_iter_ : int
+        Number of iterations of the method.
+    trace_bound_, min_eigenvalue_ : float
+        C and ρ.
+    graph_ : MetricGraph
+        The edges and self-loops of the metric of the standardised features, with the names of the
+        features. In these units weights can be compared whatever the features measure.
     sample_indices_ : ndarray of int, or None
         The samples that were learned from; None for all. ``result_`` is that of the problem of
         these samples, and of the pairs that were drawn: its certificate says nothing of the others.
@@ -157,22 +229,13 @@ callable
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
+        # Sparse samples are for methods and sets that need no K×K array.
+        metrics = SETS.get(self.metrics) if isinstance(self.metrics, str) else self.metrics
+        needs_dense = metrics in (None, PositiveDefiniteMetrics) or self.edge_floor > 0
+        if isinstance(metrics, FeasibleSet):
+            needs_dense |= not has_sparse_members(metrics)
+        tags.input_tags.sparse = self.method == Certified.name and not needs_dense
         return tags
-
-    @property
-    def _takes_sparse(self) -> bool:
-        """Whether no K×K array is needed: by the method, and by the set as far as it is known."""
-        metrics: Any = self._metrics if self.metrics is None else self.metrics
-        if isinstance(metrics, str):
-            metrics = SETS.get(metrics)
-        if metrics in (None, PositiveDefiniteMetrics) or self.edge_floor > 0:
-            return False
-        if isinstance(metrics, FeasibleSet) and (
-            metrics.family.all_unit_vectors or metrics.has_fixed_part
-        ):
-            return False
-        return self.method == Certified.name
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -184,12 +247,27 @@ callable
 
         Parameters
         ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
             two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
             pair is the product of two of them. Those of `class_weight` multiply them. A sample of
             weight 0 is left out, as if it had not been given, and is no neighbour of others.
             Standard deviations are those of the other samples without weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit. It is a `ValueError`, as
+            scikit-learn's own checks raise; sparse samples are a `TypeError` where only dense ones
+            are taken.
 
         Warns
         -----
@@ -198,56 +276,50 @@ callable
         NothingLearnedWarning
             If the metric is a multiple of the identity, as without learning.
         """
-        X, y, weights, kept = read_weighted_samples(self, X, y, sample_weight)
-        metric = self._learn(X, self._codes(y), weights)
-        self._count_left_out(kept)
-        self._set_metric(metric, X)
-        return self
-
-    def _learn(self, X: FloatArray, codes: Codes, weights: Weights = None) -> FloatArray:
-        metric: FloatArray = self._optimum(X, codes, weights)
-        warn_of_result(self, self.result_, self.tolerance, helpful_objectives(self.objective))
-        return metric
-
-    def _optimum(self, X: FloatArray, codes: Codes, weights: Weights) -> Any:
+        X, y, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
+        self.classes_, codes = read_classes(y)
         with until(self._deadline()):
-            metric = self._solve(X, (codes, weights))
+            objective, set_of, chosen = self._make_problem(X, codes, weights)
+            self._learn(X, objective, set_of)
             self.full_objective_ = None
-            if self.sample_indices_ is not None or self.max_pairs is not None:
+            if chosen is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
-                    every = self._made(divided(X, self.scale_), codes, weights, every_pair=True)
+                    scaled = divided(X, self.scale_)
+                    every = self._make_objective(scaled, codes, weights, every_pair=True)
                     with suppress(InvalidInputError):  # of many samples without memory for N×N
                         self.full_objective_ = every.value(metric_of(self.result_))
-        return metric
+        # Samples of weight 0 were left out, and count here.
+        self.sample_indices_ = None if chosen is None else np.flatnonzero(has_weight)[chosen]
+        warn_of_result(self, self.result_, self.tolerance, self.objective, HELPFUL_OBJECTIVES)
+        return self
 
-    def _signal(self, labels: tuple[Codes, Weights]) -> FloatArray:
-        return class_signal(labels[0])
-
-    def _objective(self, X: FloatArray, labels: tuple[Codes, Weights]) -> Objective:
-        codes, weights = labels
+    def _make_problem(
+        self, X: Any, codes: Codes, weights: Weights = None
+    ) -> tuple[Objective, SetOfBounds, Indices | None]:
+        """Return the objective, the set, and the samples of the objective, None for all."""
+        X = self._standardise(X)
+        set_of = partial(self._make_set, X, class_signal(codes))
         most = _AUTO_SAMPLES if isinstance(self.max_samples, str) else self.max_samples
-        self.sample_indices_: Indices | None = None
         if most is None or len(codes) <= most:
-            return self._made(X, codes, weights)
-        chosen = self.sample_indices_ = stratified_sample(codes, int(most), self._seed)
-        return self._made(X[chosen], codes[chosen], None if weights is None else weights[chosen])
+            return self._make_objective(X, codes, weights), set_of, None
+        seed = integer("random_state", self.random_state, at_least=0)
+        chosen = stratified_sample(codes, int(most), seed)
+        weights = None if weights is None else weights[chosen]
+        return self._make_objective(X[chosen], codes[chosen], weights), set_of, chosen
 
-    def _count_left_out(self, kept: Mask) -> None:
-        """Let `sample_indices_` count the samples of weight 0, too, which were left out."""
-        if self.sample_indices_ is not None:
-            self.sample_indices_ = np.flatnonzero(kept)[self.sample_indices_]
-
-    @property
-    def _seed(self) -> int:
-        return integer("random_state", self.random_state, at_least=0)
-
-    def _made(
+    def _make_objective(
         self, X: FloatArray, codes: Codes, weights: Weights, every_pair: bool = False
     ) -> Objective:
         """Return the objective of all samples; of all pairs, or of the pairs asked for."""
+        asked = {
+            "class_weight": self.class_weight,
+            "sample_weight": weights,
+            "n_neighbors": self.n_neighbors,
+            "max_pairs": self.max_pairs,
+        }
+        asked = {option: value for option, value in asked.items() if value is not None}
         if callable(self.objective):
-            given = (weights, self.class_weight, self.n_neighbors, self.max_pairs)
-            if any(option is not None for option in given):
+            if asked:
                 raise InvalidInputError(
                     "sample_weight, class_weight, n_neighbors and max_pairs are for objectives by "
                     "name; an objective that is a function weights and chooses the pairs itself"
@@ -255,12 +327,17 @@ callable
             objective = self.objective(X, class_signal(codes))
             check_interface(objective)
             return objective
-        make = OBJECTIVES[self.objective]
-        labels = class_signal(codes) if make is GLR else codes
+        make, is_glr = OBJECTIVES[self.objective], self.objective == "glr"
+        for option in asked:
+            names = [name for name in OBJECTIVES if _takes(name, option)]
+            if self.objective not in names:
+                raise InvalidInputError(
+                    f"{option} goes with the objectives {', '.join(names)}, and not with "
+                    f"{self.objective}; leave it out, or pass objective={names[0]!r}"
+                )
         options: dict[str, Any] = {}
         if self.class_weight is not None:
-            self._check_option("class_weight", "sample_weight")
-            if make is GLR and len(self.classes_) == 2:
+            if is_glr and len(self.classes_) == 2:
                 raise InvalidInputError(
                     "class_weight changes nothing with objective='glr' and two classes, as each of "
                     "its pairs has a sample of both; leave it out, or pass objective='mcml'"
@@ -268,33 +345,30 @@ callable
             of_classes = self._class_weights(codes)[codes]
             weights = of_classes if weights is None else weights * of_classes
         if weights is not None:
-            self._check_option("sample_weight", "sample_weight")
             options["sample_weight"] = weights
         if self.n_neighbors is not None:
             n_neighbors = integer("n_neighbors", self.n_neighbors, at_least=1)
-            if make is GLR:
+            if is_glr:
                 options["pairs"] = nearest_of_other_classes(X, codes, n_neighbors)
             else:
-                self._check_option("n_neighbors", "n_neighbors")
                 options["n_neighbors"] = n_neighbors
         if self.max_pairs is not None and not every_pair:
-            self._check_option("max_pairs", "pairs")
             if "pairs" in options:
                 raise InvalidInputError("n_neighbors and max_pairs both choose pairs; pass one")
-            drawn = random_pairs(codes, int(self.max_pairs), self._seed, differ=make is GLR)
-            options["pairs"] = drawn
-        return make(X, labels, **options)
+            seed = integer("random_state", self.random_state, at_least=0)
+            options["pairs"] = random_pairs(codes, int(self.max_pairs), seed, differ=is_glr)
+        return make(X, class_signal(codes) if is_glr else codes, **options)
 
     def _class_weights(self, codes: Codes) -> FloatArray:
-        given = self.class_weight
-        if isinstance(given, dict):
-            given = {
+        class_weight = self.class_weight
+        if isinstance(class_weight, dict):
+            class_weight = {
                 label: number(f"class_weight of {shortened(label)}", weight, above=0)
-                for label, weight in given.items()
+                for label, weight in class_weight.items()
             }
             classes = self.classes_.tolist()
-            unknown = [label for label in given if label not in classes]
-            without = [label for label in classes if label not in given]
+            unknown = [label for label in class_weight if label not in classes]
+            without = [label for label in classes if label not in class_weight]
             if unknown and without:
                 raise InvalidInputError(
                     f"class_weight has a weight for {shortened(unknown[0])}, of which there is no "
@@ -302,34 +376,25 @@ callable
                     "classes a weight"
                 )
         weights: FloatArray = compute_class_weight(
-            given, classes=self.classes_, y=self.classes_[codes]
+            class_weight, classes=self.classes_, y=self.classes_[codes]
         )
         return weights
 
-    def _check_option(self, option: str, parameter: str) -> None:
-        known = [
-            name for name, make in OBJECTIVES.items() if parameter in signature(make).parameters
-        ]
-        if option == "n_neighbors":
-            known.insert(0, "glr")  # whose pairs are pairs of neighbours
-        if self.objective not in known:
-            raise InvalidInputError(
-                f"{option} goes with the objectives {', '.join(known)}, and not with "
-                f"{self.objective}; leave it out, or pass objective={known[0]!r}"
-            )
+
+def _takes(objective: str, option: str) -> bool:
+    """Say whether an option of `MetricLearner` goes with an objective of this name."""
+    parameter = {"class_weight": "sample_weight", "max_pairs": "pairs"}.get(option, option)
+    if option == "n_neighbors" and objective == "glr":  # whose pairs are pairs of neighbours
+        return True
+    return parameter in signature(OBJECTIVES[objective]).parameters
 
 
-def helpful_objectives(objective: ObjectiveName) -> list[str]:
-    """Return the objectives that may find something where another one finds nothing."""
-    if objective == "none":
-        return []
-    return [f"{name!r}" for name in ("lmnn", "nca") if name != objective]
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphMetricLearner(MetricLearner):
     """Learn a graph metric: a generalised Laplacian of a graph between the features.
 
-    Shorthand for `MetricLearner` with ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="graph"``, the set `gdaopt.GraphMetrics`.
 
     Examples
     --------
@@ -346,11 +411,15 @@ class GraphMetricLearner(MetricLearner):
     [('ash', 'alcalinity_of_ash')]
     """
 
+    metrics: Metrics = "graph"
 
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiagonalMetricLearner(MetricLearner):
     """Learn a diagonal metric: weights of the features.
 
-    Shorthand for `MetricLearner` with ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="diagonal"``, the set `gdaopt.DiagonalMetrics`.
 
     Examples
     --------
@@ -359,14 +428,16 @@ class DiagonalMetricLearner(MetricLearner):
     array([2.05, 0.03])
     """
 
-    _metrics = "diagonal"
+    metrics: Metrics = "diagonal"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PositiveDefiniteMetricLearner(MetricLearner):
     """Learn a positive definite metric whose entries may have any sign.
 
-    Shorthand for `MetricLearner` with ``metrics="definite"``, the set
-    `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may have negative weights.
+    Shorthand for `MetricLearner`, which explains all parameters and attributes, with
+    ``metrics="definite"``, the set `gdaopt.PositiveDefiniteMetrics`. Edges of its ``graph_`` may
+    have negative weights.
 
     Examples
     --------
@@ -375,55 +446,4 @@ class PositiveDefiniteMetricLearner(MetricLearner):
     array([0.349, 0.389])
     """
 
-    _metrics = "definite"
-
-
-def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
-    """Return about so many samples in the proportions of the classes, of small ones at least 5."""
-    rng = np.random.default_rng(seed)
-    chosen = []
-    for code in range(codes.max() + 1):
-        members = np.flatnonzero(codes == code)
-        share = max(round(count * len(members) / len(codes)), _FEWEST)
-        chosen.append(rng.permutation(members)[:share])
-    found: Indices = np.sort(np.concatenate(chosen))
-    return found
-
-
-def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
-    """Return random pairs i < j, ascending, each once; None where that would be all of them."""
-    size, sizes = len(codes), np.bincount(codes)
-    total = (size**2 - int((sizes**2).sum())) // 2 if differ else size * (size - 1) // 2
-    if count >= total:
-        return None
-    rng = np.random.default_rng(seed)
-    found = np.empty(0, dtype=np.intp)
-    while len(found) < count:
-        left, right = rng.integers(size, size=(2, 2 * count))
-        smaller, larger = np.minimum(left, right), np.maximum(left, right)
-        fits = codes[smaller] != codes[larger] if differ else smaller < larger
-        drawn = smaller[fits] * size + larger[fits]
-        _, first = np.unique(np.concatenate([found, drawn]), return_index=True)
-        found = np.concatenate([found, drawn])[np.sort(first)][:count]  # in the order of the draw
-    return np.column_stack(np.divmod(np.sort(found), size))
-
-
-def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> Indices:
-    """Return the pairs of each sample with its nearest of all other classes, each pair once."""
-    found = []
-    for code in range(codes.max() + 1):
-        own, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
-        search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
-        for start in range(0, len(own), _QUERIES):
-            try:
-                check_time()
-            except TimeLimitError as error:
-                raise TimeLimitError(
-                    f"{error} in the search for the neighbours of {len(codes)} samples, before "
-                    "there was anything to learn; raise time_limit, or pass fewer samples"
-                ) from None
-            some = own[start : start + _QUERIES]
-            nearest = others[search.kneighbors(X[some], return_distance=False)]
-            found.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
-    pairs: Indices = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
-    return pairs
+    metrics: Metrics = "definite"

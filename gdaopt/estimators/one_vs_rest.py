@@ -7,19 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import DocumentedEstimator
 from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
 from gdaopt.estimators.metric_classifiers import (
     MetricKNeighborsClassifier,
+    MetricSpace,
     fitted_clone,
     last_step,
-    metric_space,
     takes_unlabelled,
 )
 from gdaopt.estimators.metric_learner import GraphMetricLearner
@@ -32,7 +31,7 @@ def _gives_shares(classifier: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedEstimator):
+class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Learn a metric for each class against the rest, and classify under each.
 
     For each class, clones of `learner` and `classifier` are fitted on the labels "this class" and
@@ -67,6 +66,8 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         The fitted learners and classifiers, in the same order.
     transduction_ : ndarray of shape (n_samples,)
         The label of each sample given to `fit`: the given label, or the predicted one.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        K, and the column names of X, if `fit` was given a data frame whose names are strings.
 
     See Also
     --------
@@ -76,7 +77,8 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     -----
     "One against all" is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc
     Alignment* (ICASSP 2020). The votes are from later code of the same authors. The scores are
-    this package's own.
+    those of scikit-learn's ``OneVsRestClassifier(make_pipeline(learner, classifier))``, which takes
+    no samples without labels and no learner without `transform`, and has no votes.
 
     Examples
     --------
@@ -105,7 +107,24 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metrics, and fit the classifiers, from all samples, with and without labels."""
+        """Learn the metrics, and fit the classifiers, from all samples, with and without labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels; `missing_label` for samples without one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
         X = read_samples(self, X)
         self.classes_, codes, labelled = read_labels(y, self.missing_label)
         check_consistent_length(X, labelled)
@@ -120,7 +139,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         signals = class_signal(codes).astype(np.intp).T
         self._spaces, self.estimators_, answers = [], [], []
         for signal in signals:
-            space = metric_space(learner, X, labelled, signal, names)
+            space = MetricSpace(learner, X, labelled, signal, names)
             samples = space.coordinates(X)
             estimator = fitted_clone(classifier, samples, signal, labelled)
             self._spaces.append(space)
@@ -139,6 +158,11 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
     def decision_function(self, X: Any) -> FloatArray:
         """Return the votes or scores of the classes for new samples.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -156,15 +180,18 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         divided by its sum. A sample that no classifier gives to its class has the same probability
         for all classes. With ``aggregation="vote"`` the class of a sample need not be the class of
         the largest one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Shares, of which each row sums to 1.
         """
-        check_is_fitted(self)
-        X = read_samples(self, X, reset=False)
-        shares = np.column_stack(
-            [
-                estimator.predict_proba(space.coordinates(X))[:, 1]
-                for estimator, space in zip(self.estimators_, self._spaces, strict=True)
-            ]
-        )
+        shares = np.column_stack([each.predict_proba(Z)[:, 1] for each, Z in self._mapped(X)])
         if len(self.classes_) == 2:
             return np.column_stack([1 - shares, shares])
         total = shares.sum(axis=1, keepdims=True)
@@ -173,19 +200,30 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, DocumentedE
         return probabilities
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class that has a vote, or the class with the largest score."""
+        """Return the class that has a vote, or the class with the largest score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         scores = self._scores(X)
         labels: npt.NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return labels
 
     def _scores(self, X: Any) -> FloatArray:
+        return class_scores([_new_scores(*each) for each in self._mapped(X)], self.aggregation)
+
+    def _mapped(self, X: Any) -> list[tuple[Any, FloatArray]]:
+        """Return the classifier of each problem, and new samples in its coordinates."""
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
-        answers = [
-            _new_scores(estimator, space.coordinates(X))
-            for estimator, space in zip(self.estimators_, self._spaces, strict=True)
-        ]
-        return class_scores(answers, self.aggregation)
+        coordinates = (space.coordinates(X) for space in self._spaces)
+        return list(zip(self.estimators_, coordinates, strict=True))
 
 
 def binary_scores(classifier: Any, X: FloatArray, unlabelled: Mask) -> FloatArray:

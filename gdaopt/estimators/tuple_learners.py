@@ -21,6 +21,7 @@ from gdaopt.estimators.inputs import Mask, called, read_tuples, read_weights
 from gdaopt.estimators.solving import SolvingLearner, warn_of_result
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
 from gdaopt.objectives.base import check_interface
+from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, number, refuse_masked
 
@@ -29,14 +30,7 @@ _STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _TupleLearner(ClassifierMixin, SolvingLearner):
-    """What learners of tuples share.
-
-    Parameters
-    ----------
-    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
-        What tuples of indices refer to: the samples, or a function of an array of indices that
-        returns their samples. Indices for a function may be of any kind, such as names of files.
-    """
+    """What learners of tuples share."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SolvingLearner._parameter_constraints,
@@ -49,30 +43,25 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
     objective: str | Callable[..., Objective] | None = field(default=None, kw_only=False)
     preprocessor: Any = None
 
-    def _learn(self, tuples: FloatArray, *labels: Mask) -> None:
+    def _learn_from(self, tuples: FloatArray, *labels: Mask) -> None:
         """Learn from tuples of samples, of shape (n, size, K), and from their labels if any."""
         self.classes_ = np.array([-1, 1])
         self.n_features_in_ = tuples.shape[2]
         X = tuples.reshape(-1, self.n_features_in_)
-        self._set_metric(self._solve(X, labels), X)
-        others = [f"{name!r}" for name in self._objectives if name != self._given_objective]
-        warn_of_result(self, self.result_, self.tolerance, others)
+        places = np.arange(len(X)).reshape(-1, self._size)
+        with until(self._deadline()):
+            scaled = self._standardise(X)
+            make = self._given_objective
+            if isinstance(make, str):
+                objective = self._objectives[make](scaled, places, *labels)
+            else:
+                objective = called("objective", make, scaled, places, *labels)
+            check_interface(objective)
+            self._learn(X, objective, partial(self._make_set, scaled, None))
 
     @property
     def _given_objective(self) -> str | Callable[..., Objective]:
         return next(iter(self._objectives)) if self.objective is None else self.objective
-
-    def _objective(self, X: FloatArray, labels: tuple[Mask, ...]) -> Objective:
-        places = np.arange(len(X)).reshape(-1, self._size)
-        given = self._given_objective
-        make = (
-            self._objectives[given]
-            if isinstance(given, str)
-            else partial(called, "objective", given)
-        )
-        objective = make(X, places, *labels)
-        check_interface(objective)
-        return objective
 
     def _read_pairs(self, pairs: Any) -> FloatArray:
         return read_tuples("pairs", pairs, 2, self.preprocessor, self.n_features_in_)
@@ -102,6 +91,13 @@ class PairMetricLearner(_TupleLearner):
         What to minimise: `gdaopt.LogisticPairs`, by default, or `gdaopt.PairHinge`; or a function
         that returns another `gdaopt.objectives.Objective` from samples, of shape (N, K), the pairs
         as indices, of shape (n, 2), and which pairs are similar, of shape (n,).
+    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
+        What tuples of indices refer to: the samples, or a function of an array of indices that
+        returns their samples. Indices for a function may be of any kind, such as names of files.
+    metrics, edges, edge_floor, trace_bound, min_eigenvalue, scale, n_components
+        The set and the units, as of `MetricLearner`. There are no classes for ``"signed"``.
+    method, solver, tolerance, max_iterations, time_limit, verbose
+        The run, as of `MetricLearner`.
 
     Attributes
     ----------
@@ -109,6 +105,10 @@ class PairMetricLearner(_TupleLearner):
         The largest distance at which a pair is predicted to be similar.
     classes_ : ndarray
         ``[-1, 1]``, dissimilar and similar.
+    metric_, components_, feature_importances_, result_, scale_, n_iter_, trace_bound_
+        As of `MetricLearner`.
+    min_eigenvalue_, graph_, n_features_in_
+        As of `MetricLearner`.
 
     See Also
     --------
@@ -142,20 +142,34 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs of samples, or of their indices.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones.
         calibration_params : dict, optional
             Arguments of `calibrate_threshold` beside the pairs; by default it looks for the highest
             accuracy.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, tuples or labels that do not fit; it is a `ValueError`.
         """
-        given: Any = {} if calibration_params is None else calibration_params
-        if not isinstance(given, Mapping):
-            raise InvalidInputError(f"calibration_params must be a dict, got {shortened(given)}")
-        for name in given:
+        calibration: Any = {} if calibration_params is None else calibration_params
+        if not isinstance(calibration, Mapping):
+            raise InvalidInputError(
+                f"calibration_params must be a dict, got {shortened(calibration)}"
+            )
+        for name in calibration:
             check_name("calibration parameter", name, ("strategy", "min_rate", "beta"))
-        goodness = _goodness(**given)
+        goodness = _goodness(**calibration)
         samples, similar = self._read(pairs, y)
-        self._learn(samples, similar)
+        self._learn_from(samples, similar)
+        warn_of_result(self, self.result_, self.tolerance, self._given_objective, self._objectives)
         self.threshold_ = _best_threshold(self.pair_distance(samples), similar, goodness)
         return self
 
@@ -176,7 +190,17 @@ class PairMetricLearner(_TupleLearner):
     decision_function = SolvingLearner.pair_score
 
     def predict(self, pairs: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs."""
+        """Return 1 for pairs whose distance is at most ``threshold_``, and -1 for other pairs.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs of samples, or of their indices.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
@@ -184,10 +208,16 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs of samples, or of their indices.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones.
         sample_weight : array-like of shape (n_pairs,), optional
             Weights of the pairs; 0 leaves one out.
+
+        Returns
+        -------
+        float
         """
         check_is_fitted(self)
         samples, similar = self._read(pairs, y, self.n_features_in_)
@@ -202,6 +232,10 @@ class PairMetricLearner(_TupleLearner):
         ----------
         threshold : float
             The largest distance at which a pair is predicted to be similar.
+
+        Returns
+        -------
+        self
         """
         check_is_fitted(self)
         self.threshold_ = number("threshold", threshold)
@@ -219,6 +253,8 @@ class PairMetricLearner(_TupleLearner):
 
         Parameters
         ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
+            Pairs of samples, or of their indices.
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones; both occur.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, optional
@@ -230,6 +266,10 @@ class PairMetricLearner(_TupleLearner):
             From 0 to 1, for the last two strategies.
         beta : float, optional
             β of the F-score, positive.
+
+        Returns
+        -------
+        self
         """
         check_is_fitted(self)
         goodness = _goodness(strategy, min_rate, beta)
@@ -255,12 +295,12 @@ def _goodness(
         )
     square = number("beta", beta, above=0) ** 2
     return {
-        "accuracy": lambda found, wrong: found - wrong,
-        "f_beta": lambda found, wrong: (1 + square) * found / (found + wrong + square * found[-1]),
-        "max_tpr": lambda found, wrong: np.where(
-            wrong[-1] - wrong >= min_rate * wrong[-1], found, -1.0
+        "accuracy": lambda right, wrong: right - wrong,
+        "f_beta": lambda right, wrong: (1 + square) * right / (right + wrong + square * right[-1]),
+        "max_tpr": lambda right, wrong: np.where(
+            wrong[-1] - wrong >= min_rate * wrong[-1], right, -1.0
         ),
-        "max_tnr": lambda found, wrong: np.where(found >= min_rate * found[-1], -wrong, -np.inf),
+        "max_tnr": lambda right, wrong: np.where(right >= min_rate * right[-1], -wrong, -np.inf),
     }[strategy]
 
 
@@ -273,12 +313,12 @@ def _best_threshold(distances: FloatArray, similar: Mask, goodness: Goodness) ->
         )
     distinct, places = np.unique(distances, return_inverse=True)
     # With the threshold k, the pairs at the k smallest distances are called similar.
-    found = np.concatenate([[0], np.cumsum(np.bincount(places, weights=similar))])
+    right = np.concatenate([[0], np.cumsum(np.bincount(places, weights=similar))])
     wrong = np.concatenate([[0], np.cumsum(np.bincount(places, weights=~similar))])
     thresholds = np.concatenate(
         [[distinct[0] - 1], (distinct[:-1] + distinct[1:]) / 2, [distinct[-1]]]
     )
-    return float(thresholds[goodness(found, wrong).argmax()])
+    return float(thresholds[goodness(right, wrong).argmax()])
 
 
 class TripletMetricLearner(_TupleLearner):
@@ -293,11 +333,22 @@ class TripletMetricLearner(_TupleLearner):
         What to minimise: `gdaopt.TripletHinge`, by default, or `gdaopt.LogisticTriplets`; or a
         function that returns another `gdaopt.objectives.Objective` from samples, of shape (N, K),
         and the triplets as indices, of shape (n, 3).
+    preprocessor : array-like of shape (n_samples, n_features) or callable, optional
+        What tuples of indices refer to: the samples, or a function of an array of indices that
+        returns their samples. Indices for a function may be of any kind, such as names of files.
+    metrics, edges, edge_floor, trace_bound, min_eigenvalue, scale, n_components
+        The set and the units, as of `MetricLearner`. There are no classes for ``"signed"``.
+    method, solver, tolerance, max_iterations, time_limit, verbose
+        The run, as of `MetricLearner`.
 
     Attributes
     ----------
     classes_ : ndarray
         ``[-1, 1]``: triplets in the wrong order and in the right one.
+    metric_, components_, feature_importances_, result_, scale_, n_iter_, trace_bound_
+        As of `MetricLearner`.
+    min_eigenvalue_, graph_, n_features_in_
+        As of `MetricLearner`.
 
     See Also
     --------
@@ -329,14 +380,31 @@ class TripletMetricLearner(_TupleLearner):
 
         Parameters
         ----------
+        triplets : array-like of shape (n_triplets, 3, n_features) or (n_triplets, 3)
+            Triplets of samples; with a preprocessor also of their indices.
         y : object, optional
             Not used: triplets have no labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, tuples or labels that do not fit; it is a `ValueError`.
         """
-        self._learn(read_tuples("triplets", triplets, 3, self.preprocessor))
+        self._learn_from(read_tuples("triplets", triplets, 3, self.preprocessor))
+        warn_of_result(self, self.result_, self.tolerance, self._given_objective, self._objectives)
         return self
 
     def decision_function(self, triplets: Any) -> FloatArray:
         """Return by how much the third sample is farther from the first than the second is.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features) or (n_triplets, 3)
+            Triplets of samples; with a preprocessor also of their indices.
 
         Returns
         -------
@@ -348,7 +416,17 @@ class TripletMetricLearner(_TupleLearner):
         return self.pair_distance(samples[:, [0, 2]]) - self.pair_distance(samples[:, :2])
 
     def predict(self, triplets: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for triplets in the right order, and -1 for other triplets."""
+        """Return 1 for triplets in the right order, and -1 for other triplets.
+
+        Parameters
+        ----------
+        triplets : array-like of shape (n_triplets, 3, n_features) or (n_triplets, 3)
+            Triplets of samples; with a preprocessor also of their indices.
+
+        Returns
+        -------
+        ndarray of shape (n_triplets,)
+        """
         return np.where(self.decision_function(triplets) > 0, 1, -1)
 
     def score(
@@ -361,10 +439,16 @@ class TripletMetricLearner(_TupleLearner):
 
         Parameters
         ----------
+        triplets : array-like of shape (n_triplets, 3, n_features) or (n_triplets, 3)
+            Triplets of samples; with a preprocessor also of their indices.
         y : object, optional
             Not used.
         sample_weight : array-like of shape (n_triplets,), optional
             Weights of the triplets; 0 leaves one out.
+
+        Returns
+        -------
+        float
         """
         right = self.predict(triplets) == 1
         return float(np.average(right, weights=read_weights(sample_weight, len(right))))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, as_edges
 from gdaopt.linalg.gershgorin import left_ends
-from gdaopt.linalg.masked import Gradient, MaskedMatrix, largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.samples import Samples, columns_of, is_sparse
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
@@ -148,12 +148,9 @@ class Atoms:
                 total += meets * np.multiply.outer(self.values[:, i], others.values[:, j])
         return total
 
-    def quadratic_forms(self, matrix: Gradient) -> FloatArray:
-        """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G.
-
-        A `MaskedMatrix` must hold the entries at which the atoms are not 0.
-        """
-        if not self._is_sparse and isinstance(matrix, np.ndarray):
+    def quadratic_forms(self, matrix: FloatArray) -> FloatArray:
+        """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G."""
+        if not self._is_sparse:
             forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
             return forms
         entries = matrix[self.support[:, :, None], self.support[:, None, :]]
@@ -198,7 +195,7 @@ class ProjectedAtoms(Atoms):
 
 
 def best_pairs(
-    gradient: Gradient, count: int, edges: Edges | None = None
+    gradient: FloatArray, count: int, edges: Edges | None = None
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the pairs i < j with ``G_ij > 0`` of the least prices λ_ij, best first, and prices.
 
@@ -206,38 +203,43 @@ def best_pairs(
     entries, in O(K + n).
     """
     size = len(gradient)
-    if edges is None and isinstance(gradient, MaskedMatrix):
-        edges = gradient.edges
     n_pairs = size * (size - 1) // 2
     if size > _FEW_FEATURES and (edges is None or len(edges[0]) == n_pairs):
-        return _best_of_all(cast(FloatArray, gradient), count)
-    rows, columns = edges = all_edges(size) if edges is None else edges
-    diagonal, entries = gradient.diagonal(), gradient[edges]
-    unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
-    useful = entries > 0
-    rows, columns, entries = rows[useful], columns[useful], entries[useful] / unit
-    first, second = diagonal[rows] / (2 * unit), diagonal[columns] / (2 * unit)
-    prices = first + second - np.sqrt((first - second) ** 2 + entries**2)
-    kept = _best(rows, columns, prices, count)
-    return rows[kept], columns[kept], prices[kept] * unit
+        rows, columns, prices, unit = _priced_by_blocks(gradient, count)
+    else:
+        rows, columns = edges = all_edges(size) if edges is None else edges
+        diagonal, entries = gradient.diagonal(), gradient[edges]
+        unit = max(float(np.abs(diagonal).max()), float(np.abs(entries).max(initial=0.0))) or 1.0
+        useful = entries > 0
+        rows, columns, entries = rows[useful], columns[useful], entries[useful] / unit
+        first, second = diagonal[rows] / (2 * unit), diagonal[columns] / (2 * unit)
+        prices = first + second - np.sqrt((first - second) ** 2 + entries**2)
+    least = _least(prices, count)  # ties in the order of pairs
+    best = least[np.lexsort((columns[least], rows[least], prices[least]))]
+    return rows[best], columns[best], prices[best] * unit
 
 
-def _best_of_all(gradient: FloatArray, count: int) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return the best of all pairs, block by block of the upper triangle."""
+def _priced_by_blocks(
+    gradient: FloatArray, count: int
+) -> tuple[IndexArray, IndexArray, FloatArray, float]:
+    """Return pairs with the best of all among them, their prices, and the unit of these.
+
+    They are priced block by block of the upper triangle.
+    """
     size = len(gradient)
     # In units of the largest entry the squares can neither under- nor overflow.
-    unit = largest_entry(gradient)
-    diagonal = np.diagonal(gradient) / (2 * unit) if unit else np.zeros(size)
+    unit = largest_entry(gradient) or 1.0
+    diagonal = np.diagonal(gradient) / (2 * unit)
     found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     cutoff = np.inf
     step = max(1, _BLOCK_ENTRIES // size)
-    for start in range(0, size - 1, step):
+    for start in range(0, size, step):
         check_time()
         stop = min(start + step, size)
         entries = gradient[start:stop, start:]
         prices = np.subtract.outer(diagonal[start:stop], diagonal[start:])
         prices *= prices
-        scaled = entries / unit if unit else entries
+        scaled = entries / unit
         prices += scaled * scaled
         np.sqrt(prices, out=prices)
         np.subtract(np.add.outer(diagonal[start:stop], diagonal[start:]), prices, out=prices)
@@ -249,14 +251,11 @@ def _best_of_all(gradient: FloatArray, count: int) -> tuple[IndexArray, IndexArr
         found.append((rows[kept] + start, columns[kept] + start, prices.ravel()[candidates[kept]]))
         if len(kept) == count:
             cutoff = min(cutoff, float(found[-1][2].max()))
-    if not found:
-        return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0)
     rows, columns, prices = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    kept = _best(rows, columns, prices, count)
-    return rows[kept], columns[kept], prices[kept] * unit
+    return rows, columns, prices, unit
 
 
-def least_pair_price(gradient: Gradient, edges: Edges) -> float:
+def least_pair_price(gradient: FloatArray, edges: Edges) -> float:
     """Return a number that no price λ_ij of an edge with ``G_ij > 0`` is below, tight to round-off.
 
     Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
@@ -278,7 +277,7 @@ def least_pair_price(gradient: Gradient, edges: Edges) -> float:
     return least
 
 
-def pair_atoms(gradient: Gradient, rows: IndexArray, columns: IndexArray) -> Atoms:
+def pair_atoms(gradient: FloatArray, rows: IndexArray, columns: IndexArray) -> Atoms:
     """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
 
     Where i and j are the same feature, it is ``e_i``.
@@ -298,12 +297,12 @@ def pair_atoms(gradient: Gradient, rows: IndexArray, columns: IndexArray) -> Ato
     return Atoms(np.array([rows, columns]).T, values.T)
 
 
-def dual_alignment(gradient: Gradient, edges: Edges | None = None) -> FloatArray:
+def dual_alignment(gradient: FloatArray, edges: Edges | None = None) -> FloatArray:
     """Return the scaling v under which the joint program finds the best vertex of the whole set.
 
     Parameters
     ----------
-    gradient : ndarray of shape (K, K), or MaskedMatrix of the edges
+    gradient : ndarray of shape (K, K)
         G, symmetric.
     edges : tuple of two ndarrays of int, optional
         Rows and columns of the pairs that may have an edge; all pairs when left out.
@@ -319,9 +318,8 @@ def dual_alignment(gradient: Gradient, edges: Edges | None = None) -> FloatArray
     >>> dual_alignment(np.array([[-2.0, 1.0], [1.0, -2.0]]))
     array([1., 1.])
     """
-    if not isinstance(gradient, MaskedMatrix):
-        gradient = as_symmetric("gradient", gradient)
-        edges = None if edges is None else as_edges(edges, len(gradient))
+    gradient = as_symmetric("gradient", gradient)
+    edges = None if edges is None else as_edges(edges, len(gradient))
     diagonal = gradient.diagonal()
     _, _, prices = best_pairs(gradient, 1, edges)
     least = min(0.0, float(diagonal.min()), float(prices.min(initial=0.0)))
@@ -374,13 +372,6 @@ def decomposition(matrix: FloatArray, v: FloatArray) -> tuple[Atoms, FloatArray]
     )
     atoms = Atoms.of_features(np.arange(len(matrix))).joined(edges)
     return atoms, np.concatenate([left_ends(matrix, v), np.abs(entries) * total])
-
-
-def _best(rows: IndexArray, columns: IndexArray, prices: FloatArray, count: int) -> IndexArray:
-    """Return the indices of the `count` least prices, best first; ties in the order of pairs."""
-    kept = _least(prices, count)
-    order: IndexArray = kept[np.lexsort((columns[kept], rows[kept], prices[kept]))]
-    return order
 
 
 def _least(values: FloatArray, count: int) -> IndexArray:

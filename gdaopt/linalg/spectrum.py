@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dsyevr
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import connected_features
-from gdaopt.linalg.masked import largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.support.deadline import check_time, check_time_for
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array, integer
 from gdaopt.support.warning_filters import ignoring

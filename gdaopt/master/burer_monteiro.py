@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import norm
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.linalg.magnitudes import norm
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.base import Objective
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray

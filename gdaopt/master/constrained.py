@@ -8,23 +8,23 @@ weights that keep all rows ("Algorithm: fully corrective Frank–Wolfe with line
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import FORM_ROUND_OFF
-from gdaopt.errors import TimeLimitError
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, MasterSolution, descended
+from gdaopt.master.weights import Iterate, descended, find_best
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
-_ROUND_OFF = 1e-14  # of the value, and of the terms of a slope
 _LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
 _LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
@@ -47,55 +47,48 @@ class Rows:
     right: FloatArray
     is_equality: Flags
 
+    @classmethod
+    def on_weights(cls, restricted: Restricted, atoms: Atoms) -> Rows:
+        """Return the linear constraints of a set on the weights of atoms."""
+        rows = restricted.rows
+        right = -rows.residuals(restricted.base)
+        return cls(*rows.forms_and_sizes(atoms), right, rows.is_equality)
 
-def solve_constrained_master_problem(
-    point: MasterPoint,
-    total_weight: float,
+
+def find_best_weights_with_rows(
+    start: MasterPoint,
     rows: Rows,
     multipliers: FloatArray,
     reduction: float,
     enough: float = 0.0,
-) -> MasterSolution:
-    """Minimise F over the weights that keep rows, from weights that keep them, to a duality gap."""
-    weights = point.weights
-    iterate = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
-    target = max(reduction * _duality_gap(iterate, rows, multipliers), enough)
-    best, least, waited, taken = (iterate, multipliers), np.inf, 0, 0
-    with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
-        while taken < _NEWTON_STEPS:
-            check_time()
-            taken += 1
-            target_x, prices = _quadratic_minimum(iterate, rows)
-            following = descended(iterate, target_x)
-            if following is iterate:
-                following = _whole_step(iterate, target_x, rows, prices)
-            gap = _duality_gap(following, rows, prices)
-            if gap < least or following.point.value < best[0].point.value:
-                best, waited = (following, prices), 0
-            else:
-                waited += 1
-            least = min(gap, least)
-            if best[0].underflows:
-                best = best[0].at_zero(), prices
-                break
-            if gap <= target or waited >= _PATIENCE or following is iterate:
-                break
-            iterate = following
-    kept = _with_rows_kept(best[0].point.weights, total_weight, rows)
-    return MasterSolution(best[0].point.at(kept), taken, best[1])
+) -> tuple[MasterPoint, FloatArray, int]:
+    """Minimise F over the weights that keep rows, from weights that keep them.
 
-
-def _whole_step(
-    iterate: Iterate, target: FloatArray, rows: Rows, multipliers: FloatArray
-) -> Iterate:
-    """Return the target of a step whose gain is less than round-off, where its gap is smaller.
-
-    The gap is of first order: it falls by decades where values and slopes tell nothing any more.
+    Multipliers, and the number of Newton steps, are returned, too.
     """
-    there = iterate.moved(target)
-    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
-    gaps = [_duality_gap(each, rows, multipliers) for each in (there, iterate)]
-    return there if there.point.value <= most and gaps[0] < gaps[1] else iterate
+    first = Iterate(start, _duality_gap(start, rows, multipliers), multipliers)
+    best, n_steps = find_best(first, _newton(start, rows), reduction, enough, _PATIENCE)
+    assert best.multipliers is not None
+    total = float(start.x.sum())
+    weights = _with_rows_kept(best.at.weights, total, rows)
+    slack = max(total - float(weights.sum()), 0.0)
+    return best.at.moved(np.append(weights, slack)), best.multipliers, n_steps
+
+
+def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:
+    """Yield the iterates of Newton's method, from the first step on."""
+    for _ in range(_NEWTON_STEPS):
+        check_time()
+        target, multipliers = _quadratic_minimum(point, rows)
+        point = descended(point, target)
+        yield Iterate(point, _duality_gap(point, rows, multipliers), multipliers)
+
+
+def _duality_gap(point: MasterPoint, rows: Rows, multipliers: FloatArray) -> float:
+    """Return how far F is at most above its minimum over the weights, by the multipliers."""
+    slopes = point.slope + np.append(multipliers @ rows.forms, 0.0)
+    lagrangian = float(point.x @ slopes) - float(point.x.sum()) * float(slopes.min())
+    return lagrangian + float(multipliers @ (rows.right - rows.forms @ point.weights))
 
 
 def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
@@ -123,21 +116,13 @@ def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> Flo
     return weights
 
 
-def _duality_gap(iterate: Iterate, rows: Rows, multipliers: FloatArray) -> float:
-    """Return how far F is at most above its minimum over the weights, by the multipliers."""
-    slopes = iterate.slope + np.append(multipliers @ rows.forms, 0.0)
-    total = float(iterate.x.sum())
-    lagrangian = float(iterate.x @ slopes) - total * float(slopes.min())
-    return lagrangian + float(multipliers @ (rows.right - rows.forms @ iterate.x[:-1]))
-
-
-def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _quadratic_minimum(point: MasterPoint, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Minimise the quadratic model of F: return the weights and the slack, and the multipliers."""
-    total, weights, equal = float(iterate.x.sum()), iterate.x[:-1], rows.is_equality
+    total, weights, equal = float(point.x.sum()), point.x[:-1], rows.is_equality
     units = np.append(_weight_units(float(weights.sum()) or total, rows), total)
-    slopes = units * iterate.slope
+    slopes = units * point.slope
     # A slope that keeps a weight at 0 does not count, however steep it is.
-    counts = (iterate.x > 0) | (slopes < 0)
+    counts = (point.x > 0) | (slopes < 0)
     unit = max(float(np.abs(slopes[counts]).max(initial=0.0)), _LEAST_UNIT)
     left = np.hstack([rows.forms, np.zeros((len(equal), 1))]) * units
     largest = np.abs(left).max(axis=1, initial=0.0)
@@ -148,9 +133,9 @@ def _quadratic_minimum(iterate: Iterate, rows: Rows) -> tuple[FloatArray, FloatA
     left = left / row_units[:, None]
     n_equal = 1 + int(equal.sum())
     x, prices = QuadraticProgram(
-        iterate.x / units,
-        iterate.slope * (units / unit),
-        iterate.hessian() / unit * units * units[:, None],  # squares of units may overflow
+        point.x / units,
+        point.slope * (units / unit),
+        point.hessian() / unit * units * units[:, None],  # squares of units may overflow
         np.vstack([units / total, left[equal], left[~equal]]),
         np.concatenate([[1.0], right[equal], right[~equal]]),
         n_equal,

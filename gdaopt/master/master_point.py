@@ -1,121 +1,128 @@
-"""The active set, and Q or log Q as a function of its weights."""
+"""Q or log Q as a function of the weights of atoms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.objectives.protocol import Derivatives, Point, minimised
+from gdaopt.objectives.base import Objective
+from gdaopt.objectives.protocol import Derivatives, Point
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, is_finite
 
-_SAME = 1e-7  # distance of two atoms that count as one; an objective changes by its square
 _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
+_ROUND_OFF = 1e-14  # of a value
 
 
-@dataclass(frozen=True, eq=False)
-class ActiveSet:
-    """Atoms and their weights w ≥ 0, of shape (n,)."""
+class MasterFunction:
+    """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``.
 
-    atoms: Atoms
-    weights: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    @property
-    def total(self) -> float:
-        """The sum of the weights."""
-        return float(self.weights.sum())
-
-    def without_zeros(self) -> ActiveSet:
-        """Return the active set without the atoms of weight 0."""
-        kept = self.weights > 0
-        return self if kept.all() else ActiveSet(self.atoms[kept], self.weights[kept])
-
-    def with_new(self, atoms: Atoms) -> ActiveSet:
-        """Return the active set with new atoms, of weight 0; atoms it already has do not join."""
-        if not len(self):
-            return ActiveSet(atoms, np.zeros(len(atoms)))
-        new = atoms[self.nearest(atoms)[1] > _SAME]
-        return ActiveSet(self.atoms.joined(new), np.concatenate([self.weights, np.zeros(len(new))]))
-
-    def on_the_way(self, other: ActiveSet, share: float) -> ActiveSet:
-        """Return the metric that is a share of the way to another active set's."""
-        joined = self.with_new(other.atoms)
-        weights = (1 - share) * joined.weights
-        np.add.at(weights, joined.nearest(other.atoms)[0], share * other.weights)
-        return ActiveSet(joined.atoms, weights)
-
-    def nearest(self, atoms: Atoms) -> tuple[np.ndarray, FloatArray]:
-        """Return for each given atom the nearest own one, up to its sign, and its distance."""
-        cosines = np.abs(atoms.products(self.atoms))
-        nearest = cosines.argmax(axis=1)
-        cosine = np.minimum(cosines[np.arange(len(atoms)), nearest], 1.0)
-        return nearest, np.sqrt(2 * (1 - cosine))
-
-
-class MasterPoint:
-    """F(w), which is Q or log Q at the metric ``B + Σ_k w_k u_k u_k'``, at some weights w.
-
-    Where F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
-    derivatives, and goes down where it would go to a saddle point. With a model, second derivatives
-    are updated at short steps: they are of a subsample (`Objective.estimates_curvature`).
+    If F is not convex, Newton's method takes the magnitudes of the eigenvalues of the second
+    derivatives, and goes down where it would go to a saddle point. An `UpdatedHessian` takes the
+    place of second derivatives that are of a subsample (`Objective.estimates_curvature`).
     """
 
     def __init__(
         self,
         base: Point,
         atoms: Atoms,
-        weights: FloatArray,
         log: bool = False,
-        model: UpdatedHessian | None = None,
-        point: Point | None = None,
         convex: bool = True,
+        updated: UpdatedHessian | None = None,
     ) -> None:
-        self.convex = convex
-        self.weights = weights
-        self._base = base
+        self.base, self.log, self.convex, self.updated = base, log, convex, updated
         # The samples' coordinates along the atoms are the same at all weights.
-        self._atoms = ProjectedAtoms.of(atoms)
-        self._log = log
-        self._model = model
-        if point is None:
-            point = base.line(AtomsDirection(weights, self._atoms)).at(1.0)
-        self.point = point
+        self.atoms = ProjectedAtoms.of(atoms)
 
-    @cached_property
-    def _derivatives(self) -> Derivatives:
-        return minimised(self.point, self._log)
+    @classmethod
+    def of(cls, objective: Objective, base: Point, atoms: Atoms) -> MasterFunction:
+        """Return the function that `certified` minimises: log Q where that is convex, else Q."""
+        updated = UpdatedHessian() if objective.estimates_curvature else None
+        return cls(base, atoms, objective.log_convex, objective.convex, updated)
+
+    def at(self, x: FloatArray, point: Point | None = None) -> MasterPoint:
+        """Evaluate F at weights and their slack, and the objective unless its point is given."""
+        weights, total = x[:-1], float(x.sum())
+        if point is None:
+            point = self.base.line(AtomsDirection(weights, self.atoms)).at(1.0)
+        derivatives = point.logarithm() if self.log else point
+        gradient, slope = derivatives.slopes(self.atoms), np.zeros(len(x))
+        slope[:-1] = gradient
+        with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
+            slope -= float(weights @ gradient) / total if total else 0.0
+        return MasterPoint(self, x, point, derivatives, derivatives.value, gradient, slope)
+
+
+@dataclass(frozen=True, eq=False)
+class MasterPoint:
+    """F at some weights.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n + 1,)
+        The weights, then the slack, which is what they leave of their largest sum.
+    point : Point
+        The objective there.
+    gradient : ndarray of shape (n,)
+        The derivatives of F by the weights.
+    slope : ndarray of shape (n + 1,)
+        Those by x, less their mean under x: steps of sum 0 see no difference.
+    """
+
+    function: MasterFunction
+    x: FloatArray
+    point: Point
+    derivatives: Derivatives
+    value: float
+    gradient: FloatArray
+    slope: FloatArray
 
     @property
-    def value(self) -> float:
-        """F."""
-        return self._derivatives.value
+    def weights(self) -> FloatArray:
+        """The weights, shape (n,)."""
+        return self.x[:-1]
 
-    def gradient(self) -> FloatArray:
-        """Return the derivatives of F, shape (n,)."""
-        return self._derivatives.slopes(self._atoms)
+    @property
+    def gap(self) -> float:
+        """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
+        return -float(self.x.sum()) * float(self.slope.min())
+
+    @property
+    def rate(self) -> float:
+        """``dQ/dF``."""
+        return self.point.value or 1.0 if self.function.log else 1.0
+
+    @property
+    def round_off(self) -> float:
+        """By how much rounding changes F, of the order."""
+        return _ROUND_OFF * (abs(self.value) + self.function.log)
+
+    def moved(self, x: FloatArray) -> MasterPoint:
+        """Return F at other weights and another slack."""
+        check_time()
+        return self.function.at(x)
 
     def hessian(self) -> FloatArray:
-        """Return the second derivatives of F, or a positive semidefinite model of them."""
-        if self._model is None:
-            return self._curvature()
-        return self._model.at(self.weights, self.gradient(), self._curvature)
+        """Return the second derivatives by x, or positive semidefinite ones in their place.
+
+        They do not depend on the slack.
+        """
+        hessian = np.zeros((len(self.x), len(self.x)))
+        updated = self.function.updated
+        hessian[:-1, :-1] = (
+            self._curvature()
+            if updated is None
+            else updated.at(self.weights, self.gradient, self._curvature)
+        )
+        return hessian
 
     def _curvature(self) -> FloatArray:
-        curvature = self._derivatives.curvature(self._atoms)
-        return curvature if self.convex else _with_magnitudes(curvature)
-
-    def at(self, weights: FloatArray) -> MasterPoint:
-        """Return F at other weights of the same atoms."""
-        return MasterPoint(
-            self._base, self._atoms, weights, self._log, self._model, convex=self.convex
-        )
+        curvature = self.derivatives.curvature(self.function.atoms)
+        return curvature if self.function.convex else _with_magnitudes(curvature)
 
 
 def _with_magnitudes(matrix: FloatArray) -> FloatArray:
@@ -126,43 +133,43 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
     units[units == 0] = 1.0
     values, vectors = np.linalg.eigh(matrix / np.outer(units, units))
     scaled = units[:, None] * vectors
-    found: FloatArray = (scaled * np.abs(values)) @ scaled.T
-    return found
+    magnitudes: FloatArray = (scaled * np.abs(values)) @ scaled.T
+    return magnitudes
 
 
 class UpdatedHessian:
     """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps."""
 
     def __init__(self) -> None:
-        self._known: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._last: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     def at(
         self, weights: FloatArray, gradient: FloatArray, curvature: Callable[[], FloatArray]
     ) -> FloatArray:
-        """Return the matrix at weights where the gradient is known."""
-        hessian = None if self._known is None else _updated(*self._known, weights, gradient)
+        """Return the matrix at weights with a gradient."""
+        hessian = None if self._last is None else _update(*self._last, weights, gradient)
         if hessian is None:
             hessian = curvature()
-        self._known = weights, gradient, hessian
+        self._last = weights, gradient, hessian
         return hessian
 
 
-def _updated(
+def _update(
     start: FloatArray,
     slope: FloatArray,
     hessian: FloatArray,
     weights: FloatArray,
     gradient: FloatArray,
 ) -> FloatArray | None:
-    """Return the Hessian after a step; None where the step was long."""
+    """Return the Hessian after a step; None if the step was long."""
     step, bend = weights - start, gradient - slope
     if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
         return None
     curved = hessian @ step
-    found, expected = float(bend @ step), float(curved @ step)
-    if not (found > 0 and expected > 0):
+    measured, expected = float(bend @ step), float(curved @ step)
+    if not (measured > 0 and expected > 0):
         return hessian
     updated: FloatArray = (
-        hessian + np.outer(bend, bend) / found - np.outer(curved, curved) / expected
+        hessian + np.outer(bend, bend) / measured - np.outer(curved, curved) / expected
     )
     return updated

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,148 +30,118 @@ _GRADIENT_PATIENCE = 100
 _LINE_STEPS = 30
 _HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
 _FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
-_ROUND_OFF = 1e-14  # of the value
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
 _UNDERFLOW = 1e-75  # of the slack: the derivatives of squares of smaller weights underflow
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
 
 
-@dataclass(frozen=True, eq=False)
-class MasterSolution:
-    """The best weights, how they were found, and the multipliers of linear constraints, if any."""
+class Iterate(NamedTuple):
+    """Weights, how far F is at most above its minimum, and the multipliers of rows, if any."""
 
-    point: MasterPoint
-    newton_steps: int  # 0 where the spectral gradient has solved the problem
+    at: MasterPoint
+    gap: float
     multipliers: FloatArray | None = None
 
 
-def solve_master_problem(
-    point: MasterPoint,
-    total_weight: float,
-    reduction: float,
-    memory_limit: int,
-    enough: float = 0.0,
-) -> MasterSolution:
-    """Minimise F over the weights of given atoms, from given weights ≥ 0 of sum at most τ.
+def find_best_weights(
+    start: MasterPoint, reduction: float, memory_limit: int, enough: float = 0.0
+) -> tuple[MasterPoint, int]:
+    """Minimise F over weights ≥ 0 of given atoms, whose sum is that of the start and its slack.
 
-    It ends when the Frank–Wolfe gap over these atoms has fallen to a share `reduction` of that at
-    the start, or to `enough`. Where the Hessian does not fit into `memory_limit` bytes, the
-    spectral projected gradient takes the place of Newton's method.
+    If the Hessian does not fit into `memory_limit` bytes, the spectral projected gradient takes the
+    place of Newton's method. The number of steps of the latter is returned, too.
     """
-    fits = 8 * _MATRICES * (len(point.weights) + 1) ** 2 <= memory_limit
-    weights = point.weights
-    start = Iterate.at(point, np.append(weights, max(total_weight - float(weights.sum()), 0.0)))
+    fits = 8 * _MATRICES * len(start.x) ** 2 <= memory_limit
+    points = _newton(start) if fits else _spectral_gradient(start)
+    patience = _NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE
+    iterates = (Iterate(point, point.gap) for point in points)
+    first = Iterate(start, start.gap)
+    best, n_iterates = find_best(first, iterates, reduction, enough, patience)
+    return best.at, n_iterates - 1 if fits else 0
+
+
+def find_best(
+    start: Iterate, iterates: Iterator[Iterate], reduction: float, enough: float, patience: int
+) -> tuple[Iterate, int]:
+    """Return the best of some iterates, and how many of them there were.
+
+    They end when the gap has fallen to a share `reduction` of that at the start, or to `enough`, or
+    when the last ones made no progress.
+    """
     target = max(reduction * start.gap, enough)
-    best, least, waited, taken = start, np.inf, 0, -1
+    best, least, waited, n_iterates = start, np.inf, 0, 0
     with suppress(TimeLimitError):  # the best weights so far are a less accurate solution
-        for iterate in _newton(start) if fits else _spectral_gradient(start):
-            taken += 1
-            fell = iterate.point.value < least
-            least = min(least, iterate.point.value)
-            waited = 0 if fell or iterate.gap < best.gap else waited + 1
-            best = iterate if fell or iterate.gap < best.gap else best
-            if best.underflows:
-                best = best.at_zero()
+        for iterate in iterates:
+            n_iterates += 1
+            is_better = iterate.at.value < least or iterate.gap < best.gap
+            least = min(least, iterate.at.value)
+            best, waited = (iterate, 0) if is_better else (best, waited + 1)
+            weights, slack = best.at.weights, best.at.x[-1]
+            if 0 < weights.sum() < _UNDERFLOW * slack:
+                # F falls with the weights or their squares; at 0 it may have another slope.
+                zero = best.at.moved(np.append(0 * weights, slack + weights.sum()))
+                best = best._replace(at=zero) if zero.value <= best.at.value else best
                 break
-            if best.gap <= target or waited >= (_NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE):
+            if best.gap <= target or waited == patience:
                 break
-    return MasterSolution(best.point, taken if fits else 0)
+    return best, n_iterates
 
 
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """The weights and the slack, and the slope of F there."""
-
-    point: MasterPoint
-    x: FloatArray  # the weights, then the slack
-    slope: FloatArray  # gradient of F by x, less its mean under x; steps of sum 0 see no difference
-
-    @classmethod
-    def at(cls, point: MasterPoint, x: FloatArray) -> Iterate:
-        """Evaluate the gradient at a point whose weights are x without its last entry."""
-        gradient = np.zeros(len(x))
-        gradient[:-1] = point.gradient()
-        with np.errstate(invalid="ignore"):  # 0·∞: such a step went too far, and is shortened
-            return cls(point, x, gradient - float(x @ gradient) / float(x.sum()))
-
-    @cached_property
-    def gap(self) -> float:
-        """The Frank–Wolfe gap: F is at most this far above its minimum over the weights."""
-        return -float(self.x.sum()) * float(self.slope.min())
-
-    @property
-    def underflows(self) -> bool:
-        """Whether F falls in proportion to the weights or their squares, down to tiny numbers."""
-        return bool(0 < self.x[:-1].sum() < _UNDERFLOW * self.x[-1])
-
-    def at_zero(self) -> Iterate:
-        """Return the iterate at weights of 0, where F may have another slope, if it is no worse."""
-        there = self.moved(np.append(np.zeros(len(self.x) - 1), self.x.sum()))
-        return there if there.point.value <= self.point.value else self
-
-    def hessian(self) -> FloatArray:
-        """Return the second derivatives of F; it does not depend on the slack."""
-        hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:-1, :-1] = self.point.hessian()
-        return hessian
-
-    def moved(self, x: FloatArray) -> Iterate:
-        """Return the iterate at other weights."""
-        check_time()
-        return Iterate.at(self.point.at(x[:-1]), x)
-
-
-def _newton(iterate: Iterate) -> Iterator[Iterate]:
+def _newton(point: MasterPoint) -> Iterator[MasterPoint]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
-        yield iterate
-        with np.errstate(over="ignore", invalid="ignore"):  # where there is no step, the run ends
-            target = minimize_on_simplex(iterate.slope, iterate.hessian(), iterate.x)
-        if (target == iterate.x).all() or not np.isfinite(target).all():
+        yield point
+        with np.errstate(over="ignore", invalid="ignore"):  # if there is no step, the run ends
+            target = minimize_on_simplex(point.slope, point.hessian(), point.x)
+        if (target == point.x).all() or not np.isfinite(target).all():
             return
-        iterate = descended(iterate, target)
+        point = descended(point, target)
 
 
-def _spectral_gradient(iterate: Iterate) -> Iterator[Iterate]:
+def _spectral_gradient(point: MasterPoint) -> Iterator[MasterPoint]:
     """Yield the iterates of the spectral projected gradient (Birgin, Martínez, Raydan 2000)."""
-    rate = float(iterate.x.sum()) / (float(np.ptp(iterate.slope)) or 1.0)
+    rate = float(point.x.sum()) / (float(np.ptp(point.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
-        yield iterate
-        target = project_on_simplex(iterate.x - rate * iterate.slope, float(iterate.x.sum()))
-        if (target == iterate.x).all():
+        yield point
+        target = project_on_simplex(point.x - rate * point.slope, float(point.x.sum()))
+        if (target == point.x).all():
             return
-        following = descended(iterate, target)
-        step = following.x - iterate.x
-        bend = float(step @ (following.slope - iterate.slope))
+        following = descended(point, target)
+        step = following.x - point.x
+        bend = float(step @ (following.slope - point.slope))
         rate = float(step @ step) / bend if bend > 0 else 2 * rate
-        iterate = following
+        point = following
 
 
-def descended(iterate: Iterate, target: FloatArray) -> Iterate:
-    """Return the iterate on the way to a target where the slope of F has become flat.
+def descended(start: MasterPoint, target: FloatArray) -> MasterPoint:
+    """Return the point on the way to a target at which the slope of F has become flat.
 
     The search goes by slopes, because differences of values would end in round-off: by the Illinois
-    method, by which the slope at an end of the bracket that stays counts half.
+    method, by which the slope at an end of the bracket that stays counts half. A step that promises
+    less than the round-off of F is taken whole: slopes along it are noise.
     """
-    step = target - iterate.x
-    first = float(iterate.slope @ step)
+    step = target - start.x
+    first, round_off = float(start.slope @ step), start.round_off
+    if abs(first) <= round_off:
+        return start.moved(target)
     if not first < 0:
-        return iterate
+        return start
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
     was_short = None
-    most = iterate.point.value + _ROUND_OFF * (1 + abs(iterate.point.value))
-    length, reached = 1.0, iterate.moved(target)
+    most = start.value + round_off
+    length, reached = 1.0, start.moved(target)
     for _ in range(_LINE_STEPS):
         slope = float(reached.slope @ step)
-        if not reached.point.convex and reached.point.value > most:
+        is_high = not reached.value <= most
+        if not start.function.convex and is_high:
             slope = np.inf  # beyond a hump, whatever the slope is there
         if slope <= 0:
             good = length == 1 or slope >= _FLAT * first
         else:  # beyond the minimum along the line the value may have risen
-            good = slope <= -_FLAT * first and reached.point.value <= most
+            good = slope <= -_FLAT * first and not is_high
         if good:
-            break
+            return reached
         is_short = slope < 0
         if is_short:
             low, low_slope = length, slope
@@ -183,17 +152,14 @@ def descended(iterate: Iterate, target: FloatArray) -> Iterate:
         was_short = is_short
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
-        reached = iterate.moved(iterate.x + length * step)
-    else:
-        # Where one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
-        for _ in range(_HALVINGS):
-            if reached.point.value <= most:
-                break
-            length /= 2
-            reached = iterate.moved(iterate.x + length * step)
-        else:
-            return iterate
-    return reached
+        reached = start.moved(start.x + length * step)
+    # If one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
+    for _ in range(_HALVINGS):
+        if reached.value <= most:
+            return reached
+        length /= 2
+        reached = start.moved(start.x + length * step)
+    return start
 
 
 # --- the quadratic program of a Newton step -------------------------------------------------------

@@ -17,7 +17,7 @@ from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.gershgorin import Alignment, align, left_ends
 from gdaopt.methods.base import ProgramMethod, check_start
-from gdaopt.methods.blocks import Block
+from gdaopt.methods.blocks import BlockRun
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
@@ -230,7 +230,7 @@ class AlignedRun:
             )
         return np.maximum(slack, 0.0)
 
-    def advance(self, block: Block, iteration: int, round_: int) -> State:
+    def advance(self, block: BlockRun, iteration: int, round_: int) -> State:
         """Go on to the state after a step of a block, unless that would disconnect the graph."""
         left, seconds = self._clock.left, self._eig_seconds
         self._eig_seconds = 0.0
@@ -243,7 +243,7 @@ class AlignedRun:
         if state.step and (n_components := self._method.n_components(state.metric)) > 1:
             raise RunEnded(
                 "disconnected",
-                f"the step in column {block.index} would leave {n_components} components by edges "
+                f"the step in column {state.block} would leave {n_components} components by edges "
                 f"of weight ≥ {self._method.edge_floor:g}; connectivity='tree' prevents it",
             )
         self.state = state

@@ -14,11 +14,12 @@ from gdaopt.linalg.directions import ColumnDirection
 from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand
-from gdaopt.methods.blocks import Block, ColumnBlock, DiagonalBlock
+from gdaopt.methods.blocks import Block, BlockRun
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, Program
+from gdaopt.programs import Knapsack, Program
+from gdaopt.programs.base import Polytope
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
@@ -125,46 +126,41 @@ class Alternating(AlignedMethod):
             )
 
     def rounds(self, run: AlignedRun) -> Iterator[State]:
-        size, rows, options = run.problem.n_features, run.problem.rows, self.program_options
-        neighbors_of = neighbors(size, run.family.edges_of(size))
+        size, rows, program = (
+            run.problem.n_features,
+            run.problem.rows,
+            Program(self.program_options),
+        )
         if self.greedy_colors:
-            yield from self._colored(run, neighbors_of)
-        columns = [
-            (others[index], signs)
-            for column, others in enumerate(neighbors_of)
-            for index, signs in [run.family.edge_variables((np.full(len(others), column), others))]
-        ]
-        diagonal = Program(options)
-        # A program for each number of neighbours; n edges make about 2√n different numbers.
-        programs = {n: Program(options) for n in {len(each) for each, _ in columns}}
+            yield from self._colored(run, program)
+        blocks = [Block.diagonal(size)]
+        for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
+            index, signs = run.family.edge_variables((np.full(len(others), column), others))
+            if len(others):
+                blocks.append(Block.column(column, others[index], signs, size))
         what = _NO_BLOCK if rows is None else _NO_BLOCK + _TIED
         stall = StallRule(run.problem, run.state.point, self.tolerance, what=what)
         for round_ in count(1):
-            run.align()
-            yield from self._steps(run, self._diagonal(run, diagonal), round_)
-            for column, (others, signs) in enumerate(columns):
-                if len(others):
-                    run.align()
-                    block = self._column(run, programs[len(others)], column, others, signs)
-                    yield from self._steps(run, block, round_)
+            for block in blocks:
+                run.align()
+                yield from self._steps(run, program, block, round_)
             stall.check(run.state.point)
 
-    def _colored(self, run: AlignedRun, neighbors_of: list[IndexArray]) -> Iterator[State]:
+    def _colored(self, run: AlignedRun, program: Program) -> Iterator[State]:
         """Give each feature in turn the better colour; yield the state after each."""
         feasible_set, size = run.feasible_set, run.problem.n_features
         assert isinstance(feasible_set, SDDMetrics)
         known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
         colors = np.where(known, known, 1.0)
-        programs = {n: Program(self.program_options) for n in set(map(len, neighbors_of))}
-        for column, others in enumerate(neighbors_of):
+        for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
             start, calls = run.state, 0
             best: State | None = None
             for color in (1.0, -1.0) if len(others) and not known[column] else ():
                 signs = -color * colors[others]
                 run.state = _without_wrong_signs(start, column, others, signs)
                 run.align()
-                block = self._column(run, programs[len(others)], column, others, signs)
-                for state in self._steps(run, block, 0):
+                block = Block.column(column, others, signs, size)
+                for state in self._steps(run, program, block, 0):
                     calls += 1
                     if best is None or state.objective < best.objective:
                         best, colors[column] = state, color
@@ -179,41 +175,33 @@ class Alternating(AlignedMethod):
         run.state = replace(run.state, colors=colors)
         run.family = TwoSparseAtoms(feasible_set.signs, feasible_set.edges, colors)
 
-    def _steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
+    def _steps(
+        self, run: AlignedRun, program: Program, block: Block, round_: int
+    ) -> Iterator[State]:
         """Take the steps of one block, with the scaling fixed."""
+        current = BlockRun(block, program, self._polytope(run, block))
         for iteration in range(self.block_iterations):
-            state = run.advance(block, iteration, round_)
+            state = run.advance(current, iteration, round_)
             yield state
             gap = state.block_gap
             if gap is None or gap <= self.tolerance * abs(state.objective):
                 return
 
-    def _diagonal(self, run: AlignedRun, program: Program) -> DiagonalBlock:
-        metric = run.state.metric
-        polytope = DiagonalPolytope.at(metric, run.slack(), run.feasible_set.trace_bound)
-        entries = np.arange(len(metric))
-        kept = keeping_rows(polytope, run.problem.rows, metric, (entries, entries))
-        return DiagonalBlock(program, kept)
-
-    def _column(
-        self,
-        run: AlignedRun,
-        program: Program,
-        column: int,
-        others: IndexArray,
-        signs: FloatArray,
-    ) -> ColumnBlock:
-        metric = run.state.metric
-        floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
-        try:
-            edges = ColumnPolytope.at(
-                metric, run.alignment.v, run.slack(), column, others, floor, signs
-            )
-        except InfeasibleProblemError as error:
-            raise RunEnded("infeasible", f"column {column}: {error}") from error
-        own = np.full(len(others), column)
-        kept = keeping_rows(edges, run.problem.rows, metric, (own, others), signs)
-        return ColumnBlock(program, kept, column, others, signs, len(metric))
+    def _polytope(self, run: AlignedRun, block: Block) -> Polytope:
+        """Return what the block may be under the current scaling."""
+        metric, column, slack = run.state.metric, block.index, run.slack()
+        if column is None:
+            polytope = Knapsack.diagonal(metric, slack, run.feasible_set.trace_bound)
+        else:
+            others, v = block.rows, run.alignment.v
+            floor = column_floor(metric, column, others, self.edge_floor, self.connectivity)
+            try:
+                polytope = Knapsack.column(metric, v, slack, column, others, floor, block.signs)
+            except InfeasibleProblemError as error:
+                raise RunEnded("infeasible", f"column {column}: {error}") from error
+        return keeping_rows(
+            polytope, run.problem.rows, metric, (block.rows, block.columns), block.signs
+        )
 
 
 def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:

@@ -15,11 +15,11 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Demand, Method
-from gdaopt.methods.certified import Certified, CertifiedRun
+from gdaopt.methods.certified import Certified
+from gdaopt.methods.hull import active_set_of, split_metric
 from gdaopt.methods.state import Clock, RunEnded, State
-from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, SDDMetrics
 from gdaopt.support.validation import FloatArray, integer, store_checked
@@ -75,7 +75,7 @@ class Balanced(Method):
         store_checked(self, integer, "node_limit", at_least=1)
 
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        yield from _Run(self, problem, clock).states()
+        yield from _Search(self, problem, clock).states()
 
 
 @dataclass(order=True)
@@ -88,43 +88,34 @@ class _Node:
     start: ActiveSet | None = field(compare=False)
 
 
-class _Run:
-    """One run: the open nodes, and the best metric found."""
+class _Search:
+    """One run: the open nodes, and the best state, whose metric is balanced."""
 
-    point: Point  # of the best metric
-    active_set: ActiveSet
-    colors: FloatArray
+    best: State
 
     def __init__(self, method: Balanced, problem: MetricProblem, clock: Clock) -> None:
         assert isinstance(problem.feasible_set, SDDMetrics)
-        self._method = method
-        self._problem = problem
+        self._method, self._problem, self._clock = method, problem, clock
         self._hull = problem.feasible_set
-        self._clock = clock
         self._inner = Certified(
             tolerance=_SHARE * method.tolerance,
             absolute_tolerance=_SHARE * method.absolute_tolerance,
         )
-        known = np.zeros(problem.n_features) if self._hull.colors is None else self._hull.colors
-        self._known = np.asarray(known, dtype=np.float64)
-        self.colors = np.where(self._known, self._known, 1.0)
+        colors = self._hull.colors
+        fixed = np.zeros(problem.n_features) if colors is None else colors
+        self._fixed = np.asarray(fixed, dtype=np.float64)  # colours of the set; 0 for none
+        self._colors = np.where(self._fixed, self._fixed, 1.0)  # of the best metric
         self._open: list[_Node] = []
         self._closed = math.inf  # the least bound of the nodes that are done
         self._tried: set[bytes] = set()
         self._numbers = count(1)
-        self._steps = self._oracle_calls = self._newton_steps = 0
-
-    @property
-    def _allowed(self) -> float:
-        return self._method.allowed_gap(self._problem.size_of(self.point.value))
+        self._n_steps = self._oracle_calls = self._newton_steps = 0
 
     def states(self) -> Iterator[State]:
-        start = self._initial()
-        root = _Node(-math.inf, next(self._numbers), self._known, start)
-        heapq.heappush(self._open, root)
+        start = self._split_initial()
+        heapq.heappush(self._open, _Node(-math.inf, next(self._numbers), self._fixed, start))
         for n_nodes in count(1):
-            node = heapq.heappop(self._open)
-            yield from self._states_of(node, n_nodes)
+            yield from self._solve_node(heapq.heappop(self._open), n_nodes)
             if not self._open:
                 break
             if n_nodes == self._method.node_limit:
@@ -133,43 +124,43 @@ class _Run:
             "stalled", "all colours are decided, and what is left of the gap is round-off"
         )
 
-    def _initial(self) -> ActiveSet | None:
+    def _split_initial(self) -> ActiveSet | None:
         """Return the atoms of `initial`; take its colours."""
         metric = self._method.initial_metric(self._problem)
         if metric is None:
             return None
-        self.colors = rounded_colors(metric, self._known)
-        pairs = conflicts(metric, self.colors)
+        self._colors = rounded_colors(metric, self._fixed)
+        pairs = conflicts(metric, self._colors)
         if len(pairs[0]):
             raise InvalidInputError(
                 f"initial is not balanced: no colours of the features go with its entry "
                 f"[{pairs[0][0]},{pairs[1][0]}]; set it to 0, or leave initial out"
             )
-        return ActiveSet(*self._hull.family.decomposed(metric - self._hull.base(len(metric))))
+        return split_metric(self._problem, metric)
 
-    def _states_of(self, node: _Node, number: int) -> Iterator[State]:
+    def _solve_node(self, node: _Node, number: int) -> Iterator[State]:
         """Bound a node, round its optimum, and branch; yield the states on the way."""
         hull = None
-        for hull in self._solved(node.colors, node.start):
+        for hull in self._solve(node.colors, node.start):
             if hull.lower_bound is not None:
                 node.bound = max(node.bound, hull.lower_bound)
-            if not self._steps:  # the start of the run, which is balanced
-                self._take(hull, self.colors)
+            if not self._n_steps:  # the start of the run, which is balanced
+                self.best = hull
             elif number == 1:  # until the hull is solved, there is nothing else
                 self._take_rounded(node, hull)
             yield self._state(node, number, hull, "hull")
             # What is below the best metric by far will be branched on, if it has conflicts.
-            is_far = hull.objective - node.bound <= _FAR * (self.point.value - hull.objective)
-            if self._is_closed(node) or (is_far and len(self._rounded(node, hull)[1][0])):
+            is_far = hull.objective - node.bound <= _FAR * (self.best.objective - hull.objective)
+            if self._is_closed(node) or (is_far and len(self._round(node, hull)[1][0])):
                 break
         assert hull is not None
         if not self._is_closed(node):
-            colors, pairs = self._rounded(node, hull)
+            colors, pairs = self._round(node, hull)
             if not len(pairs[0]):
                 self._take(hull, colors)
             elif colors.tobytes() not in self._tried:
                 self._tried.add(colors.tobytes())
-                yield from self._colouring(node, number, hull, colors)
+                yield from self._solve_coloring(node, number, hull, colors)
             if len(pairs[0]) and not self._is_closed(node):
                 self._branch(node, hull, pairs)
                 return
@@ -178,102 +169,100 @@ class _Run:
 
     def _is_closed(self, node: _Node) -> bool:
         """Say whether no completion of a node's colours is better by more than the tolerance."""
-        return self.point.value - node.bound <= self._allowed
+        return self.best.objective - node.bound <= self._allowed_gap
 
-    def _rounded(self, node: _Node, hull: State) -> tuple[FloatArray, Edges]:
+    @property
+    def _allowed_gap(self) -> float:
+        return self._method.allowed_gap(self._problem.size_of(self.best.objective))
+
+    def _round(self, node: _Node, hull: State) -> tuple[FloatArray, Edges]:
         """Return colours for a metric of a node, and the pairs that are in conflict under them."""
-        colors = rounded_colors(hull.metric, node.colors, [self.colors])
+        colors = rounded_colors(hull.metric, node.colors, [self._colors])
         return colors, conflicts(hull.metric, colors)
 
-    def _colouring(
+    def _solve_coloring(
         self, node: _Node, number: int, hull: State, colors: FloatArray
     ) -> Iterator[State]:
         """Look for the best metric of some colours, as long as it may be better than the best."""
-        for state in self._solved(colors, self._allowed_atoms(hull, colors)):
+        for state in self._solve(colors, _select_atoms(hull, colors)):
             self._take(state, colors)
             yield self._state(node, number, state, "colours")
             bound = state.lower_bound
-            if bound is not None and self.point.value - bound <= _SHARE * self._allowed:
+            if bound is not None and self.best.objective - bound <= _SHARE * self._allowed_gap:
                 return
 
     def _branch(self, node: _Node, hull: State, pairs: Edges) -> None:
         """Open two nodes, in which one more feature has a colour."""
-        weights, known = np.abs(hull.metric[pairs]), node.colors.copy()
-        if known.any():
-            loads = sum(np.bincount(ends, weights, len(known)) for ends in pairs)
-            feature = int(np.where(known, -1.0, loads).argmax())
+        weights, fixed = np.abs(hull.metric[pairs]), node.colors.copy()
+        if fixed.any():
+            loads = sum(np.bincount(ends, weights, len(fixed)) for ends in pairs)
+            feature = int(np.where(fixed, -1.0, loads).argmax())
         else:  # c and -c are the same
             first, feature = (int(ends[weights.argmax()]) for ends in pairs)
-            known[first] = 1.0
+            fixed[first] = 1.0
         for color in (1.0, -1.0):
-            colors = known.copy()
+            colors = fixed.copy()
             colors[feature] = color
-            start = self._allowed_atoms(hull, colors)
+            start = _select_atoms(hull, colors)
             heapq.heappush(self._open, _Node(node.bound, next(self._numbers), colors, start))
 
-    def _solved(self, colors: FloatArray, start: ActiveSet | None) -> Iterator[State]:
+    def _solve(self, colors: FloatArray, start: ActiveSet | None) -> Iterator[State]:
         """Yield the states of a certified run for some colours, until it has converged."""
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
         problem = replace(self._problem, feasible_set=feasible_set)
         problem.take_central_gap(self._problem.central_gap)
-        run = CertifiedRun(self._inner, problem, self._clock, start)
-        calls, newton = self._oracle_calls, self._newton_steps
+        n_calls, n_newton = self._oracle_calls, self._newton_steps
         with suppress(RunEnded):  # stalled: the bound is what can be had
-            for state in run.states():
-                self._oracle_calls = calls + state.oracle_calls
-                self._newton_steps = newton + state.newton_steps
+            for state in self._inner.states_from(start, problem, self._clock):
+                self._oracle_calls = n_calls + state.oracle_calls
+                self._newton_steps = n_newton + state.newton_steps
                 yield state
                 if self._inner.is_converged(problem, state):
                     return
 
-    def _allowed_atoms(self, state: State, colors: FloatArray) -> ActiveSet:
-        """Return those atoms of a metric that some colours allow, with their weights."""
-        assert state.atoms is not None
-        assert state.weights is not None
-        first, second = state.atoms.support.T
-        # An edge between two colours is positive in M; the product is 0 for an atom of one feature.
-        kept = colors[first] * colors[second] * state.atoms.values.prod(axis=1) <= 0
-        return ActiveSet(state.atoms[kept], state.weights[kept])
-
     def _take(self, state: State, colors: FloatArray) -> None:
-        """Take a metric as the best one, if it is, with its colours."""
-        if self._steps and not state.objective < self.point.value:
-            return
-        assert state.atoms is not None
-        assert state.weights is not None
-        self.point, self.active_set = state.point, ActiveSet(state.atoms, state.weights)
-        self.colors = colors
+        """Take a state as the best one, if it is, with its colours."""
+        if state.objective < self.best.objective:
+            self.best, self._colors = state, colors
 
     def _take_rounded(self, node: _Node, hull: State) -> None:
         """Take what the colours of a metric leave of its atoms, if that is the best."""
-        colors, _ = self._rounded(node, hull)
-        kept = self._allowed_atoms(hull, colors)
-        base = self._hull.base(self._problem.n_features)
-        point = self._problem.objective.at(kept.atoms.added_to(base, kept.weights))
-        found = replace(
-            hull, point=point, objective=point.value, atoms=kept.atoms, weights=kept.weights
+        colors, _ = self._round(node, hull)
+        part = _select_atoms(hull, colors)
+        base = self._problem.members.base
+        point = self._problem.objective.at(part.atoms.added_to(base, part.weights))
+        rounded = replace(
+            hull, point=point, objective=point.value, atoms=part.atoms, weights=part.weights
         )
-        self._take(found, colors)
+        self._take(rounded, colors)
 
     def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
         """Return the state of the run after a step of a node."""
-        bound = min([self._closed, node.bound, *(other.bound for other in self._open)])
-        self._steps += 1
+        self._n_steps += 1
         return State(
-            point=self.point,
-            objective=self.point.value,
-            atoms=self.active_set.atoms,
-            weights=self.active_set.weights,
-            colors=self.colors,
-            lower_bound=bound,
-            iteration=self._steps - 1,
+            point=self.best.point,
+            objective=self.best.objective,
+            atoms=self.best.atoms,
+            weights=self.best.weights,
+            colors=self._colors,
+            lower_bound=min([self._closed, node.bound, *(other.bound for other in self._open)]),
+            iteration=self._n_steps - 1,
             round=number,
-            phase="start" if self._steps == 1 else phase,
+            phase="start" if self._n_steps == 1 else phase,
             oracle_calls=self._oracle_calls,
             newton_steps=self._newton_steps,
             objective_seconds=inner.objective_seconds,
             solve_seconds=inner.solve_seconds,
         )
+
+
+def _select_atoms(state: State, colors: FloatArray) -> ActiveSet:
+    """Return those atoms of a metric that some colours allow, with their weights."""
+    active_set = active_set_of(state)
+    first, second = active_set.atoms.support.T
+    # An edge between two colours is positive in M; the product is 0 for an atom of one feature.
+    signs = colors[first] * colors[second] * active_set.atoms.values.prod(axis=1)
+    return active_set.select(signs <= 0)
 
 
 def conflicts(metric: FloatArray, colors: FloatArray) -> Edges:
@@ -284,30 +273,30 @@ def conflicts(metric: FloatArray, colors: FloatArray) -> Edges:
 
 
 def rounded_colors(
-    metric: FloatArray, known: FloatArray, guesses: Sequence[FloatArray] = ()
+    metric: FloatArray, fixed: FloatArray, guesses: Sequence[FloatArray] = ()
 ) -> FloatArray:
     """Return colours for which little weight of the edges is in conflict, by a local search.
 
-    Known colours are kept (0 for a feature without one). The search starts from the guesses, a
+    Fixed colours stay (0 for a feature without one). The search starts from the guesses, a
     maximum spanning forest, so that a balanced graph has no conflict, and random colours.
     """
     rows, columns = np.nonzero(np.triu(metric, 1))
     nodes, ends = np.unique(np.concatenate([rows, columns]), return_inverse=True)
-    colors = np.where(known, known, 1.0)
+    colors = np.where(fixed, fixed, 1.0)
     if not len(nodes):
         return colors
-    # One more node, of colour 1, is tied to all whose colour is known: these keep it.
-    size, fixed = len(nodes), np.append(known[nodes], 1.0)
+    # One more node, of colour 1, is tied to all whose colour is fixed: these keep it.
+    size, fixed_nodes = len(nodes), np.append(fixed[nodes], 1.0)
     weights = np.zeros((size + 1, size + 1))
     starts, stops = ends[: len(rows)], ends[len(rows) :]
     weights[starts, stops] = weights[stops, starts] = -metric[rows, columns]
     heaviest = 1 + np.abs(weights).sum()
-    weights[size, :size] = weights[:size, size] = heaviest * fixed[:size]
+    weights[size, :size] = weights[:size, size] = heaviest * fixed_nodes[:size]
     rng = np.random.default_rng(0)
     tried = [_along_forest(weights), *(np.append(guess[nodes], 1.0) for guess in guesses)]
     tried += [rng.choice([-1.0, 1.0], size + 1) for _ in range(_STARTS)]
-    found = [_improved(weights, np.where(fixed, fixed, start)) for start in tried]
-    best = max(found, key=lambda each: float(each @ weights @ each))  # the first of the best
+    improved = [_improved(weights, np.where(fixed_nodes, fixed_nodes, start)) for start in tried]
+    best = max(improved, key=lambda each: float(each @ weights @ each))  # the first of the best
     colors[nodes] = best[:size]
     return colors
 

@@ -3,58 +3,90 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from gdaopt.backends.cvxpy import SolverReport
-from gdaopt.linalg.atoms import Atoms, decomposition, dual_alignment
+from gdaopt.backends import Answer
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
-from gdaopt.linalg.entries import Edges, IndexArray, matrix_of, pairs_of
+from gdaopt.linalg.entries import Edges, IndexArray, pairs_of
 from gdaopt.methods.state import State
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import JointPolytope, Program, ProgramSolution
-from gdaopt.programs.base import Polytope, ProgramOptions, observe
-from gdaopt.sets import FeasibleSet
+from gdaopt.programs import Program
+from gdaopt.programs.base import Polytope, observe
 from gdaopt.support.validation import FloatArray
 
-_COUNTS = 1e-6  # of the budget: inexact solvers leave smaller weights everywhere
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Entries of a K×K metric that move together: ``M_ij = Σ s x`` over the x of the entry.
+
+    An off-diagonal, with i < j or in column j, stands in the metric twice. It has an x ≥ 0 with
+    s = -1, one with s = +1, or both; a diagonal entry has one with s = +1.
+    """
+
+    phase: str  # what the trace calls it: "diagonal", "column" or "joint"
+    rows: IndexArray
+    columns: IndexArray
+    signs: FloatArray
+    n_features: int
+    index: int | None = None  # that of a column
+
+    @classmethod
+    def diagonal(cls, n_features: int) -> Block:
+        """Return the diagonal."""
+        every = np.arange(n_features)
+        return cls("diagonal", every, every, np.ones(n_features), n_features)
+
+    @classmethod
+    def column(cls, column: int, others: IndexArray, signs: FloatArray, n_features: int) -> Block:
+        """Return the off-diagonals of a column."""
+        return cls("column", others, np.full(len(others), column), signs, n_features, column)
+
+    @classmethod
+    def all_entries(cls, n_features: int, edges: Edges, signs: FloatArray) -> Block:
+        """Return the diagonal, then the edges."""
+        rows, columns = pairs_of(n_features, edges)
+        return cls("joint", rows, columns, np.append(np.ones(n_features), signs), n_features)
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        return np.where(self.rows == self.columns, 1.0, 2.0) * self.signs
+
+    def cost(self, point: Point) -> FloatArray:
+        """Return the objective's derivatives by x."""
+        return point.gradient_entries(self.rows, self.columns) * self._factors
+
+    def direction(self, change: FloatArray) -> Direction:
+        """Return the direction of the metric that a change of x means."""
+        if self.phase == "diagonal":
+            return DiagonalDirection(change)
+        size = self.n_features
+        if self.phase == "column":
+            whole = np.zeros(size)
+            np.add.at(whole, self.rows, self.signs * change)
+            return ColumnDirection(self.columns[0], whole)
+        total = np.zeros((size, size))
+        np.add.at(total, (self.rows[size:], self.columns[size:]), self.signs[size:] * change[size:])
+        total += total.T
+        np.fill_diagonal(total, change[:size])
+        return DenseDirection(total)
 
 
 @dataclass(eq=False)
-class Block(ABC):
-    """A part of the metric, with the program of its linear subproblem and the polytope of that."""
+class BlockRun:
+    """Steps of Frank–Wolfe in a block: where they are, and the program of its linear subproblem."""
 
-    phase: ClassVar[str]  # what the trace calls it
-
+    block: Block
     program: Program
     polytope: Polytope
     values: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.values = self.polytope.current
-
-    @property
-    def index(self) -> int | None:
-        """That of a column."""
-        return None
-
-    @abstractmethod
-    def cost(self, point: Point) -> FloatArray:
-        """Return the objective's derivative by the block's values."""
-
-    @abstractmethod
-    def direction(self, change: FloatArray) -> Direction:
-        """Return the direction of the metric that a change of the values means."""
-
-    def vertex(self, cost: FloatArray, time_limit: float | None) -> ProgramSolution:
-        """Minimise the cost over the polytope."""
-        solution = self.program.solve(cost, self.polytope, time_limit)
-        observe(cost, self.polytope, self.values, solution.point)
-        return solution
 
     def step(
         self,
@@ -72,15 +104,16 @@ class Block(ABC):
         """
         start = time.perf_counter()
         point = state.point
-        cost = self.cost(point)
+        cost = self.block.cost(point)
         before_program = time.perf_counter()
-        solution = self.vertex(cost, time_limit)
+        answer = self.program.solve(cost, self.polytope, time_limit)
+        observe(cost, self.polytope, self.values, answer.point)
         after_program = time.perf_counter()
-        change = solution.point - self.values
+        change = answer.point - self.values
         gap = -float(cost @ change)
         gamma = 0.0
         if gap > 0:  # else the block is at its optimum, up to round-off
-            line = point.line(self.direction(change))
+            line = point.line(self.block.direction(change))
             gamma = rule.checked_size(line, iteration)
         if gamma > 0:
             point = line.at(gamma)
@@ -93,114 +126,28 @@ class Block(ABC):
             objective=objective,
             iteration=state.iteration + 1,
             round=round_,
-            phase=self.phase,
-            block=self.index,
+            phase=self.block.phase,
+            block=self.block.index,
             block_gap=max(gap, 0.0),
             step=gamma,
             oracle_calls=state.oracle_calls + 1,
-            repair_distance=solution.repair_distance,
-            **program_columns(solution),
+            repair_distance=answer.repair_distance,
+            **program_columns(answer),
             eig_seconds=eig_seconds,
             objective_seconds=end - after_program + before_program - start,
         )
 
 
-class DiagonalBlock(Block):
-    """The diagonal, of values ``M_ii``."""
-
-    phase = "diagonal"
-
-    def cost(self, point: Point) -> FloatArray:
-        every = np.arange(len(point.metric))
-        return point.gradient_entries(every, every)
-
-    def direction(self, change: FloatArray) -> DiagonalDirection:
-        return DiagonalDirection(change)
-
-
-@dataclass(eq=False)
-class ColumnBlock(Block):
-    """The off-diagonals ``M_jc = Σ s x_j`` of column c, with an edge for each possible sign s."""
-
-    phase = "column"
-
-    column: int
-    others: IndexArray
-    signs: FloatArray
-    n_features: int
-
-    @property
-    def index(self) -> int:
-        return self.column
-
-    def cost(self, point: Point) -> FloatArray:
-        """Return ``2 s G_jc``: entry (j, c) stands in the metric twice."""
-        columns = np.full(len(self.others), self.column)
-        return 2 * self.signs * point.gradient_entries(self.others, columns)
-
-    def direction(self, change: FloatArray) -> ColumnDirection:
-        whole = np.zeros(self.n_features)
-        np.add.at(whole, self.others, self.signs * change)
-        return ColumnDirection(self.column, whole)
-
-
-@dataclass(eq=False)
-class MetricBlock(Block):
-    """All entries: the diagonal, then ``y_ij = -M_ij`` for the edges i < j, or as `signs` say."""
-
-    phase = "joint"
-
-    n_features: int
-    edges: Edges
-    signs: FloatArray | None = None  # see `gdaopt.linalg.entries_of`
-
-    def cost(self, point: Point) -> FloatArray:
-        """Return ``G_ii``, then ``-2 G_ij`` or ``2 s G_ij``: an edge stands in the metric twice."""
-        cost = point.gradient_entries(*pairs_of(self.n_features, self.edges))
-        cost[self.n_features :] *= -2.0 if self.signs is None else 2 * self.signs
-        return cost
-
-    def direction(self, change: FloatArray) -> DenseDirection:
-        return DenseDirection(matrix_of(change, self.n_features, self.edges, self.signs))
-
-
-def program_columns(solution: ProgramSolution | SolverReport) -> dict[str, Any]:
+def program_columns(answer: Answer) -> dict[str, Any]:
     """Return the columns of the trace on a program: its solver, the status and the times."""
-    seconds = solution.seconds
+    seconds = answer.seconds
     return {
         "build_seconds": seconds.build,
         "write_seconds": seconds.write,
         "canonicalize_seconds": seconds.canonicalize,
         "solve_seconds": seconds.solve,
         "unpack_seconds": seconds.unpack,
-        "reported_seconds": solution.reported_seconds,
-        "solver": solution.solver,
-        "solver_status": solution.status,
+        "reported_seconds": answer.reported_seconds,
+        "solver": answer.solver,
+        "solver_status": answer.status,
     }
-
-
-class PricingProgram:
-    """The joint program under dual alignment: it finds the same optimum as the exact oracle."""
-
-    def __init__(
-        self, feasible_set: FeasibleSet, n_features: int, options: ProgramOptions, most_atoms: int
-    ) -> None:
-        self._feasible_set = feasible_set
-        self._edges = feasible_set.family.edges_of(n_features)
-        self._program = Program(options)
-        self._budget = feasible_set.budget(n_features)
-        self._floor = np.zeros(len(self._edges[0]))
-        self._most_atoms = most_atoms
-
-    def atoms(self, point: Point, time_limit: float | None) -> tuple[Atoms, dict[str, Any]]:
-        """Return the atoms of the program's vertex, an exact one has one, and columns."""
-        v = dual_alignment(self._feasible_set.family.gradient_at(point), self._edges)
-        # The program finds M - B: without a smallest eigenvalue, and of trace τ.
-        polytope = JointPolytope(v, 0.0, self._budget, self._edges, self._floor)
-        block = MetricBlock(self._program, polytope, len(v), self._edges)
-        solution = block.vertex(block.cost(point), time_limit)
-        atoms, weights = decomposition(matrix_of(solution.point, len(v), self._edges), v)
-        largest = np.argsort(-weights, kind="stable")[: self._most_atoms]
-        joining = largest[weights[largest] > _COUNTS * self._budget]
-        columns = {"repair_distance": solution.repair_distance, "v": v}
-        return atoms[joining], columns | program_columns(solution)

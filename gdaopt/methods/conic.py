@@ -16,16 +16,16 @@ from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
-from gdaopt.linalg.entries import entries_of, pairs_of
+from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod
-from gdaopt.methods.blocks import MetricBlock, program_columns
+from gdaopt.methods.blocks import Block, BlockRun, program_columns
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Program
 from gdaopt.programs.constrained import keeping_rows
-from gdaopt.programs.joint import WholeSet, placed
+from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import check_fits
@@ -103,7 +103,7 @@ class ConicMethod(Method):
         built = time.perf_counter()
         yield first
         try:
-            report = solve_program(
+            answer = solve_program(
                 program,
                 self.solver,
                 solver_opts=self.solver_opts,
@@ -114,18 +114,18 @@ class ConicMethod(Method):
             )
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
-        answer = np.asarray(variable.value)
-        found = (answer + answer.T) / 2  # exactly symmetric
+        metric = np.asarray(variable.value)
+        found = (metric + metric.T) / 2  # exactly symmetric
         began_objective = time.perf_counter()
         feasible = problem.made_feasible(found)
         moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
-                f"{self.solver} called the {self.cone} program {report.status} and returned a "
+                f"{self.solver} called the {self.cone} program {answer.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
-        columns = program_columns(report)
+        columns = program_columns(answer)
         columns["build_seconds"] += built - began
         with unlimited():  # the solver's answer is not lost
             point = problem.objective.at(feasible)
@@ -141,7 +141,7 @@ class ConicMethod(Method):
             )
             state = bound.certified(problem, state)
         yield replace(state, objective_seconds=time.perf_counter() - began_objective)
-        gap = f"{self.solver} ended {report.status}, and its answer has a certified gap of "
+        gap = f"{self.solver} ended {answer.status}, and its answer has a certified gap of "
         gap += f"{state.objective - bound.value:.3g}"
         if is_at_kink(problem, point):
             why = "at a kink of the objective, where the gap of one subgradient tells little"
@@ -243,7 +243,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.family.edges_of(size)
-        pairs = pairs_of(size, edges)
+        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
         isolate = is_isolated(self.isolate, needed, clock)
@@ -256,10 +256,10 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
         for iteration in count(1):
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
-            kept = keeping_rows(whole, problem.rows, state.metric, pairs)
-            block = MetricBlock(program, kept, size, edges)
+            kept = keeping_rows(whole, problem.rows, state.metric, (block.rows, block.columns))
+            current = BlockRun(block, program, kept)
             round_ = 1 + (iteration - 1) // size
-            state = block.step(state, step, iteration - 1, round_, clock.left)
+            state = current.step(state, step, iteration - 1, round_, clock.left)
             with unlimited():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +18,7 @@ from gdaopt.methods.solve import make_method, run
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.support.cvxpy_loading import cp, when_cvxpy_is_used
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals, when_cvxpy_is_used
 
 if TYPE_CHECKING:
     from gdaopt.constraints.model import Model, ModelReader
@@ -74,21 +74,15 @@ def solve_model(
     cvxpy.SolverError
         When a solver of the method's linear or conic programs fails.
     """
-    from cvxpy.problems.problem import SolverStats
-    from cvxpy.reductions.solution import Solution, failure_solution
-
     kept = _kept.setdefault(problem, _Kept())
     try:
         model, posed = kept.read(problem)
     except NoInteriorError:
         raise
     except InfeasibleProblemError:
-        solution = failure_solution(cp.settings.INFEASIBLE)
-        if isinstance(problem.objective, cp.Maximize):
-            solution.opt_val = -np.inf
-        problem.unpack(solution)
-        problem._solver_stats = SolverStats(NAME)  # not those of an earlier solve
-        return float(problem.value)
+        value = -math.inf if isinstance(problem.objective, cp.Maximize) else math.inf
+        cvxpy_internals.record_solution(problem, cp.INFEASIBLE, value, {}, {}, NAME)
+        return value
     if by == Certified.name and "initial" not in options:
         options |= _start(model, posed, kept.result, warm_start)
     result = run(make_method(by, **options), posed)
@@ -99,27 +93,22 @@ def solve_model(
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
         point = posed.objective.at(result.metric)
-        gradient = posed.members.gradient_at(point)
+        gradient = posed.feasible_set.family.gradient_at(point)
         support = posed.members.support(gradient, result.multipliers)
         of_trace = max(-float(support.prices[0]), 0.0)
     duals = model.dual_values(result.multipliers, of_trace, result.objective)
-    for variable in problem.variables():
-        variable.save_value(result.metric if variable is model.metric else None)
-    for constraint in problem.constraints:
-        for variable in constraint.dual_variables:
-            variable.save_value(None)  # those of the set keep no values of an earlier solve
-        if constraint.id in duals:
-            constraint.save_dual_value(duals[constraint.id])
     value = result.objective if model.distance is None else math.sqrt(max(result.objective, 0.0))
     value = -value if isinstance(problem.objective, cp.Maximize) else value
-    solved: Any = problem  # as `Problem.unpack` does, which would evaluate the objective once more
-    solved._value, solved._status = value, _status(posed, result)
-    solved._solution = Solution(solved._status, value, {model.metric.id: result.metric}, duals, {})
-    problem._solver_stats = SolverStats(
+    cvxpy_internals.record_solution(
+        problem,
+        _status(posed, result),
+        value,
+        {model.metric.id: result.metric},
+        duals,
         f"{NAME} {result.method}",
         solve_time=result.seconds,
         num_iters=result.iterations,
-        extra_stats=cast("Any", result),  # an object of the solver's own, as CVXPY allows
+        extra_stats=result,  # an object of the solver's own, as CVXPY allows
     )
     return value
 

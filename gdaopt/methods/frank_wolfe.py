@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method
-from gdaopt.methods.hull import HullRun
+from gdaopt.methods.hull import HullRun, split_initial
 from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import StallRule
@@ -72,21 +72,22 @@ class FrankWolfe(Method):
 
 class _Run(HullRun):
     def __init__(self, method: FrankWolfe, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(method, problem, clock)
+        super().__init__(problem, clock, split_initial(method, problem))
         self._method = method
         self._step = find_step(method.step).prepared(problem)
 
-    def rounds(self) -> Iterator[State]:
+    def states(self) -> Iterator[State]:
+        yield from self.certify()
         size = self.problem.n_features
         stall = StallRule(
             self.problem, self.point, self._method.tolerance, rounds=_ROUNDS, rises_count=True
         )
         for round_ in count(1):
             for iteration in range((round_ - 1) * size, round_ * size):
-                yield self._advance(iteration, round_)
+                yield from self._advance(iteration, round_)
             stall.check(self.point)
 
-    def _advance(self, iteration: int, round_: int) -> State:
+    def _advance(self, iteration: int, round_: int) -> Iterator[State]:
         start = time.perf_counter()
         gap = self.level * self.budget - self.budget * min(float(self.best.prices[0]), 0.0)
         target, change, phase = self._change()
@@ -103,7 +104,7 @@ class _Run(HullRun):
                 self.move_to(moved)
             else:
                 self.active_set, self.point = moved, line.at(gamma)
-        return self.certified_state(
+        yield from self.certify(
             iteration=iteration + 1,
             round=round_,
             phase=phase,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
@@ -14,51 +12,69 @@ from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
+from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
+_ROUND_OFF = 1e-13  # of the objective
 
 
-class HullRun(ABC):
-    """One run: its problem, its current point and the active set that the point is a sum of."""
+class HullRun:
+    """One run: its current point, the active set whose sum it is, and the certificate so far.
 
-    point: Point
+    Attributes
+    ----------
+    is_central : bool
+        Whether the run has begun in the middle of the set.
+    newton_steps : int
+        So far, in the weights and in the directions of atoms.
+    best, prices
+        The best atoms, and the prices of the active set's, by the gradient at the point.
+    offered : Atoms or None
+        Those that minimise the tangent, if they had to be looked for.
+    multipliers : ndarray or None
+        Of the linear constraints, if there are any.
+    """
+
     active_set: ActiveSet
-    best: Support  # by the gradient at the point
-    prices: FloatArray  # of the atoms of the active set, for the same gradient
-    evaluation_seconds: float  # of the objective and its gradient at the start
-    offered: Atoms | None = None  # that minimise the tangent, where they had to be looked for
-    n_priced: int = 1  # how many of the best the method wants to see
+    point: Point
+    best: Support
+    prices: FloatArray
+    offered: Atoms | None = None
 
     def __init__(
         self,
-        method: Method,
         problem: MetricProblem,
         clock: Clock,
         start: ActiveSet | None = None,
+        multipliers: FloatArray | None = None,
+        n_priced: int = 1,
     ) -> None:
-        self._start = start
-        if start is None and (initial := method.initial_metric(problem)) is not None:
-            base = problem.feasible_set.base(problem.n_features)
-            self._start = ActiveSet(*problem.feasible_set.family.decomposed(initial - base))
+        """Begin at some atoms, or in the middle of the set."""
         self.problem = problem
-        self.feasible_set = problem.feasible_set
-        self.budget = self.feasible_set.budget(problem.n_features)
-        self.base = problem.objective.at(self.feasible_set.base(problem.n_features))
+        self.members = problem.members
+        self.budget = problem.members.budget
+        self.base = problem.objective.at(problem.members.base)
         self.clock = clock
         self.lower_bound = LowerBound()
+        self.newton_steps = 0
+        self._n_priced = n_priced
+        self.is_central = start is None
         self._tight_multipliers = problem.members.multipliers()
-        self.multipliers: FloatArray | None = None  # of the linear constraints, where there are any
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
-        self._unpriced: TimeLimitError | None = None  # why its atoms have no prices
+        self.move_to(ActiveSet(*problem.members.centre).without_zeros() if start is None else start)
+        check_start(problem, self.point)
+        if multipliers is None:
+            multipliers = self._tight_multipliers.tight(self.point)
+        self.multipliers = multipliers
 
     @property
     def gap(self) -> float:
@@ -70,29 +86,10 @@ class HullRun(ABC):
         """The mean price of the active set, by weights: atoms below it lower the objective."""
         return float(self.active_set.weights @ self.prices) / self.budget
 
-    def states(self) -> Iterator[State]:
-        """Yield the state at the start, then those of the rounds."""
-        start = ActiveSet(*self.problem.members.centre) if self._start is None else self._start
-        begin = time.perf_counter()
-        self.begin_at(start)
-        self.evaluation_seconds = time.perf_counter() - begin
-        first = self.certified_state()
-        if self._start is None and self.problem.objective.convex:
-            self.problem.take_central_gap(first.frank_wolfe_gap)
-        for state in chain([first], self.rounds()):
-            yield state
-            if self._unpriced is not None:  # there was no time to price its atoms
-                raise self._unpriced
-
-    def begin_at(self, start: ActiveSet) -> None:
-        """Move to the start, and find multipliers of the linear constraints there."""
-        self.move_to(start.without_zeros())
-        check_start(self.problem, self.point)
-        self.multipliers = self._tight_multipliers.tight(self.point)
-
-    @abstractmethod
-    def rounds(self) -> Iterator[State]:
-        """Yield the states after the start; end by raising `RunEnded`."""
+    def list_joining(self) -> Atoms:
+        """Return the atoms that lower the objective."""
+        atoms = self.best.atoms[self.best.prices < self.level]
+        return atoms if self.offered is None else atoms.joined(self.offered)
 
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
@@ -101,14 +98,63 @@ class HullRun(ABC):
             point = self.base.line(AtomsDirection(active_set.weights, active_set.atoms)).at(1.0)
         self.point = point
 
+    def move_down(self, active_set: ActiveSet, point: Point | None = None) -> bool:
+        """Move unless the objective rises by more than round-off, or a row breaks; say whether."""
+        before = self.active_set, self.point
+        self.move_to(active_set, point)
+        with unlimited():
+            is_down = self.point.value <= before[1].value + _ROUND_OFF * abs(before[1].value)
+        if is_down and self.members.names:
+            is_down = not self.problem.violations(self.point.metric)
+        if not is_down:
+            self.active_set, self.point = before
+        return is_down
+
+    def certify(self, **columns: Any) -> Iterator[State]:
+        """Price the atoms at the current point, certify it, and yield its state.
+
+        A step to a point that carries no information is shortened first. When the time is up before
+        atoms are priced, the state has an earlier lower bound, and is the last.
+        """
+        start = time.perf_counter()
+        late: TimeLimitError | None = None
+        with self.clock.completing():
+            share = self._step_back()
+            priced = time.perf_counter()
+            self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
+            try:
+                self.lower_bound.add(self._best_certificate())
+            except TimeLimitError as error:
+                late = error
+        if self.is_central and self.problem.objective.convex:  # the first gap is kept
+            self.problem.take_central_gap(self.lower_bound.frank_wolfe_gap)
+        if "step" in columns:
+            columns["step"] *= share
+        columns["objective_seconds"] = columns.get("objective_seconds", 0.0) + priced - start
+        columns["solve_seconds"] = columns.get("solve_seconds", 0.0) + time.perf_counter() - priced
+        yield State(
+            point=self.point,
+            objective=self.point.value,
+            atoms=self.active_set.atoms,
+            weights=self.active_set.weights,
+            oracle_calls=self._oracle_calls,
+            newton_steps=self.newton_steps,
+            **self.lower_bound.columns(),
+            **columns,
+        )
+        if late is not None:
+            raise late
+
     def _step_back(self) -> float:
         """Halve the last step until the objective carries information at its end.
 
-        Return the share of the step that is left; where that would be tiny, the run ends.
+        Return the share of the step that is left. If it would be tiny, the run ends.
         """
         target, share = self.active_set, 1.0
         while True:
-            gradient = self.feasible_set.family.gradient_at(self.point)  # which the point keeps
+            gradient = self.members.feasible_set.family.gradient_at(
+                self.point
+            )  # which the point keeps
             reason = nothing_to_certify(self.point, gradient)
             if reason is None or self._certified is None:
                 break
@@ -119,76 +165,65 @@ class HullRun(ABC):
         self._certified = self.active_set
         return share
 
-    def _certificate(self) -> Certificate:
-        """Price the atoms at the current point by the current multipliers, and certify it."""
-        members = self.problem.members
-        gradient = members.gradient_at(self.point)
-        try:
-            self.best = members.support(
-                gradient, self.multipliers, self.n_priced, self.active_set.atoms
-            )
-        except InvalidInputError as error:
-            raise RunEnded(
-                "stalled", "stopped: the constraints' multipliers leave floating point"
-            ) from error
-        self.prices = self.active_set.atoms.quadratic_forms(self.best.gradient)
-        self._oracle_calls += 1
-        return certify_point(self.problem, self.point, gradient, self.best)
-
-    def certified_state(self, **columns: Any) -> State:
-        """Price the atoms at the current point, certify it, and return its state.
-
-        A step to a point that carries no information is shortened first. When the time is up before
-        atoms are priced, the state has an earlier lower bound, and is the last.
-        """
-        start = time.perf_counter()
-        with self.clock.completing():
-            share = self._step_back()
-            priced = time.perf_counter()
-            self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
-            try:
-                self.lower_bound.add(self._best_certificate())
-            except TimeLimitError as error:
-                self._unpriced = error
-        if "step" in columns:
-            columns["step"] *= share
-        columns["objective_seconds"] = columns.get("objective_seconds", 0.0) + priced - start
-        columns["solve_seconds"] = columns.get("solve_seconds", 0.0) + time.perf_counter() - priced
-        return State(
-            point=self.point,
-            objective=self.point.value,
-            atoms=self.active_set.atoms,
-            weights=self.active_set.weights,
-            oracle_calls=self._oracle_calls,
-            **self.lower_bound.columns(),
-            **columns,
-        )
-
     def _best_certificate(self) -> Certificate:
-        """Return the certificate by the master problem's multipliers, or by better ones.
+        """Return the certificate by the current multipliers, or by better ones.
 
-        These are looked for where the lower bound is not raised; the atoms that the search finds
-        are offered to the method, beside those that the master problem's multipliers price.
+        These are looked for if the lower bound is not raised. The atoms that the search finds are
+        offered to the method, beside those that the current multipliers price.
         """
         certificate, self.offered = self._certificate(), None
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
-        joining = self.best.atoms[self.best.prices < self.level]
+        joining = self.list_joining()
         convex = self.problem.objective.convex
         for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
             by_rows = self._tight_multipliers.atoms
             self.offered = joining if by_rows is None else joining.joined(by_rows)
-            own, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
+            before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
             other = self._certificate()
             if other.lower_bound > self.lower_bound.value:
                 return other
             if _proven(other) > _proven(certificate):
                 certificate = other
             else:
-                self.multipliers, self.best, self.prices = own
+                self.multipliers, self.best, self.prices = before
         return certificate
+
+    def _certificate(self) -> Certificate:
+        """Price the atoms at the current point by the current multipliers, and certify it."""
+        gradient = self.members.feasible_set.family.gradient_at(self.point)
+        try:
+            self.best = self.members.support(
+                gradient, self.multipliers, self._n_priced, self.active_set.atoms
+            )
+        except InvalidInputError as error:
+            raise RunEnded(
+                "stalled", "stopped: the constraints' multipliers leave floating point"
+            ) from error
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
+        self._oracle_calls += 1
+        return certify_point(self.problem, self.point, self.best)
 
 
 def _proven(certificate: Certificate) -> tuple[float, float]:
     """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
     return certificate.lower_bound, -certificate.frank_wolfe_gap
+
+
+def split_metric(problem: MetricProblem, metric: FloatArray) -> ActiveSet:
+    """Return a member of the set as a sum of atoms."""
+    atomic_part = metric - problem.members.base
+    return ActiveSet(*problem.feasible_set.family.decomposed(atomic_part)).without_zeros()
+
+
+def split_initial(method: Method, problem: MetricProblem) -> ActiveSet | None:
+    """Return `initial` as a sum of atoms; None without one."""
+    metric = method.initial_metric(problem)
+    return None if metric is None else split_metric(problem, metric)
+
+
+def active_set_of(state: State) -> ActiveSet:
+    """Return the atoms of a state with their weights."""
+    assert state.atoms is not None
+    assert state.weights is not None
+    return ActiveSet(state.atoms, state.weights)

@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
 
-import numpy as np
-
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, entries_of, pairs_of
+from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand
-from gdaopt.methods.blocks import MetricBlock
+from gdaopt.methods.blocks import Block, BlockRun
 from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, Program
 from gdaopt.programs.base import Polytope
 from gdaopt.programs.constrained import keeping_rows
-from gdaopt.support.validation import FloatArray, check_name, integer, store_checked
+from gdaopt.support.validation import check_name, integer, store_checked
 
 _ALIGNMENTS = ("eigenvector", "gradient")
 _ROUNDS = 2  # that have to lower the objective together: edges gain and lose weight in turns
@@ -83,6 +81,7 @@ class Joint(AlignedMethod):
         pairs = run.family.edges_of(size)
         index, signs = run.family.edge_variables(pairs)
         edges = pairs[0][index], pairs[1][index]
+        block = Block.all_entries(size, edges, signs)
         program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
         for round_ in count(1):
@@ -93,13 +92,14 @@ class Joint(AlignedMethod):
                         run.align_by_gradient(pairs)
                     else:
                         run.align()
-                    polytope = self._polytope(run, edges, signs)
-                    block = MetricBlock(program, polytope, size, edges, signs)
-                yield run.advance(block, iteration, round_)
+                    current = BlockRun(block, program, self._polytope(run, block))
+                yield run.advance(current, iteration, round_)
             stall.check(run.state.point)
 
-    def _polytope(self, run: AlignedRun, edges: Edges, signs: FloatArray) -> Polytope:
-        metric, feasible_set = run.state.metric, run.feasible_set
+    def _polytope(self, run: AlignedRun, block: Block) -> Polytope:
+        """Return what the metric may be under the current scaling."""
+        metric, feasible_set, size = run.state.metric, run.feasible_set, block.n_features
+        edges = block.rows[size:], block.columns[size:]
         assert run.state.v is not None
         polytope = JointPolytope(
             run.state.v,
@@ -107,7 +107,8 @@ class Joint(AlignedMethod):
             feasible_set.trace_bound,
             edges,
             tree_floors(metric, self.edge_floor)[edges],
-            entries_of(metric, edges, signs),
+            entries_of(metric, edges, block.signs[size:]),
         )
-        pairs, own = pairs_of(len(metric), edges), np.concatenate([np.ones(len(metric)), signs])
-        return keeping_rows(polytope, run.problem.rows, metric, pairs, own)
+        return keeping_rows(
+            polytope, run.problem.rows, metric, (block.rows, block.columns), block.signs
+        )

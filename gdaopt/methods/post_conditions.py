@@ -14,13 +14,12 @@ import numpy as np
 from gdaopt.certificate import certify_point
 from gdaopt.certificate.certify import value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
-from gdaopt.linalg.masked import is_finite
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.state import State
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, is_finite
 
 _ROOM = 0.01  # of the way into the set
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, cast
@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import dual_bound, trace_multiplier
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.base import Demand, Method, check_start
 from gdaopt.methods.state import Clock, RunEnded, State
@@ -36,7 +36,6 @@ _DECREASE = 1e-4  # of what the slope promises: a step has to reach it
 _SHORTEST = 2.0**-30
 _ROUND_OFF = 1e-13  # of the objective
 _PATIENCE = 4  # steps without progress: the remaining gap is then round-off
-_FURTHER = 1e-3  # of the tolerances: the last steps of Newton's method gain digits cheaply
 _MOST_CUT = 12  # steps in turn that would leave the set: its boundary binds
 
 
@@ -88,34 +87,6 @@ class ProjectedNewton(Method):
 
     def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
         yield from _Run(self, problem).states()
-
-
-def newton_answer(limits: Method, problem: MetricProblem, clock: Clock) -> FloatArray | None:
-    """Return the metric where `ProjectedNewton` ends; None where it is not for the problem."""
-    if (
-        not problem.objective.barrier
-        or not problem.feasible_set.family.is_entrywise
-        or problem.rows is not None
-    ):
-        return None
-    enough = replace(
-        limits,
-        tolerance=_FURTHER * limits.tolerance,
-        absolute_tolerance=_FURTHER * limits.absolute_tolerance,
-    )
-    metric, before, evaluation = None, clock.left, None
-    try:
-        for state in ProjectedNewton().states(problem, clock):
-            metric = state.metric
-            if enough.is_converged(problem, state):
-                break
-            if before is not None and clock.left is not None:
-                evaluation = before - clock.left if evaluation is None else evaluation
-                if clock.left <= 2 * evaluation:  # what is found has to be evaluated once more
-                    break
-    except (RunEnded, TimeLimitError):
-        pass
-    return metric
 
 
 class _Run:

@@ -61,12 +61,10 @@ _SMALL = 512**3  # multiplications of a matrix product or a decomposition: threa
 def make_method(method: str | Method | None, **options: Any) -> Method:
     """Return a method by its name, or an object; refuse what is unknown, naming the nearest.
 
-    None is ``"certified"``, or ``"alternating"`` where a solver is named: the former has programs
-    to solve only where its own option `pricing` says so.
+    None is ``"certified"``, or ``"alternating"`` if a solver is named.
     """
     if method is None:
-        has_programs = options.get("solver") is not None and "pricing" not in options
-        method = Alternating.name if has_programs else Certified.name
+        method = Certified.name if options.get("solver") is None else Alternating.name
     if isinstance(method, Method):
         if options:
             raise TypeError(
@@ -79,9 +77,17 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
             f"method must be a name or a method object, got {shortened(method)}"
         )
     check_name("method", method, METHODS)
-    known = METHODS[method].__dataclass_fields__
+    names = METHODS[method].__dataclass_fields__
+    if "solver" not in names and options.get("solver", "") is None:
+        del options["solver"]
     for option in options:
-        check_name(f"option of method {method!r}:", option, known)
+        if option in ("solver", "solver_opts") and "solver" not in names:
+            raise InvalidInputError(
+                f"unknown option of method {method!r}: {option!r}; it has no programs to solve: "
+                "leave the solver out, or choose a method that solves a program in each step, such "
+                "as 'alternating'"
+            )
+        check_name(f"option of method {method!r}:", option, names)
     return METHODS[method](**options)
 
 

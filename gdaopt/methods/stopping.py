@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
-from gdaopt.linalg.masked import magnitude_inner
+from gdaopt.linalg.magnitudes import magnitude_inner
 from gdaopt.methods.state import RunEnded, State
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem

@@ -12,7 +12,7 @@ from gdaopt.objectives.gmml import GMML
 from gdaopt.objectives.lmnn import LMNN
 from gdaopt.objectives.log_det import LogDet
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_loss import DistanceLoss, LossValues
 from gdaopt.objectives.pair_losses import (
     DEML,
     LogisticPairs,
@@ -53,7 +53,6 @@ __all__ = [
     "MCML",
     "NCA",
     "OBJECTIVES",
-    "BlockLoss",
     "CvxpyObjective",
     "DenseObjective",
     "DistanceLoss",
@@ -63,6 +62,7 @@ __all__ = [
     "LogDet",
     "LogisticPairs",
     "LogisticTriplets",
+    "LossValues",
     "MatrixPoint",
     "Objective",
     "PairHinge",

@@ -7,14 +7,11 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.atoms import EXP_ATOMS, NONPOS_ATOMS, PSD_ATOMS, SOC_ATOMS
-from cvxpy.atoms.atom import Atom
-from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
-from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
 from scipy.sparse import csc_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Terms
+from gdaopt.support.cvxpy_internals import Atom, register_atom, symmetric_part
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
@@ -33,8 +30,7 @@ class ObjectiveAtom(Atom):
     def expression(self) -> Terms:
         """Q as CVXPY writes it, and constraints on its own variables."""
         metric = self.args[0]
-        symmetric = metric if metric.is_symmetric() else (metric + metric.T) / 2
-        written: Terms = self.objective.to_cvxpy(symmetric)
+        written: Terms = self.objective.to_cvxpy(symmetric_part(metric, metric.is_symmetric()))
         return written
 
     def get_data(self) -> Any:
@@ -94,22 +90,10 @@ def _symmetric_part(matrix: FloatArray) -> FloatArray:
     return symmetric
 
 
-def _canonicalised(
-    atom: ObjectiveAtom, args: list[cp.Expression], solver_context: Any = None
-) -> tuple[cp.Expression, list[cp.Constraint]]:
-    """Return the objective for a conic solver: an affine expression, and cones."""
-    canonical = atom if args[0] is atom.args[0] else ObjectiveAtom(args[0], atom.objective)
-    expression, defining = canonical.expression
-    reduction = Dcp2Cone(solver_context=solver_context)
-    found, cones = reduction.canonicalize_tree(expression, False)
-    for constraint in defining:
-        cone, own = reduction.canonicalize_tree(constraint, False)
-        cones += [*own, cone]
-    return found, cones
+def _expanded(atom: ObjectiveAtom, metric: cp.Expression) -> Terms:
+    """Return the objective as CVXPY writes it, of the same metric or of another one."""
+    same = atom if metric is atom.args[0] else ObjectiveAtom(metric, atom.objective)
+    return same.expression
 
 
-_methods: Any = CANON_METHODS
-_methods[ObjectiveAtom] = _canonicalised
-for _atoms in (SOC_ATOMS, EXP_ATOMS, PSD_ATOMS, NONPOS_ATOMS):
-    # By these lists CVXPY knows, before expressions are made, which cones a solver must have.
-    _atoms.append(ObjectiveAtom)
+register_atom(ObjectiveAtom, _expanded)

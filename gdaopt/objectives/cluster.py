@@ -12,9 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from typing import Any
 
 from gdaopt.errors import ClusterError, GdaoptError, InvalidInputError
-from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
+from gdaopt.objectives.pair_loss import DistanceLoss
+from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums
 from gdaopt.objectives.pairs.base import Pairs
-from gdaopt.objectives.pairs.passes import PairSums
+from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -51,7 +52,7 @@ class Cluster:
         reason: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                return PairSums.added(self._computed(metric))
+                return added(self._computed(metric))
             except GdaoptError:
                 raise
             except Exception as error:  # of many kinds, where tasks or samples are lost
@@ -96,4 +97,5 @@ class Cluster:
 
 def _task(sent: tuple[DistanceLoss, Sequence[Pairs]], place: int, metric: FloatArray) -> PairSums:
     loss, chunks = sent
-    return loss_sums(loss, chunks[place], chunks[place].transformed(metric))
+    features = chunks[place].features
+    return chunk_sums(loss, chunks[place], Factors.of(features @ metric, features))

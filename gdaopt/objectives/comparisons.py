@@ -6,14 +6,13 @@ Arrays of distances have both of each comparison, one after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples
-from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
 from gdaopt.objectives.pairs.expressions import squared_distances
@@ -45,8 +44,24 @@ class TripletLoss(DistanceLoss):
         self.constant = margin
         self.curvature_is_local = function.curvature_is_local
 
-    def at(self, _block: Block, distances: FloatArray) -> Triplets:
-        return _Listed(self, distances[0::2], distances[1::2])
+    def at(self, _block: Block, distances: FloatArray) -> LossValues:
+        near = distances[0::2]
+        z = self.margin + near - distances[1::2]
+        values, slopes = self.function(z)
+        pushed, first = self.push * slopes, np.empty(len(distances))
+        first[0::2], first[1::2] = self.pull + pushed, -pushed
+
+        def curvature(changes: Changes) -> FloatArray:
+            """Return the sum of ``b ψ'' (φ_x - φ_y)(φ_x - φ_y)'``."""
+            second = self.function.second(z)
+            curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
+            factors = changes(2 * curved)
+            factors -= changes(2 * curved + 1)
+            factors *= np.sqrt(self.push * second[curved])
+            return gram(factors)
+
+        value = self.pull * float(near.sum()) + self.push * float(values.sum())
+        return LossValues(value, first, curvature)
 
     def auto_trace_bound(self, squares: FloatArray, n_pushed: int = 1) -> float:
         """Return the trace of the isotropic metric that pulls as much as triplets at distance 0."""
@@ -54,39 +69,6 @@ class TripletLoss(DistanceLoss):
             raise nothing_pulls("push_weight=1")
         at_zero = self.push * float(self.function(np.array(self.margin))[0])
         return isotropic_trace(n_pushed * at_zero / self.pull, squares)
-
-
-class Triplets(BlockLoss):
-    """The loss at distances x of near samples, and of the arguments z of ψ."""
-
-    def __init__(self, loss: TripletLoss, near: FloatArray, z: FloatArray) -> None:
-        self.loss, self.near, self.z = loss, near, z
-        self.values, self.first = loss.function(z)
-
-    @cached_property
-    def value(self) -> float:
-        return self.loss.pull * float(self.near.sum()) + self.loss.push * float(self.values.sum())
-
-
-class _Listed(Triplets):
-    def __init__(self, loss: TripletLoss, near: FloatArray, far: FloatArray) -> None:
-        super().__init__(loss, near, loss.margin + near - far)
-
-    def coefficients(self) -> FloatArray:
-        coefficients = np.empty(2 * len(self.z))
-        pushed = self.loss.push * self.first
-        coefficients[0::2] = self.loss.pull + pushed
-        coefficients[1::2] = -pushed
-        return coefficients
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(b ψ'') (φ_x - φ_y)``: the Hessian has rank one."""
-        second = self.loss.function.second(self.z)
-        curved = np.flatnonzero(second > NEGLIGIBLE * second.max(initial=0.0))
-        factors = changes(2 * curved)
-        factors -= changes(2 * curved + 1)
-        factors *= np.sqrt(self.loss.push * second[curved])
-        return factors
 
 
 class _TripletObjective(PairObjective[TripletLoss]):
@@ -210,39 +192,24 @@ class LSMLLoss(DistanceLoss):
 
     weight: float
 
-    def at(self, _block: Block, distances: FloatArray) -> _Violated:
-        return _Violated(self.weight, distances)
-
-
-class _Violated(BlockLoss):
-    """The loss of the quadruplets with x > y."""
-
-    def __init__(self, weight: float, distances: FloatArray) -> None:
-        self._weight = weight
-        self._size = len(distances)
+    def at(self, _block: Block, distances: FloatArray) -> LossValues:
         near, far = np.maximum(distances[0::2], 0), np.maximum(distances[1::2], 0)
-        self._first = 2 * np.flatnonzero(near > far)  # where x is; y comes next
-        self._x, self._y = near[self._first // 2], far[self._first // 2]
+        place = np.flatnonzero(near > far)
+        x, y = near[place], far[place]
+        ratio, first = np.sqrt(y / x), np.zeros(len(distances))
+        first[2 * place] = self.weight * (1 - ratio)
+        first[2 * place + 1] = -self.weight * (1 - ratio) / ratio
 
-    @cached_property
-    def value(self) -> float:
-        return self._weight * float(((np.sqrt(self._x) - np.sqrt(self._y)) ** 2).sum())
+        def curvature(changes: Changes) -> FloatArray:
+            """Return the sum of the squares of ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``."""
+            p, q = x**0.25, y**0.25
+            factors = changes(2 * place) * (q / p**3)
+            factors -= changes(2 * place + 1) * (p / q**3)
+            factors *= np.sqrt(self.weight / 2)
+            return gram(factors)
 
-    def coefficients(self) -> FloatArray:
-        coefficients = np.zeros(self._size)
-        ratio = np.sqrt(self._y / self._x)
-        of_near = self._weight * (1 - ratio)
-        coefficients[self._first] = of_near
-        coefficients[self._first + 1] = -of_near / ratio
-        return coefficients
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``: the Hessian has rank one."""
-        x, y = self._x**0.25, self._y**0.25
-        factors: FloatArray = changes(self._first) * (y / x**3)
-        factors -= changes(self._first + 1) * (x / y**3)
-        factors *= np.sqrt(self._weight / 2)
-        return factors
+        value = self.weight * float(((np.sqrt(x) - np.sqrt(y)) ** 2).sum())
+        return LossValues(value, first, curvature)
 
 
 class LSML(PairObjective[LSMLLoss]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,10 +16,9 @@ from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.dense import DenseObjective, DensePoint, check_function
 from gdaopt.objectives.protocol import Expression
 from gdaopt.objectives.round_off import RoundOff, assumed_roundings
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import ignoring
 
 _EXAMPLE = "lambda M: cp.trace(S @ M) - cp.log_det(M)"
 
@@ -152,67 +151,6 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
         )
 
 
-def write_in_affine_atoms(expression: Any, leaves: Mapping[int, Any] | None = None) -> Any:
-    """Write an affine expression anew, in affine atoms that CVXPY compiles, and in other leaves.
-
-    Nothing of the expression itself is compiled, because CVXPY keeps what it compiles, under the
-    identities of variables that a deep copy changes.
-    """
-    try:
-        with ignoring(category=Warning):  # those of atoms came when the user wrote them
-            return _written(expression, leaves or {})
-    except Exception as error:
-        raise InvalidInputError(
-            f"CVXPY does not compile {shortened(str(expression))[1:-1]} ({type(error).__name__}: "
-            f"{reason(error)}); write it in other atoms"
-        ) from error
-
-
-def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
-    """Write an affine expression anew: terms such as ``0 * log_det(M)`` are left out."""
-    if not expression.args:
-        return leaves.get(id(expression), expression)
-    if expression.is_zero():
-        return cp.Constant(np.zeros(expression.shape))
-    if _is_known(expression):
-        return cp.Constant(expression.value)
-
-    from cvxpy.atoms.affine.imag import imag
-    from cvxpy.atoms.affine.real import real
-    from cvxpy.atoms.atom import Atom
-    from cvxpy.reductions.complex2real.complex2real import Complex2Real
-
-    if isinstance(expression, real | imag):
-        part, _ = Complex2Real().canonicalize_tree(expression, {}, {})
-        return _written(part, leaves)
-    atom = expression.copy([_written(each, leaves) for each in expression.args])
-    if type(atom).graph_implementation is Atom.graph_implementation:
-        return _linearised(atom)
-    # CVXPY compiles some atoms to another shape than they have, which broadcasts another way.
-    has_its_shape = atom.canonical_form[0].shape == atom.shape
-    return atom if has_its_shape else cp.reshape(atom, atom.shape, order="F")
-
-
-def _is_known(expression: Any) -> bool:
-    """Say whether an expression has neither variables nor parameters."""
-    return bool(expression.is_constant() and not expression.parameters())
-
-
-def _linearised(atom: Any) -> Any:
-    """Write an atom, affine for its arguments, as its derivatives times these and an offset.
-
-    Such are ``power(x, 1)``, and ``cumsum(x)``, which CVXPY solves by way of more variables.
-    """
-    here = [part.value if _is_known(part) else np.ones(part.shape) for part in atom.args]
-    written = cp.Constant(atom.numeric(here))
-    # Some atoms leave out the derivatives by constants at the end.
-    for part, value, jacobian in zip(atom.args, here, atom._grad(here), strict=False):
-        if not _is_known(part):
-            change = jacobian.T @ cp.vec(part - value, order="F")
-            written += cp.reshape(change, atom.shape, order="F")
-    return written
-
-
 class ExpressionTree:
     """A scalar CVXPY expression of one symmetric K×K variable, taken apart once.
 
@@ -263,7 +201,9 @@ class ExpressionTree:
         """Return the place of an expression in the list of nodes, after all its arguments."""
         if id(expression) not in self._places:
             node: _Affine | _Atom | None = None
-            written = write_in_affine_atoms(expression) if expression.is_affine() else expression
+            written = expression
+            if expression.is_affine():
+                written = cvxpy_internals.write_in_affine_atoms(expression)
             if not written.is_constant():
                 if expression.is_affine():
                     node = _Affine(written, self._variable)
@@ -343,15 +283,13 @@ class _Atom:
     """An atom of CVXPY, at least one of whose arguments is not constant."""
 
     def __init__(self, atom: Any, children: list[int]) -> None:
-        from cvxpy.atoms.affine.affine_atom import AffAtom
-
         self._atom = atom
         self._children = children
         self._counts = [not part.is_constant() for part in atom.args]
         self._known: Any = None  # the derivatives of an affine atom, the same for all values
         try:
             with np.errstate(all="ignore"):
-                here = atom._grad([part.value for part in atom.args])
+                here = cvxpy_internals.differentiate(atom, [part.value for part in atom.args])
         except NotImplementedError:
             raise InvalidInputError(
                 f"CVXPY knows no derivative of {type(atom).__name__}; write value and gradient "
@@ -359,7 +297,7 @@ class _Atom:
             ) from None
         except (LinAlgError, ValueError, TypeError, ZeroDivisionError):
             return  # the identity is outside of its domain
-        if isinstance(atom, AffAtom):
+        if isinstance(atom, cvxpy_internals.AffAtom):
             self._known = here
 
     def value(self, values: list[Any]) -> Any:
@@ -368,7 +306,9 @@ class _Atom:
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
         """Return for each argument its place and the derivative, size × size of the atom."""
         arguments = [values[child] for child in self._children]
-        found = self._known if self._known is not None else self._atom._grad(arguments)
+        found = self._known
+        if found is None:
+            found = cvxpy_internals.differentiate(self._atom, arguments)
         return [
             (child, np.atleast_2d(jacobian) if np.isscalar(jacobian) else jacobian)
             # Some atoms leave out the derivatives by constants at the end.

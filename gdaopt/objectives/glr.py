@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curvature
 from gdaopt.objectives.pair_objective import PairObjective, stratified
-from gdaopt.objectives.pairs.base import Changes, Indices
+from gdaopt.objectives.pairs.base import Indices
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
 from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
@@ -29,65 +29,28 @@ def _drawn(
     """Return the pairs and the loss of about `n_samples` samples, stratified by the signal."""
     chosen, counts = stratified(pairs.strata, n_samples)
     weights = pairs.sample_weight[chosen] * counts
-    found = SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights)
-    return found, type(loss)(found.n_pairs, loss.n_signals), chosen
+    return SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights), loss, chosen
 
 
+@dataclass(eq=False)
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``; the shift is the largest exponent.
-
-    A weight w is a sum over signals.
-    """
+    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``, in units of ``exp(shift)``."""
 
     sign = -1.0
     is_exponential = True
 
-    def __init__(self, n_pairs: int, n_signals: int, shift: float = 0.0) -> None:
-        self.n_pairs = n_pairs
-        self.n_signals = n_signals
-        self.shift = shift
-        # The largest exponent is above their mean by the logarithm at most.
-        self.constant = n_signals + math.log(n_pairs)
+    constant: float
+    shift: float = 0.0
 
-    def at(self, _block: Block, distances: FloatArray) -> _Terms:
+    def at(self, _block: Block, distances: FloatArray) -> LossValues:
         out = distances if distances.flags.writeable else None
-        exponents = np.subtract(-self.shift, distances, out=out)
-        return _Terms(np.exp(exponents, out=exponents))
+        terms = np.subtract(-self.shift, distances, out=out)
+        np.exp(terms, out=terms)
+        curvature = partial(weighted_curvature, terms, negligible=_NEGLIGIBLE)
+        return LossValues(float(terms.sum()), terms, curvature)
 
-    def again(self, _block: Block, numbers: FloatArray) -> _Terms:
-        return _Terms(numbers)
-
-    def shifted(self, distances: Iterable[FloatArray], /) -> Self:
-        return type(self)(self.n_pairs, self.n_signals, -float(min(map(np.min, distances))))
-
-
-class _Terms(BlockLoss):
-    """The terms of a block, which are also its coefficients."""
-
-    def __init__(self, terms: FloatArray) -> None:
-        self._terms = terms
-
-    @cached_property
-    def value(self) -> float:
-        return float(self._terms.sum())
-
-    def coefficients(self) -> FloatArray:
-        return self._terms
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√t φ``, without pairs that do not count."""
-        terms = self._terms
-        counts = terms > _NEGLIGIBLE
-        # Under a metric of large trace most pairs are far apart, with terms of about 0.
-        is_dense = counts.all()
-        factors = changes() if is_dense else changes(*np.nonzero(counts))
-        factors = factors.reshape(len(factors), -1)
-        factors *= np.sqrt(terms.ravel() if is_dense else terms[counts])
-        return factors
-
-    def bend(self, rates: FloatArray) -> float:
-        """Return ``Σ t η²``."""
-        return float(np.vdot(self._terms * rates, rates))
+    def shifted(self, shift: float, /) -> Self:
+        return replace(self, shift=shift)
 
 
 class GLR(PairObjective[Exponentials]):
@@ -135,7 +98,10 @@ class GLR(PairObjective[Exponentials]):
         found = weighted_pairs(X, z, sample_weight, pairs)
         draw = _drawn if isinstance(found, SignalPairs) else None
         n_signals = np.atleast_2d(np.transpose(z)).shape[0]
-        super().__init__(found, Exponentials(found.n_pairs, n_signals), draw=draw)
+        # A weight is a sum over signals, and the largest of P exponents is above their mean by the
+        # logarithm of P at most.
+        loss = Exponentials(constant=n_signals + math.log(found.n_pairs))
+        super().__init__(found, loss, draw=draw)
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:
@@ -144,10 +110,11 @@ class GLR(PairObjective[Exponentials]):
 
     def lipschitz(self, min_eigenvalue: float) -> float:
         """Return L by "Lemma: Lipschitz constant of the regulariser" in ``docs/theory``."""
-        assert self.log_weights is not None
+        log_weights = self.pairs.log_weights
+        assert log_weights is not None
         return sum(
             float((np.exp(log_weight - min_eigenvalue * square) * square**2).sum())
-            for square, log_weight in zip(self.squares(), self.log_weights, strict=True)
+            for square, log_weight in zip(self.squares(), log_weights, strict=True)
         )
 
     def to_cvxpy(self, metric: Expression) -> Terms:

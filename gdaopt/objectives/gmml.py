@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
-from gdaopt.linalg.masked import norm
+from gdaopt.linalg.magnitudes import norm
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
@@ -208,7 +208,8 @@ class GMML(Objective):
     def to_cvxpy(self, metric: Expression) -> Terms:
         values, vectors = eigh(self.dissimilar)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return cp.trace(self.similar @ metric) + cp.matrix_frac(root, metric), []
+        # The trace of a product of one feature fails in CVXPY 1.8.
+        return cp.sum(cp.multiply(self.similar, metric)) + cp.matrix_frac(root, metric), []
 
     def conic_bytes(self) -> float:
         return semidefinite_bytes(self.n_features)

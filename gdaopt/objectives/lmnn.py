@@ -8,7 +8,8 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.objectives.comparisons import TripletLoss, Triplets
+from gdaopt.objectives.comparisons import TripletLoss
+from gdaopt.objectives.pair_loss import LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
@@ -65,45 +66,35 @@ class LMNNLoss(TripletLoss):
         self.targets = targets
         self.classes = classes_of(codes)
 
-    def at(self, block: Block, distances: FloatArray) -> _Impostors:
-        return _Impostors(self, block, distances)
-
-
-class _Impostors(Triplets):
-    """The loss in some rows, over the triplets within the margin."""
-
-    def __init__(self, loss: LMNNLoss, block: Block, distances: FloatArray) -> None:
-        self._shape = distances.shape
-        self._rows = np.arange(len(distances))[:, None]
-        self._targets = loss.targets[block.rows]
-        near = distances[self._rows, self._targets]
-        reach = loss.margin + near
+    def at(self, block: Block, distances: FloatArray) -> LossValues:
+        """Return the loss in some rows, over the triplets within the margin."""
+        every, targets = np.arange(len(distances)), self.targets[block.rows]
+        near = distances[every[:, None], targets]
+        reach = self.margin + near
         within = distances < reach.max(axis=1)[:, None]
-        for rows, columns in own_classes(block, loss.classes):
+        for rows, columns in own_classes(block, self.classes):
             within[rows, columns] = False
-        self._row, self._impostor = np.divmod(np.flatnonzero(within), within.shape[1])
-        far = distances[self._row, self._impostor]
-        super().__init__(loss, near, reach[self._row] - far[:, None])
+        row, impostor = np.divmod(np.flatnonzero(within), within.shape[1])
+        z = reach[row] - distances[row, impostor][:, None]
+        values, slopes = self.function(z)
+        first = np.zeros(distances.shape)
+        first[row, impostor] = -self.push * slopes.sum(axis=1)
+        for k, neighbors in enumerate(targets.T):
+            pushed = np.bincount(row, slopes[:, k], len(distances))
+            first[every, neighbors] += self.pull + self.push * pushed
 
-    def coefficients(self) -> FloatArray:
-        loss = self.loss
-        coefficients = np.zeros(self._shape)
-        coefficients[self._row, self._impostor] = -loss.push * self.first.sum(axis=1)
-        for k, targets in enumerate(self._targets.T):
-            pushed = np.bincount(self._row, self.first[:, k], self._shape[0])
-            coefficients[self._rows[:, 0], targets] += loss.pull + loss.push * pushed
-        return coefficients
+        def curvature(changes: Changes) -> FloatArray:
+            """Return the sum of ``b h'' (φ_ij - φ_il)(φ_ij - φ_il)'``, where the hinge is bent."""
+            factors, second = [], self.function.second(z)
+            for k, neighbors in enumerate(targets.T):
+                bent = second[:, k] > 0
+                difference = changes(row[bent], neighbors[row[bent]])
+                difference -= changes(row[bent], impostor[bent])
+                factors.append(difference * np.sqrt(self.push * second[bent, k]))
+            return gram(np.concatenate(factors, axis=1))
 
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(b h'') (φ_ij - φ_il)`` of the triplets where the hinge is bent."""
-        found, second = [], self.loss.function.second(self.z)
-        for k, targets in enumerate(self._targets.T):
-            bent = second[:, k] > 0
-            row, impostor = self._row[bent], self._impostor[bent]
-            difference = changes(row, targets[row]) - changes(row, impostor)
-            difference *= np.sqrt(self.loss.push * second[bent, k])
-            found.append(difference)
-        return np.concatenate(found, axis=1)
+        value = self.pull * float(near.sum()) + self.push * float(values.sum())
+        return LossValues(value, first, curvature)
 
 
 class LMNN(PairObjective[LMNNLoss]):

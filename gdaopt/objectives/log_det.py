@@ -204,7 +204,8 @@ class LogDet(Objective):
         return min_eigenvalue**-2 if min_eigenvalue > 0 else None
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        return cp.trace(self.covariance @ metric) - cp.log_det(metric), []
+        # The trace of a product of one feature fails in CVXPY 1.8.
+        return cp.sum(cp.multiply(self.covariance, metric)) - cp.log_det(metric), []
 
     def conic_bytes(self) -> float:
         return semidefinite_bytes(self.n_features)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss
+from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curvature
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes
 from gdaopt.objectives.pairs.expressions import squared_distances
@@ -23,7 +22,6 @@ from gdaopt.objectives.scalar_functions import (
     ScalarFunction,
     SmoothHinge,
     SquaredHinge,
-    Values,
 )
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, check_name, number
@@ -49,39 +47,25 @@ class _SeparableLoss(DistanceLoss):
         self.constant = max(abs(term.threshold) for term in terms)
         self.curvature_is_local = any(term.function.curvature_is_local for term in terms)
 
-    def at(self, block: Block, distances: FloatArray) -> _Pairs:
-        return _Pairs(self, block, distances)
-
-
-class _Pairs(BlockLoss):
-    def __init__(self, loss: _SeparableLoss, block: Block, distances: FloatArray) -> None:
-        self._shape = distances.shape
-        self._parts: list[tuple[Term, Chosen, FloatArray, Values]] = []
-        for term in loss.terms:
-            chosen = loss.pairs.chosen(block, term.similar)
+    def at(self, block: Block, distances: FloatArray) -> LossValues:
+        value, first = 0.0, np.zeros(distances.shape)
+        parts: list[tuple[Term, Chosen, FloatArray]] = []
+        for term in self.terms:
+            chosen = self.pairs.chosen(block, term.similar)
             if chosen is not None:
                 z = term.sign * (distances[chosen] - term.threshold)
-                self._parts.append((term, chosen, z, term.function(z)))
+                values, slopes = term.function(z)
+                value += term.weight * float(values.sum())
+                first[chosen] = term.weight * term.sign * slopes
+                parts.append((term, chosen, z))
 
-    @cached_property
-    def value(self) -> float:
-        return sum(term.weight * float(values.sum()) for term, _, _, (values, _) in self._parts)
+        def curvature(changes: Changes) -> FloatArray:
+            second = np.zeros(distances.shape)
+            for term, chosen, z in parts:
+                second[chosen] = term.weight * term.function.second(z)
+            return weighted_curvature(second, changes)
 
-    def coefficients(self) -> FloatArray:
-        coefficients = np.zeros(self._shape)
-        for term, chosen, _, (_, first) in self._parts:
-            coefficients[chosen] = term.weight * term.sign * first
-        return coefficients
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(w ψ'') φ`` of the pairs where the second derivative counts."""
-        found = [changes(*np.nonzero(np.zeros(self._shape)))]  # where the block has no such pairs
-        for term, chosen, z, _ in self._parts:
-            second = np.zeros(self._shape)
-            second[chosen] = term.function.second(z)
-            pairs = np.nonzero(second > NEGLIGIBLE * second.max())
-            found.append(changes(*pairs) * np.sqrt(term.weight * second[pairs]))
-        return np.concatenate(found, axis=1)
+        return LossValues(value, first, curvature)
 
 
 class SeparablePairs(PairObjective[_SeparableLoss]):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property, partial
-from typing import Any, Generic, Self, TypeVar, cast
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -14,17 +14,12 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
-from gdaopt.objectives.pair_loss import DistanceLoss, loss_sums
+from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_point import GramPoint, PairPoint, SparsePoint
-from gdaopt.objectives.pairs.base import Indices, Pairs, less
+from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums, pair_sums
+from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
 from gdaopt.objectives.pairs.expressions import expression_bytes
-from gdaopt.objectives.pairs.passes import (
-    MANY_PAIRS,
-    PairSums,
-    PairValues,
-    Sizes,
-    Total,
-)
+from gdaopt.objectives.pairs.passes import MANY_PAIRS, Factors, PairValues
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.resources import check_fits, mapped
@@ -140,32 +135,33 @@ class PairObjective(Objective, Generic[LossT]):
         what = f"the Gram matrix of {self.n_samples} samples"
         check_fits(8.0 * _GRAM_MATRICES * self.n_samples**2, what, "take fewer samples")
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
-        point = PairPoint(PairObjective(pairs, self.loss), np.zeros((0, 0)))
-        laplacian = pairs.laplacian(point.coefficients)
-        sizes = self.pairs.sizes(point.degrees)
-        return GramPoint(point.total, sizes, self.loss.sign * point.scale * laplacian)
+        distances = PairValues(lambda: pairs.distances(np.zeros((0, 0))), self.keeps_pairs)
+
+        def laplacian(p: Iterable[FloatArray], degrees: FloatArray | None) -> Scatter:
+            return Scatter.of(pairs.laplacian(p, degrees))
+
+        sums = pair_sums(self.loss, pairs, distances, laplacian, self.pairs.squares)
+        return GramPoint(sums, self.loss.sign * sums.scale * sums.scatter.dense)
 
     def round_off(
-        self,
-        total: Total,
-        sizes: Sizes,
-        form: Callable[[FloatArray], float],
-        drift: float = 0.0,
+        self, sums: PairSums, form: Callable[[FloatArray], float], drift: float = 0.0
     ) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of sums over pairs").
 
         The form is ``ε'|M|ε`` as a function of ε, and the drift what distances are off by beside.
         """
+        cancelled = self.cancelled
+        squares = self.pairs.squares(cancelled)
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = sizes + self.cancelled
-            of_terms = abs(total.scaled) + self.constant * terms.weight
-            of_terms += form(np.sqrt(terms.squares))
+            of_terms = abs(sums.scaled)
+            of_terms += self.constant * (sums.weight + float(cancelled.sum()) / 2)
+            of_terms += form(np.sqrt(sums.squares + squares))
             factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
             of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
-            unit = UNIT * total.scale + _SMALLEST_NUMBER
+            unit = UNIT * sums.scale + _SMALLEST_NUMBER
             return RoundOff(
-                factor * unit * of_terms + total.scale * drift,
-                np.sqrt(unit * (of_slopes * sizes.squares + _ROUNDINGS * self.cancelled.squares)),
+                factor * unit * of_terms + sums.scale * drift,
+                np.sqrt(unit * (of_slopes * sums.squares + _ROUNDINGS * squares)),
             )
 
     def at(self, metric: Any) -> Point:
@@ -185,8 +181,9 @@ class PairObjective(Objective, Generic[LossT]):
         """Yield ``‖d_p‖²`` for the pairs of each block."""
         features = self.pairs.features
         if self.is_sparse:
-            return self.pairs.products((features @ features.T).toarray(), np.eye(self.n_samples))
-        return self.pairs.products(features, features)
+            gram = (features @ features.T).toarray()
+            return self.pairs.products(Factors.of(gram, np.eye(self.n_samples)))
+        return self.pairs.products(Factors.of(features, features))
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
         """Return the objective of a subsample; None where samples are few, or without `draw`."""
@@ -226,33 +223,11 @@ class PairObjective(Objective, Generic[LossT]):
         return self.pairs.chunks()
 
     def sums(self, metric: FloatArray) -> PairSums:
-        """Return value and moments from one pass over all pairs at a K×K metric."""
+        """Return the sums from one pass over all pairs at a K×K metric, which keeps nothing."""
         if self._cluster is not None:
             return self._cluster.sums(metric)
-        samples = self.pairs.transformed(metric)
-        return PairSums.added(
-            mapped(lambda chunk: loss_sums(self.loss, chunk, samples), self._chunks)
-        )
-
-    def computed_distances(self, metric: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
-        pairs = self.pairs
-        distances = pairs.products(pairs.features, pairs.features @ metric)
-        return less(distances, self.log_weights)
-
-    def distances_at(self, metric: FloatArray) -> PairValues:
-        """Return the same numbers, which are kept where memory allows it."""
-        return self.pair_values(partial(self.computed_distances, metric))
-
-    def pair_values(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
-        """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self.keeps_pairs)
-
-    @cached_property
-    def log_weights(self) -> PairValues | None:
-        """The logarithms of the weights of the pairs, block by block; None where all are 1."""
-        compute = cast(Callable[[], Iterator[FloatArray]], self.pairs.log_weights)
-        return None if compute() is None else self.pair_values(compute)
+        factors = Factors.of(self.pairs.features @ metric, self.pairs.features)
+        return added(mapped(lambda chunk: chunk_sums(self.loss, chunk, factors), self._chunks))
 
     @cached_property
     def constant(self) -> float:
@@ -260,10 +235,10 @@ class PairObjective(Objective, Generic[LossT]):
         return self.loss.constant + self.pairs.log_weight_size()
 
     @cached_property
-    def cancelled(self) -> Sizes:
-        """The sizes of what cancels in the derivatives by distances."""
+    def cancelled(self) -> FloatArray:
+        """Of each sample, what cancels in the derivatives by distances."""
         degrees = self.loss.cancelled
-        return self.pairs.sizes(np.zeros(self.n_samples) if degrees is None else degrees)
+        return np.zeros(self.n_samples) if degrees is None else degrees
 
     @cached_property
     def n_blocks(self) -> int:

@@ -6,7 +6,7 @@ Where there are few pairs, their numbers are kept. Of many, one pass finds value
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -18,18 +18,13 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.masked import magnitude_form
+from gdaopt.linalg.magnitudes import magnitude_form
 from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.pair_loss import BlockLoss, DistanceLoss, coefficients_of, counted, thinned
-from gdaopt.objectives.pairs.base import Pairs
-from gdaopt.objectives.pairs.passes import (
-    PairSums,
-    PairValues,
-    Sizes,
-    Total,
-    exponential,
-)
+from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thinned, weighted_curvature
+from gdaopt.objectives.pair_sums import PairSums, pair_sums
+from gdaopt.objectives.pairs.base import Pairs, Rates
+from gdaopt.objectives.pairs.passes import Factors, PairValues
 from gdaopt.objectives.protocol import Balance, Derivatives, Line, Point
 from gdaopt.objectives.round_off import RoundOff
 from gdaopt.support.resources import check_fits
@@ -50,13 +45,7 @@ _without_warnings = np.errstate(over="ignore", divide="ignore", invalid="ignore"
 
 
 class PairPoint(Point):
-    """An objective of pairs at one metric; after a step along a line the distances are known.
-
-    Attributes
-    ----------
-    distances, coefficients : PairValues
-        ``δ_p - log w_p`` of all pairs, and ``∂f/∂δ_p`` times the sign of the loss in its unit.
-    """
+    """An objective of pairs at one metric; after a step along a line the distances are known."""
 
     def __init__(
         self,
@@ -68,110 +57,57 @@ class PairPoint(Point):
         self.objective = objective
         self.pairs: Pairs = objective.pairs
         self.moves = moves
-        self.distances = distances or objective.distances_at(metric)
-        self.coefficients = objective.pair_values(self._compute_coefficients)
         self._metric = read_only(metric)
-        self._is_single_pass = distances is None and objective.is_single_pass
-        self._slopes: tuple[Atoms, FloatArray] | None = None
+        self._gradient: FloatArray | None = None
+        self._in_chunks = distances is None and objective.is_single_pass
+        # ``δ_p - log w_p`` of all pairs
+        self.distances = distances or self._kept(partial(self.pairs.distances, metric))
+
+    def _kept(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
+        """Return numbers of all pairs, which are kept where memory allows it."""
+        return PairValues(compute, self.objective.keeps_pairs)
 
     @property
     def metric(self) -> FloatArray:
         return self._metric
 
-    def _compute_coefficients(self) -> Iterator[FloatArray]:
-        found = yield from coefficients_of(self.loss, self.pairs, self.distances)
-        vars(self).setdefault("total", found)
-
     @cached_property
-    def loss(self) -> DistanceLoss:
-        """The loss in the unit of all sums."""
-        found = self._pass
-        nearest = [np.array(-found.total.shift)] if found else self.distances
-        loss: DistanceLoss = self.objective.loss
-        return loss.shifted(nearest)
-
-    @cached_property
-    def _pass(self) -> PairSums | None:
-        """The sums of one pass over all pairs, where these are too many to keep."""
-        return self.objective.sums(self.metric) if self._is_single_pass else None
-
-    @cached_property
-    def total(self) -> Total:
-        """The value, which a complete pass over the coefficients knows."""
-        if self._pass:
-            return self._pass.total
-        for _ in self.coefficients:
-            pass
-        found: Total = vars(self)["total"]
-        return found
+    def sums(self) -> PairSums:
+        """Value, gradient and round-off, from one pass over all pairs."""
+        if not self._in_chunks:
+            return pair_sums(self.objective.loss, self.pairs, self.distances)
+        sums: PairSums = self.objective.sums(self.metric)
+        return sums
 
     @property
     def value(self) -> float:
-        return self.total.value
+        return self.sums.value
 
     def logarithm(self) -> ExponentialLogarithm:
         return ExponentialLogarithm(self)
 
-    @cached_property
     @_without_warnings
-    def degrees(self) -> FloatArray:
-        """What the coefficients' magnitudes of the pairs of each sample add up to, shape (N,)."""
-        degrees = np.zeros(self.objective.n_samples)
-        for _ in counted(degrees, self.loss, self.pairs, self.coefficients):
-            pass
-        return degrees
-
-    @cached_property
-    @_without_warnings
-    def sizes(self) -> Sizes:
-        """The sizes of the coefficients' magnitudes."""
-        return self._pass.sizes if self._pass else self.pairs.sizes(self.degrees)
-
-    @cached_property
-    def scatter(self) -> FloatArray:
-        """The gradient in the unit of the loss, times its sign."""
-        return self._pass.scatter if self._pass else self.pairs.scatter(self.coefficients)
-
-    @cached_property
-    @_without_warnings
-    def _gradient(self) -> FloatArray:
-        scale = self.objective.loss.sign * self.total.scale
-        return read_only(np.asarray(scale * self.scatter))
-
     def gradient(self) -> FloatArray:
+        if self._gradient is None:
+            scale = self.objective.loss.sign * self.sums.scale
+            self._gradient = read_only(np.asarray(scale * self.sums.scatter.dense))
         return self._gradient
 
     @_without_warnings
     def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        size = len(self.metric)
-        is_known = "_gradient" in vars(self) or self._is_single_pass
-        if is_known or _GATHERING * len(rows) >= size**2:
-            return self._gradient[rows, columns]
-        entries = self.pairs.scatter_entries(self.coefficients, rows, columns)
-        if np.count_nonzero(is_diagonal := rows == columns) == size:
-            vars(self).setdefault("_steepest", float(entries[is_diagonal].max()))
-        return self.loss.sign * self.scale * entries
-
-    @property
-    def scale(self) -> float:
-        """The unit of the coefficients."""
-        return exponential(self.loss.shift)
+        if _GATHERING * len(rows) >= len(self.metric) ** 2:
+            return self.gradient()[rows, columns]
+        scale = self.loss.sign * self.sums.scale
+        return scale * self.sums.scatter.entries(rows, columns)
 
     @_without_warnings
     def slopes(self, atoms: Atoms) -> FloatArray:
-        return self.total.scale * self.scaled_slopes(atoms)
+        return self.sums.scale * self.scaled_slopes(atoms)
 
     @_without_warnings
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in the unit of the loss."""
-        if self._slopes is None or self._slopes[0] is not atoms:
-            if self._pass is not None or "scatter" in vars(self):  # the gradient is known
-                sums = atoms.quadratic_forms(self.scatter)
-            else:
-                along = atoms.projected(self.pairs.features)
-                sums = self.pairs.squared_sums(self.coefficients, along)
-            self._slopes = atoms, self.objective.loss.sign * sums
-        return self._slopes[1]
+        return self.loss.sign * self.sums.scatter.quadratic_forms(atoms)
 
     @property
     def curvature_point(self) -> PairPoint:
@@ -184,13 +120,15 @@ class PairPoint(Point):
         sample = self.objective.curvature_sample
         if sample is None:
             return None
-        return PairPoint(sample, self.metric, sample.distances_at(self.metric))  # no pass
+        distances = PairValues(partial(sample.pairs.distances, self.metric), sample.keeps_pairs)
+        return PairPoint(sample, self.metric, distances)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         point = self.curvature_point
-        if not point.scale:  # a term of a sum that has underflowed: its moments may overflow
+        scale = point.sums.scale
+        if not scale:  # a term of a sum that has underflowed: its moments may overflow
             return np.zeros((len(atoms), len(atoms)))
-        return point.scale * point.scaled_curvature(atoms)
+        return scale * point.scaled_curvature(atoms)
 
     @_without_warnings
     def scaled_curvature(self, atoms: Atoms, means: FloatArray | None = None) -> FloatArray:
@@ -207,24 +145,31 @@ class PairPoint(Point):
         least, n_represented = 0.0, self.objective.n_represented
         if n_represented and loss.is_exponential:
             fewest, most = (size * n_pairs for n_pairs in _CURVATURE_PAIRS)
-            least = self.total.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
+            least = self.sums.scaled / min(max(fewest, _PAIRS_SHARE * n_represented), most)
         every, n_values = 1, size // _SPARSE + 1
         if not loss.curvature_is_local:
             every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
-        place, n_seen = 0, 0
-        thin = partial(thinned, least=least, rng=np.random.default_rng(0)) if least else None
-        known = self.coefficients if loss.is_exponential else self.distances
-        for block, numbers in zip(pairs.blocks(), known, strict=True):
+        place, n_seen, rng = 0, 0, np.random.default_rng(0)
+        for block, of_block in zip(pairs.blocks(), self.distances, strict=True):
             for part, rows in pairs.parts(block, n_values):
                 place += 1
                 if place % every:
                     continue
-                of_part = numbers[rows]
-                n_seen += of_part.size
-                at = loss.again(part, thin(of_part) if thin else of_part)
-                total += at.curvature(pairs.changes(part, values, means))
+                distances, changes = of_block[rows], pairs.changes(part, values, means)
+                n_seen += distances.size
+                _, first, curvature = loss.at(part, distances)
+                if least:
+                    total += weighted_curvature(thinned(first, least, rng), changes)
+                else:
+                    total += curvature(changes)
         total *= pairs.n_pairs / n_seen
         return total
+
+    @cached_property
+    def loss(self) -> DistanceLoss:
+        """The loss in the unit of the sums."""
+        loss: DistanceLoss = self.objective.loss
+        return loss.shifted(self.sums.shift)
 
     def line(self, direction: Direction) -> PairLine:
         return PairLine(self, direction)
@@ -238,18 +183,16 @@ class PairPoint(Point):
         drift = 0.0
         if not self.moves:
             return drift
-        known = zip(self.distances, self.coefficients, strict=True)
-        for here, (there, p) in zip(
-            self.objective.computed_distances(self.metric), known, strict=True
-        ):
+        computed = self.pairs.distances(self.metric)
+        for block, there, here in zip(self.pairs.blocks(), self.distances, computed, strict=True):
             here -= there
-            here *= p
-            drift += float(np.abs(here[p != 0]).sum())  # other distances may be infinite
+            here *= (first := self.loss.at(block, there).first)
+            drift += float(np.abs(here[first != 0]).sum())  # other distances may be infinite
         return drift
 
     def round_off(self) -> RoundOff:
         found: RoundOff = self.objective.round_off(
-            self.total, self.sizes, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
+            self.sums, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
         )
         return found
 
@@ -260,22 +203,19 @@ class PairPoint(Point):
     def _degenerate_reason(self) -> str | None:
         if not math.isfinite(self.value):
             return f"the objective is {self.value}: the metric is far outside of the cone"
-        if not np.isfinite(self.sizes.squares).all():
+        if not np.isfinite(self.sums.squares).all():
             return (
                 "the gradient of the objective is not finite: the distance of two samples is 0 "
                 "under this metric, though they differ; start from a positive definite metric"
             )
         return self._underflow() if self.objective.log_convex else None
 
-    @cached_property
-    def _steepest(self) -> float:
-        """The largest entry of the scatter, which is semidefinite: it is on the diagonal."""
-        return float(np.diagonal(self.scatter).max())
-
     def _underflow(self) -> str | None:
         """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-        features, metric, total = self.pairs.features, self.metric, self.total
-        steepest, size = self._steepest, float(self.sizes.squares.sum())
+        features, metric, total = self.pairs.features, self.metric, self.sums
+        every = np.arange(len(metric))  # the largest entry is on the diagonal: it is semidefinite
+        steepest = float(total.scatter.entries(every, every).max())
+        size = float(total.squares.sum())
         is_small = steepest <= _NOISE * size
         is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
         is_lost = steepest * total.scale <= _LEAST_GRADIENT
@@ -314,13 +254,12 @@ class PairLine(Line):
 
     def _compute_rates(self) -> Iterator[FloatArray]:
         pairs = self.start.pairs
-        return pairs.products(*self.direction.factors(pairs.features))
+        return pairs.products(Factors.of(*self.direction.factors(pairs.features)))
 
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        found: PairValues = self.start.objective.pair_values(self._compute_rates)
-        return found
+        return self.start._kept(self._compute_rates)
 
     def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -329,23 +268,22 @@ class PairLine(Line):
             trial += distance
             yield trial
 
-    def losses(self, gamma: float) -> Iterator[BlockLoss]:
+    def losses(self, gamma: float) -> Iterator[LossValues]:
         """Yield the loss of each block at ``M + γ D``."""
         blocks, distances = self.start.pairs.blocks(), self._distances(gamma, self.rates)
-        for block, of_block in zip(blocks, distances, strict=True):
-            yield self.start.loss.at(block, of_block)
+        return map(self.start.loss.at, blocks, distances)
 
     @_without_warnings
     def value(self, gamma: float) -> float:
-        return self.start.scale * sum(loss.value for loss in self.losses(gamma))
+        return self.start.sums.scale * sum(loss.value for loss in self.losses(gamma))
 
     @_without_warnings
     def derivatives(self, gamma: float) -> tuple[float, float]:
         slope = bend = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
-            bend += loss.bend(rate)
-            slope += float(np.vdot(loss.coefficients(), rate))
-        scale = self.start.scale
+            bend += float(loss.curvature(Rates(rate))[0, 0])
+            slope += float(np.vdot(loss.first, rate))
+        scale = self.start.sums.scale
         return self.start.loss.sign * scale * slope, scale * bend
 
     @_without_warnings
@@ -353,8 +291,7 @@ class PairLine(Line):
         """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
         rising = falling = rising_rate = falling_rate = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
-            weighted = loss.coefficients()
-            weighted *= rate
+            weighted = loss.first * rate
             part = np.minimum(weighted, 0.0)
             rising -= float(part.sum())
             rising_rate += float(np.vdot(part, rate))
@@ -380,15 +317,14 @@ class PairLine(Line):
         def distances() -> Iterator[FloatArray]:
             return self._distances(gamma, self.rates if has_rates else self._compute_rates())
 
-        return PairPoint(objective, metric, objective.pair_values(distances), start.moves + 1)
+        return PairPoint(objective, metric, start._kept(distances), start.moves + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class GramPoint:
     """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
 
-    total: Total
-    sizes: Sizes
+    sums: PairSums
     gradient: FloatArray
 
 
@@ -417,7 +353,7 @@ class SparsePoint(MatrixPoint):
 
     @property
     def value(self) -> float:
-        return self._of_gram.total.value
+        return self._of_gram.sums.value
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -432,7 +368,7 @@ class SparsePoint(MatrixPoint):
     def round_off(self) -> RoundOff:
         magnitudes, found = abs(self._sparse_metric), self._of_gram
         stated: RoundOff = self.objective.round_off(
-            found.total, found.sizes, lambda sizes: float(sizes @ (magnitudes @ sizes))
+            found.sums, lambda sizes: float(sizes @ (magnitudes @ sizes))
         )
         return stated
 
@@ -464,13 +400,13 @@ class ExponentialLogarithm(Derivatives):
 
     @property
     def value(self) -> float:
-        return self.point.total.log_value
+        return self.point.sums.log_value
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        return self.point.scaled_slopes(atoms) / self.point.total.scaled
+        return self.point.scaled_slopes(atoms) / self.point.sums.scaled
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         """Return the covariance of the changes of the distances under the shares of the pairs."""
         point = self.point.curvature_point
-        means = -point.scaled_slopes(atoms) / point.total.scaled
-        return point.scaled_curvature(atoms, means) / point.total.scaled
+        means = -point.scaled_slopes(atoms) / point.sums.scaled
+        return point.scaled_curvature(atoms, means) / point.sums.scaled

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.pair_loss import NEGLIGIBLE, BlockLoss, DistanceLoss, thinned
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram, thinned
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
-from gdaopt.objectives.pairs.base import Changes, Indices, SquaredChanges
+from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, Block, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import checked_samples, checked_weights, class_codes
@@ -52,6 +51,15 @@ class SoftmaxLoss(DistanceLoss):
             if members.stop - members.start > 1:
                 coefficients[rows, members] += pulls[rows, None]
 
+    def terms(self, block: Block, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``exp(min_k δ_ik - δ_ij)``, which may overwrite the distances, and the minima."""
+        out = distances if distances.flags.writeable else None
+        terms, every = np.negative(distances, out=out), np.arange(len(distances))
+        terms[every, block.rows.start + every] = -math.inf  # the samples themselves
+        largest = terms.max(axis=1)
+        terms -= largest[:, None]
+        return np.exp(terms, out=terms), -largest
+
 
 LossT = TypeVar("LossT", bound=SoftmaxLoss)
 
@@ -64,33 +72,6 @@ def _drawn(
     weights = loss.weights[chosen] * counts
     found = type(loss)(loss.codes[chosen], weights / weights.sum())
     return RectanglePairs.ordered(pairs.features[chosen]), found, chosen
-
-
-class _SoftmaxRows(BlockLoss):
-    """The softmax of some rows, by exponents ``min_k δ_ik - δ_ij``, which `terms` overwrites."""
-
-    def __init__(self, loss: SoftmaxLoss, block: Block, distances: FloatArray) -> None:
-        self.block = block
-        self.weights = loss.weights[block.rows]
-        self.rows = np.arange(len(distances))
-        self.own = block.rows.start + self.rows  # the columns of the samples themselves
-        exponents = np.negative(distances, out=distances if distances.flags.writeable else None)
-        exponents[self.rows, self.own] = -math.inf
-        shift: FloatArray = exponents.max(axis=1)
-        exponents -= shift[:, None]
-        self.exponents = exponents
-        self.nearest: FloatArray = -shift
-
-    @cached_property
-    def terms(self) -> FloatArray:
-        """``exp(min_k δ_ik - δ_ij)``."""
-        return np.exp(self.exponents, out=self.exponents)
-
-    @cached_property
-    def total(self) -> FloatArray:
-        """The sums of the terms, by which they are divided."""
-        total: FloatArray = self.terms.sum(axis=1)
-        return total
 
 
 class SoftmaxObjective(PairObjective[LossT]):
@@ -131,59 +112,39 @@ class SoftmaxObjective(PairObjective[LossT]):
 class _MCMLLoss(SoftmaxLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
 
-    def at(self, block: Block, distances: FloatArray) -> _MCMLRows:
-        return _MCMLRows(self, block, distances)
-
-
-class _MCMLRows(_SoftmaxRows):
-    def __init__(self, loss: _MCMLLoss, block: Block, distances: FloatArray) -> None:
-        super().__init__(loss, block, distances)
-        self._loss = loss
-        self._pulled = self._mean_pull()
-
-    def _mean_pull(self) -> FloatArray:
-        """Return ``mean δ_ij - min_k δ_ik`` over the own class; of samples alone less the last."""
-        exponents = self.exponents
-        pull: FloatArray = -self.nearest
-        exponents[self.rows, self.own] = 0.0
-        for rows, members in own_classes(self.block, self._loss.classes):
+    def at(self, block: Block, distances: FloatArray) -> LossValues:
+        pulled = np.zeros(len(distances))  # the mean distances within the own class
+        for rows, members in own_classes(block, self.classes):
             if n_others := members.stop - members.start - 1:
-                pull[rows] = -exponents[rows, members].sum(axis=1)
-                pull[rows] /= n_others
-        exponents[self.rows, self.own] = -math.inf
-        return pull
+                pulled[rows] = distances[rows, members].sum(axis=1) / n_others
+        terms, nearest = self.terms(block, distances)
+        totals, weights = terms.sum(axis=1), self.weights[block.rows]
+        value = float(weights @ (pulled - nearest + np.log(totals)))
+        first = terms * (-weights / totals)[:, None]
+        self.pull(block, first)
+        every = np.arange(len(first))
+        first[every, block.rows.start + every] = 0.0
 
-    @cached_property
-    def value(self) -> float:
-        return float(self.weights @ (self._pulled + np.log(self.total)))
+        def curvature(changes: Changes) -> FloatArray:
+            """Return the sum over rows of ``w_i`` times the covariance of φ_ik under p_ik."""
+            counts = terms > _NEGLIGIBLE
+            if np.count_nonzero(counts) > counts.size / 2:
+                shares, values = terms / totals[:, None], changes()
+                means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
+                values -= means.transpose(1, 0, 2)
+                shares *= weights[:, None]
+                values *= np.sqrt(shares)
+                return gram(values.reshape(len(values), -1))
+            # Under a metric of large trace most samples have few neighbours.
+            rows, columns = np.nonzero(counts)
+            share = terms[rows, columns] / totals[rows]
+            values = changes(rows, columns)
+            means = np.add.reduceat(values * share, np.searchsorted(rows, every), axis=1)
+            values -= means[:, rows]
+            values *= np.sqrt(weights[rows] * share)
+            return gram(values)
 
-    def coefficients(self) -> FloatArray:
-        coefficients = self.terms
-        coefficients *= (-self.weights / self.total)[:, None]
-        self._loss.pull(self.block, coefficients)
-        coefficients[self.rows, self.own] = 0.0
-        return coefficients
-
-    def factors(self, changes: Changes) -> FloatArray:
-        """Return ``√(w_i p_ik) (φ_ik - Σ_l p_il φ_il)``: their Gram is a sum of covariances."""
-        counts = self.terms > _NEGLIGIBLE
-        if np.count_nonzero(counts) > counts.size / 2:
-            shares = self.terms / self.total[:, None]
-            values = changes()
-            means = np.matmul(values.transpose(1, 0, 2), shares[:, :, None])
-            values -= means.transpose(1, 0, 2)
-            shares *= self.weights[:, None]
-            values *= np.sqrt(shares)
-            return values.reshape(len(values), -1)
-        # Under a metric of large trace most samples have few neighbours.
-        rows, columns = np.nonzero(counts)
-        share = self.terms[rows, columns] / self.total[rows]
-        values = changes(rows, columns)
-        starts = np.searchsorted(rows, self.rows)
-        means = np.add.reduceat(values * share, starts, axis=1)
-        values -= means[:, rows]
-        values *= np.sqrt(self.weights[rows] * share)
-        return values
+        return LossValues(value, first, curvature)
 
 
 class MCML(SoftmaxObjective[_MCMLLoss]):
@@ -245,74 +206,45 @@ class _NCALoss(SoftmaxLoss):
     convex = False
     curvature_is_local = True  # no pair of a sample that is sure of its class
 
-    def at(self, block: Block, distances: FloatArray) -> _NCARows:
-        return _NCARows(self, block, distances)
+    def at(self, block: Block, distances: FloatArray) -> LossValues:
+        terms, _ = self.terms(block, distances)
+        totals, weights = terms.sum(axis=1), self.weights[block.rows]
+        classes = list(own_classes(block, self.classes))
+        own, others = np.empty_like(totals), np.empty_like(totals)  # p_i, and 1 - p_i exactly
+        for rows, members in classes:
+            own[rows] = terms[rows, members].sum(axis=1)
+            others[rows] = terms[rows, : members.start].sum(axis=1)
+            others[rows] += terms[rows, members.stop :].sum(axis=1)
+        own, others = own / totals, others / totals
+        shares = terms * (1 / totals)[:, None]
+        # w_i p_ij (1 - p_i) within a class, -w_i p_ij p_i elsewhere
+        first = shares * (-weights * own)[:, None]
+        for rows, members in classes:
+            first[rows, members] = shares[rows, members] * (weights * others)[rows, None]
 
+        def curvature(changes: Changes) -> FloatArray:
+            """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
 
-class _NCARows(_SoftmaxRows):
-    def __init__(self, loss: _NCALoss, block: Block, distances: FloatArray) -> None:
-        super().__init__(loss, block, distances)
-        self._classes = list(own_classes(block, loss.classes))
+            ``ψ_ij = φ_ij - Σ_l p_il φ_il``, which is 0 in the mean.
+            """
+            means = changes.row_sums(shares)
+            magnitudes = np.abs(first)
+            n_rows, n_samples = magnitudes.shape
+            if n_samples**2 > MANY_PAIRS and len(means) > 1:
+                rng = np.random.default_rng(block.rows.start)
+                least = float(magnitudes.sum()) * n_samples / (n_rows * MANY_PAIRS)
+                magnitudes = thinned(magnitudes, least, rng)
+            counts = magnitudes > NEGLIGIBLE * magnitudes.max()
+            total = np.zeros((len(means), len(means)))
+            for sign, pairs in ((1.0, counts & (first < 0)), (-1.0, counts & (first > 0))):
+                rows, columns = np.nonzero(pairs)
+                factors = changes(rows, columns)
+                factors -= means[:, rows]
+                factors *= np.sqrt(magnitudes[rows, columns])
+                total += sign * gram(factors)
+            return total
 
-    @cached_property
-    def _shares(self) -> tuple[FloatArray, FloatArray]:
-        """The probabilities p_i of a neighbour of the own class, and ``1 - p_i`` exactly."""
-        own, others = np.empty_like(self.total), np.empty_like(self.total)
-        for rows, members in self._classes:
-            terms = self.terms[rows]
-            own[rows] = terms[:, members].sum(axis=1)
-            others[rows] = terms[:, : members.start].sum(axis=1)
-            others[rows] += terms[:, members.stop :].sum(axis=1)
-        return own / self.total, others / self.total
-
-    @cached_property
-    def value(self) -> float:
-        return -float(self.weights @ self._shares[0])
-
-    def coefficients(self) -> FloatArray:
-        coefficients = self.terms
-        coefficients *= (1 / self.total)[:, None]
-        self._differentiate(coefficients)
-        return coefficients
-
-    def _differentiate(self, shares: FloatArray) -> None:
-        """Turn p_ij into ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
-        own, others = self._shares
-        for rows, members in self._classes:
-            weights = self.weights[rows, None]
-            shares[rows, members] *= weights * others[rows, None]
-            shares[rows, : members.start] *= -weights * own[rows, None]
-            shares[rows, members.stop :] *= -weights * own[rows, None]
-
-    def curvature(self, changes: SquaredChanges) -> FloatArray:
-        """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
-
-        ``ψ_ij = φ_ij - Σ_l p_il φ_il``, which is 0 in the mean.
-        """
-        shares = self.terms / self.total[:, None]
-        means = changes.row_sums(shares)
-        self._differentiate(shares)
-        magnitudes = np.abs(shares)
-        n_rows, n_samples = magnitudes.shape
-        if n_samples**2 > MANY_PAIRS:
-            rng = np.random.default_rng(self.block.rows.start)
-            least = float(magnitudes.sum()) * n_samples / (n_rows * MANY_PAIRS)
-            magnitudes = thinned(magnitudes, least, rng)
-        counts = magnitudes > NEGLIGIBLE * magnitudes.max()
-        total = np.zeros((len(means), len(means)))
-        for sign, pairs in ((1.0, counts & (shares < 0)), (-1.0, counts & (shares > 0))):
-            rows, columns = np.nonzero(pairs)
-            factors = changes(rows, columns)
-            factors -= means[:, rows]
-            factors *= np.sqrt(magnitudes[rows, columns])
-            total += sign * (factors @ factors.T)
-        return total
-
-    def bend(self, rates: FloatArray) -> float:
-        shares = self.terms / self.total[:, None]
-        centred = rates - (shares * rates).sum(axis=1)[:, None]
-        self._differentiate(shares)
-        return -float(np.vdot(shares, centred * centred))
+        return LossValues(-float(weights @ own), first, curvature)
 
 
 class NCA(SoftmaxObjective[_NCALoss]):

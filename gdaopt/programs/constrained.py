@@ -1,40 +1,43 @@
-"""Polytopes with linear constraints of the user's own: rows over the entries of another polytope.
+"""Polytopes with linear constraints of the user's own: rows that are appended to the program.
 
 The rows ``⟨A_k, M⟩ ≤ b_k`` or ``= b_k`` are restricted to the entries that a block moves; the rest
-of M is a constant in the bound. Each constraint keeps its label, so that it is found by name in the
-CVXPY problem, with its dual.
+of M is a constant in the bound. Solvers see them in the coordinates of the polytope, scaled so that
+the largest coefficient of each is 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from gdaopt.backends import LinearArrays
-from gdaopt.backends.arrays import Part, RowPattern
+from gdaopt.backends.arrays import Pattern
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
-from gdaopt.programs.base import Polytope
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.programs.base import Polytope, scaled_costs
+from gdaopt.programs.joint import JointPolytope
+from gdaopt.programs.knapsack import FAR, SharesPolytope
+from gdaopt.programs.whole_set import WholeSet
 from gdaopt.support.validation import FloatArray
 
 _TAKEN = ("budget", "floors", "rows")  # names of the programs' own constraints
 _CORRECTIONS = 20  # rounds of mending rows and polytope in turns
-_ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row
+_ROUND_OFF = 1e-12  # of the terms of a row: how far a point that is mended may break it
+_ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row that could not be mended
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedPolytope(Polytope):
-    """The points x of another polytope that keep linear constraints, its *rows*.
+    """The points of another polytope that keep linear constraints, its *rows*.
 
     `coefficients` are those of the entries of the metric that x moves, and `residuals` the numbers
     ``⟨A_k, M⟩ - b_k`` at the current metric, whose point keeps the rows.
     """
 
-    polytope: Polytope
+    polytope: SharesPolytope | WholeSet
     rows: LinearConstraints
     coefficients: FloatArray
     residuals: FloatArray
@@ -44,24 +47,9 @@ class ConstrainedPolytope(Polytope):
         return self.polytope.name
 
     @property
-    def is_linear(self) -> bool:
-        return self.polytope.is_linear
-
-    @property
     def current(self) -> FloatArray:  # type: ignore[override]  # of the polytope
         """The iterate."""
         return self.polytope.current
-
-    @property
-    def unit(self) -> float | FloatArray:
-        return self.polytope.unit
-
-    @property
-    def bounds(self) -> FloatArray:
-        """The bounds of the rows, which the current point keeps to the last bit, shape (m,)."""
-        room = np.where(self.rows.is_equality, 0.0, np.maximum(-self.residuals, 0.0))
-        bounds: FloatArray = self.coefficients @ self.current + room
-        return bounds
 
     def minimize(self, _cost: FloatArray, /) -> FloatArray:
         """Raise InvalidInputError: with rows there is no closed form."""
@@ -69,75 +57,120 @@ class ConstrainedPolytope(Polytope):
             "with linear constraints a program has no closed form; name a solver, such as 'HIGHS'"
         )
 
-    def made_feasible(self, point: FloatArray) -> FloatArray:
-        """Correct rows and polytope in turns, then go towards the iterate until the rows hold."""
-        bounds, current = self.bounds, self.current
-        point = self.polytope.made_feasible(point)
-        allowed = _ALLOWED * max(float(np.abs(current).max()), float(np.abs(point).max()))
+    def point(self, y: FloatArray) -> FloatArray:
+        return self.polytope.point(y)
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        return self.polytope.coordinates(x)
+
+    @cached_property
+    def _rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rows and their bounds in the coordinates y, their units, and the current y.
+
+        The current point keeps the rows to the last bit. A row that no coordinate touches holds.
+        """
+        rows = np.array([self.polytope.prices(row) for row in self.coefficients])
+        units = np.abs(rows).max(axis=1, initial=0.0)
+        units[units == 0] = np.inf
+        rows, current = rows / units[:, None], self.polytope.coordinates(self.current)
+        room = np.where(self.rows.is_equality, 0.0, np.maximum(-self.residuals, 0.0))
+        far = FAR * np.abs(rows).sum(axis=1)  # solvers take no bounds that are huge
+        return rows, rows @ current + np.minimum(room / units, far), units, current
+
+    def made_feasible(self, y: FloatArray) -> FloatArray:
+        """Correct rows and polytope in turns, then go towards the iterate until the rows hold.
+
+        Coordinates change in proportion to their size: what is 0 stays 0.
+        """
+        rows, _, units, current = self._rows
+        y = self.polytope.made_feasible(y)
+        exact = _ROUND_OFF * (1 + np.abs(self.coefficients) @ np.abs(self.current) / units)
         for _ in range(_CORRECTIONS):
-            excesses = self._excesses(point, bounds)
-            broken = np.abs(excesses) > allowed
+            excesses = self._excesses(y)
+            broken = np.abs(excesses) > exact
             if not broken.any():
-                return point
-            own = self.coefficients[broken] * self.unit  # the least change in units of each entry
-            change = np.linalg.lstsq(own, excesses[broken])[0] * self.unit
-            point = self.polytope.made_feasible(point - change)
-        share = allowed / np.abs(self._excesses(point, bounds)).max()
-        feasible: FloatArray = current + min(share, 1.0) * (point - current)
+                return y
+            terms = rows[broken] * y
+            change = np.linalg.lstsq(terms, excesses[broken])[0]
+            y = self.polytope.made_feasible(y * (1 - change))
+        allowed = np.maximum(exact, _ALLOWED * np.abs(self.point(y)).max() / units)
+        share = 1 / max(float((np.abs(self._excesses(y)) / allowed).max()), 1.0)
+        feasible: FloatArray = current + share * (y - current)
         return feasible
 
-    def _excesses(self, point: FloatArray, bounds: FloatArray) -> FloatArray:
-        residuals = self.coefficients @ point - bounds
+    def _excesses(self, y: FloatArray) -> FloatArray:
+        rows, bounds, _, _ = self._rows
+        residuals = rows @ y - bounds
         return np.where(self.rows.is_equality, residuals, np.maximum(residuals, 0.0))
 
+    @cached_property
+    def _appended(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
+        """The bounds, the coefficients and the pattern of the arrays with the rows below."""
+        arrays, (rows, bounds, _, _) = self.polytope.arrays(0 * self.current), self._rows
+        least = np.where(self.rows.is_equality, bounds, -np.inf)
+        pattern = _pattern_below(arrays.pattern, self.rows.is_equality.tobytes())
+        return (
+            np.concatenate([arrays.lower_bounds, least]),
+            np.concatenate([arrays.upper_bounds, bounds]),
+            np.concatenate([arrays.coefficients, rows.ravel()]),
+            pattern,
+        )
+
     def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return the arrays of the polytope without the rows, with these below."""
-        arrays, rows = self.polytope.arrays(cost), self.rows
-        bounds, n_rows = self.bounds * rows.norms, arrays.pattern.n_rows
-        coefficients = (self.coefficients * rows.norms[:, None]).ravel()
-        least = np.where(rows.is_equality, bounds, -np.inf)
-        own = (
-            Part(
-                _part_name(label),
-                "rows",
-                slice(n_rows + index[0], n_rows + index[-1] + 1),
-                is_equality=is_equality,
-            )
-            for label, index, is_equality in rows.parts()
-        )
-        return replace(
-            arrays,
-            pattern=_pattern_below(arrays.pattern, len(rows)),
-            coefficients=np.concatenate([arrays.coefficients, coefficients]),
-            lower_bounds=np.concatenate([arrays.lower_bounds, least]),
-            upper_bounds=np.concatenate([arrays.upper_bounds, bounds]),
-            parts=(*arrays.parts, *own),
-        )
+        """Return the arrays of the polytope, with the rows below."""
+        lower, upper, coefficients, pattern = self._appended
+        costs, cones = scaled_costs(self.polytope.prices(cost))[0], self.polytope.arrays(cost).cones
+        return LinearArrays(costs, lower, upper, pattern, coefficients, cones)
 
-    def row_scales(self) -> FloatArray:
-        """Return factors that bring the coefficients of each row to about 1, in the unit of x."""
-        largest = np.abs(self.coefficients * self.unit).max(axis=1)
-        # Rows without coefficients hold.
-        scales = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
-        return np.concatenate([self.polytope.row_scales(), scales / self.rows.norms])
-
-    def cones(self, x: cp.Variable) -> list[cp.Constraint]:
-        return self.polytope.cones(x)
+    def duals(self, cost: FloatArray, row_duals: FloatArray | None) -> dict[str, FloatArray]:
+        """Return those of the polytope, then those of the rows as they were written."""
+        if row_duals is None:  # the cost is 0
+            row_duals = np.zeros(len(self.rows) + 1)
+        scale, units = scaled_costs(self.polytope.prices(cost))[1], self._rows[2]
+        own = -row_duals[-len(self.rows) :] / (scale * units)
+        own = np.where(self.rows.is_equality, own, np.maximum(own, 0.0))
+        budget = 0.0
+        if isinstance(self.polytope, SharesPolytope):
+            budget = self.polytope.rate(row_duals, scale)
+        found = self.polytope.multipliers(cost + own @ self.coefficients, budget)
+        for label, index, _ in self.rows.parts():
+            found[_own_name(label)] = own[index] / self.rows.norms[index]
+        return found
 
 
-def _part_name(label: str) -> str:
+def _own_name(label: str) -> str:
     """Return another name for a user's constraint that has the name of one of ours."""
     return f"{label} (own)" if label.replace(" (own)", "") in _TAKEN else label
 
 
 @lru_cache(maxsize=64)
-def _pattern_below(pattern: RowPattern, n_rows: int) -> RowPattern:
+def _pattern_below(pattern: Pattern, is_equality: bytes) -> Pattern:
     """Return the pattern with rows below that have all coefficients."""
-    return pattern.with_dense(n_rows)
+    fixed = np.frombuffer(is_equality, dtype=bool)
+    below = pattern.starts[-1] + pattern.size * np.arange(1, len(fixed) + 1)
+    every = np.tile(np.arange(pattern.size), len(fixed))
+    return Pattern(
+        np.concatenate([pattern.starts, below]).astype(np.int32),
+        np.concatenate([pattern.columns, every]).astype(np.int32),
+        np.append(pattern.has_lower, np.zeros_like(fixed)),
+        np.append(pattern.has_upper, ~fixed),
+        np.append(pattern.is_fixed, fixed),
+    )
+
+
+def constrained(
+    polytope: SharesPolytope | JointPolytope | WholeSet,
+    rows: LinearConstraints,
+    coefficients: FloatArray,
+    residuals: FloatArray,
+) -> ConstrainedPolytope:
+    """Return a polytope with rows, the joint program in shares."""
+    extensible = polytope.in_shares() if isinstance(polytope, JointPolytope) else polytope
+    return ConstrainedPolytope(extensible, rows, coefficients, residuals)
 
 
 def keeping_rows(
-    polytope: Polytope,
+    polytope: SharesPolytope | JointPolytope | WholeSet,
     rows: LinearConstraints | None,
     metric: FloatArray,
     pairs: Edges,
@@ -146,6 +179,4 @@ def keeping_rows(
     """Return a polytope with linear constraints on the entries of these pairs, if any."""
     if rows is None:
         return polytope
-    return ConstrainedPolytope(
-        polytope, rows, rows.of_entries(pairs, signs), rows.residuals(metric)
-    )
+    return constrained(polytope, rows, rows.of_entries(pairs, signs), rows.residuals(metric))

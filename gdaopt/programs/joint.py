@@ -9,6 +9,9 @@ With ``y_ij = -M_ij`` and the slacks of the rows, ``t_i = (Mv)_i / v_i - ρ``, o
 so that the polytope is a simplex with a vertex for each entry and one more, and the program one
 ratio test ("Proposition: joint program is a ratio test"). The entries of a metric are handled as a
 vector: K diagonal entries, then y_ij for the edges i < j, row by row (`gdaopt.linalg.entries`).
+
+Solvers see the program as it stands at the top, each entry in a unit of its own, and only where it
+has linear constraints in shares of the budget (`gdaopt.programs.knapsack`).
 """
 
 from __future__ import annotations
@@ -20,21 +23,12 @@ from typing import ClassVar
 import numpy as np
 
 from gdaopt.backends import LinearArrays
-from gdaopt.backends.arrays import Part, RowPattern
+from gdaopt.backends.arrays import Pattern
 from gdaopt.errors import InfeasibleProblemError
-from gdaopt.linalg.entries import Edges, IndexArray, as_edges, entries_of, matrix_of, placement
-from gdaopt.programs.base import Polytope, store
-from gdaopt.sets import FeasibleSet
-from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import (
-    FloatArray,
-    as_vector,
-    check_instance,
-    integer,
-    number,
-    positive_vector,
-    store_checked,
-)
+from gdaopt.linalg.entries import Edges, IndexArray, as_edges
+from gdaopt.programs.base import Polytope, scaled_costs, store
+from gdaopt.programs.knapsack import FAR, SharesPolytope
+from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 _ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
 
@@ -96,7 +90,7 @@ class JointPolytope(Polytope):
             raise InfeasibleProblemError(
                 f"joint program: the floors need {needed:.6g} of a budget of {self.budget:.6g}"
             )
-        least = np.concatenate([self._least_diagonal, self.floor])
+        least = np.concatenate([self.least_diagonal, self.floor])
         given = least if self.current is None else self.current
         store(self, current=as_vector("current", given, len(least)))
 
@@ -132,15 +126,23 @@ class JointPolytope(Polytope):
         """
         size = len(self.v)
         diagonal = np.full(size, self.trace_bound / size)
-        edges = self.floor + self.spare / self.weights
-        return np.concatenate([diagonal, np.where(edges > 0, edges, diagonal[0])])
+        return np.concatenate([diagonal, self.spare / self.weights])
+
+    def point(self, y: FloatArray) -> FloatArray:
+        x = self.unit * y
+        x[len(self.v) :] += self.floor
+        return x
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        least = np.append(np.zeros(len(self.v)), self.floor)
+        return np.divide(x - least, self.unit, out=np.zeros_like(x), where=self.unit > 0)
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         """Return the floors, with the spare budget on the entry of least cost if it is negative."""
         size = len(self.v)
-        prices = self._prices(cost)
+        prices = self.budget_prices(cost)
         best = int(prices.argmin())
-        point = np.concatenate([self._least_diagonal, self.floor])
+        point = np.concatenate([self.least_diagonal, self.floor])
         if prices[best] < 0 and best < size:
             point[best] += self.spare
         elif prices[best] < 0:
@@ -151,12 +153,22 @@ class JointPolytope(Polytope):
                 point[nodes[edge]] += ratio[edge] * weight
         return point
 
-    def row_multipliers(self, cost: FloatArray) -> dict[str, FloatArray]:
-        """Return the gain from a unit more of the budget, and from a unit less of each row."""
-        gain = max(-float(self._prices(cost).min()), 0.0)
-        return {"budget": np.array(gain), "rows": cost[: len(self.v)] + gain}
+    def duals(self, cost: FloatArray, row_duals: FloatArray | None) -> dict[str, FloatArray]:
+        if row_duals is None:
+            return self.multipliers(cost, None)
+        scale = scaled_costs(self.unit * cost)[1] * self.unit[0]
+        return self.multipliers(cost, max(-float(row_duals[0]) / scale, 0.0))
 
-    def _prices(self, cost: FloatArray) -> FloatArray:
+    def multipliers(self, cost: FloatArray, budget: float | None) -> dict[str, FloatArray]:
+        """Return the gains from a unit more of the budget, a unit less of each row and floor."""
+        if budget is None:
+            budget = max(-float(self.budget_prices(cost).min()), 0.0)
+        size, (forward, backward) = len(self.v), self.ratios
+        rows = np.maximum(cost[:size] + budget, 0.0)
+        floors = cost[size:] + forward * rows[self.edges[0]] + backward * rows[self.edges[1]]
+        return {"budget": np.array(budget), "rows": rows, "floors": np.maximum(floors, 0.0)}
+
+    def budget_prices(self, cost: FloatArray) -> FloatArray:
         """Return the cost of a unit of the budget on each diagonal entry and on each edge."""
         size = len(self.v)
         rows, columns = self.edges
@@ -166,24 +178,24 @@ class JointPolytope(Polytope):
         prices = own + diagonal[rows] * forward + diagonal[columns] * backward
         return np.concatenate([diagonal, prices / self.weights])
 
-    def made_feasible(self, point: FloatArray) -> FloatArray:
+    def made_feasible(self, y: FloatArray) -> FloatArray:
         """Clip edges and rows to their bounds, then scale the surplus down to the budget."""
-        size, least, spare = len(self.v), self._least_diagonal, self.spare
-        surplus = np.maximum(point[size:] - self.floor, 0.0)
-        rise = np.maximum(point[:size] - least, self._taken(surplus))
+        size, least, unit, spare = len(self.v), self.least_diagonal, self.unit, self.spare
+        edges = np.maximum(y[size:], 0.0)
+        rise = np.maximum(unit[:size] * y[:size] - least, self.taken(unit[size:] * edges))
         total = float(rise.sum())  # edges use as much of the budget as of the rows
         if total > spare:
-            surplus *= spare / total
+            edges *= spare / total
             rise *= spare / total
-        return np.concatenate([least + rise, self.floor + surplus])
+        return np.concatenate([(least + rise) / unit[:size], edges])
 
     @cached_property
-    def _least_diagonal(self) -> FloatArray:
+    def least_diagonal(self) -> FloatArray:
         """The diagonal whose rows are tight where all edges are at their floors."""
-        least: FloatArray = self.min_eigenvalue + self._taken(self.floor)
+        least: FloatArray = self.min_eigenvalue + self.taken(self.floor)
         return least
 
-    def _taken(self, weights: FloatArray) -> FloatArray:
+    def taken(self, weights: FloatArray) -> FloatArray:
         """Return how much of each row the edges use."""
         size = len(self.v)
         rows, columns = self.edges
@@ -193,103 +205,84 @@ class JointPolytope(Polytope):
         taken += np.bincount(columns, backward * weights, minlength=size)
         return taken
 
-    def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return the program as arrays, with the parts ``"budget"``, ``"rows"``, ``"floors"``."""
-        size = len(self.v)
-        pattern, order, parts = _shape(size, *(index.tobytes() for index in self.edges))
-        coefficients = np.concatenate([np.ones(2 * size), *(-ratio for ratio in self.ratios)])
-        least = np.full(size, self.min_eigenvalue)
-        lower_bounds = np.concatenate([np.full(size, -np.inf), self.floor, [-np.inf], least])
-        upper_bounds = np.full(len(lower_bounds), np.inf)
-        upper_bounds[len(cost)] = self.trace_bound
-        return LinearArrays(cost, lower_bounds, upper_bounds, pattern, coefficients[order], parts)
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
+        """The bounds of variables and rows, the coefficients of the rows, and their pattern."""
+        size, n_edges, unit = len(self.v), len(self.floor), self.unit
+        pattern, order = _shape(size, *(index.tobytes() for index in self.edges))
+        taken = [ratio * unit[size:] / unit[0] for ratio in self.ratios]
+        coefficients = np.concatenate([np.ones(size), -np.ones(size), *taken])[order]
+        most = np.concatenate([np.full(size, FAR * size), np.full(n_edges, FAR), [float(size)]])
+        least = np.concatenate([np.zeros(size + n_edges), np.full(1 + size, -np.inf)])
+        upper = np.concatenate([most, -self.least_diagonal / unit[0]])
+        return least, upper, coefficients, pattern
 
-    def row_scales(self) -> FloatArray:
-        return np.full(1 + len(self.v), 1 / self.unit[0])
+    def arrays(self, cost: FloatArray) -> LinearArrays:
+        """Return ``tr M ≤ C`` and ``-M v ≤ -ρ v``, row by row, in the units of the entries."""
+        lower, upper, coefficients, pattern = self._bounds
+        return LinearArrays(scaled_costs(self.unit * cost)[0], lower, upper, pattern, coefficients)
+
+    def in_shares(self) -> JointShares:
+        """Return the same polytope, which solvers then see as shares of the budget."""
+        return JointShares(self)
 
 
 @lru_cache(maxsize=16)
-def _shape(size: int, *edges: bytes) -> tuple[RowPattern, IndexArray, tuple[Part, ...]]:
-    """Return the pattern of the rows, where in it the coefficients are, and the names."""
+def _shape(size: int, *edges: bytes) -> tuple[Pattern, IndexArray]:
+    """Return the pattern of the rows, and where in it the coefficients are."""
     starts, ends = (np.frombuffer(index, dtype=np.intp) for index in edges)
     diagonal, weights = np.arange(size), size + np.arange(len(starts))
     rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
     columns = np.concatenate([diagonal, diagonal, weights, weights])
     order = np.lexsort((columns, rows))
-    n_entries = size + len(starts)
-    parts = (
-        Part("budget", "rows", slice(1), is_single=True),
-        Part("rows", "rows", slice(1, 1 + size), is_lower=True),
-        Part("floors", "lower", slice(size, n_entries)),
-    )
-    return RowPattern.of(rows[order], columns[order], 1 + size, n_entries), order, parts
+    is_equality = np.zeros(1 + size, dtype=bool)
+    pattern = Pattern.of_rows(rows[order], columns[order], is_equality, size + len(starts))
+    return pattern, order
 
 
 @dataclass(frozen=True, eq=False)
-class WholeSet(Polytope):
-    """A set of metrics, as vectors of entries: the *semidefinite program* ``min ⟨G, M⟩`` over it.
+class JointShares(SharesPolytope):
+    """The joint program as a simplex: shares of the spare budget, for each ``t_i`` and ``y_ij``."""
 
-    Its closed form is the exact oracle of the set ("Theorem: exact linear minimisation oracle").
-    The entries of a metric are handled as in the joint program.
-    """
+    joint: JointPolytope
 
-    name: ClassVar[str] = "semidefinite program"
-
-    feasible_set: FeasibleSet
-    n_features: int
-    current: FloatArray
-
-    def __post_init__(self) -> None:
-        check_instance("feasible_set", self.feasible_set, FeasibleSet)
-        store_checked(self, integer, "n_features", at_least=1)
-        size = self.n_features + len(self.edges[0])
-        store(self, current=as_vector("current", self.current, size))
+    name: ClassVar[str] = JointPolytope.name
 
     @property
-    def is_linear(self) -> bool:
-        return False
+    def current(self) -> FloatArray:  # type: ignore[override]  # of the joint program
+        """The iterate."""
+        return self.joint.current
 
     @property
-    def edges(self) -> Edges:
-        """The pairs of features that may have an edge in the set."""
-        return self.feasible_set.family.edges_of(self.n_features)
+    def spare(self) -> float:
+        return self.joint.spare
 
-    @property
-    def unit(self) -> float:
-        """C, about the size of a vertex."""
-        return self.feasible_set.trace_bound
+    @cached_property
+    def caps(self) -> FloatArray:
+        return np.full(len(self.joint.current), FAR)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        return np.ones(len(self.joint.current))
 
     def minimize(self, cost: FloatArray) -> FloatArray:
-        """Return the vertex that the set's exact oracle finds."""
-        size, edges = self.n_features, self.edges
-        # An edge stands in the metric twice, with the opposite sign: its cost is -2 G_ij.
-        gradient = matrix_of(np.concatenate([cost[:size], cost[size:] / 2]), size, edges)
-        return entries_of(self.feasible_set.minimize_linear(gradient).vertex, edges)
+        return self.joint.minimize(cost)
 
-    def arrays(self, cost: FloatArray) -> LinearArrays:
-        """Return arrays without bounds and rows: the set is in the `cones`."""
-        no_bounds = np.full(len(cost), np.inf)
-        return LinearArrays(cost, -no_bounds, no_bounds, _pattern(len(cost)), np.zeros(0), ())
+    def prices(self, cost: FloatArray) -> FloatArray:
+        return self.spare * self.joint.budget_prices(cost)
 
-    def row_scales(self) -> FloatArray:
-        return np.zeros(0)
+    def point(self, y: FloatArray) -> FloatArray:
+        joint, size = self.joint, len(self.joint.v)
+        edges = self.spare * y[size:] / joint.weights
+        diagonal = joint.least_diagonal + self.spare * y[:size] + joint.taken(edges)
+        return np.concatenate([diagonal, joint.floor + edges])
 
-    def cones(self, x: cp.Variable) -> list[cp.Constraint]:
-        """Return the constraints of the set."""
-        return self.feasible_set.of(self.unit * placed(x, self.n_features, self.edges))
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        joint, size = self.joint, len(self.joint.v)
+        edges = x[size:] - joint.floor
+        rise = x[:size] - joint.least_diagonal - joint.taken(edges)
+        used = np.concatenate([rise, edges * joint.weights])
+        return used / self.spare if self.spare else 0 * used
 
-    def made_feasible(self, point: FloatArray) -> FloatArray:
-        """Return the entries of a member near a point."""
-        metric = matrix_of(point, self.n_features, self.edges)
-        return entries_of(self.feasible_set.made_feasible(metric), self.edges)
-
-
-def placed(entries: cp.Expression, n_features: int, edges: Edges) -> cp.Expression:
-    """Return the K×K matrix of a vector of entries in CVXPY's language."""
-    matrix = placement(n_features, edges) @ entries
-    return cp.reshape(matrix, (n_features, n_features), order="C")
-
-
-@lru_cache(maxsize=16)
-def _pattern(size: int) -> RowPattern:
-    return RowPattern.of(np.zeros(0, np.intp), np.zeros(0, np.intp), 0, size)
+    def multipliers(self, cost: FloatArray, budget: float | None) -> dict[str, FloatArray]:
+        return self.joint.multipliers(cost, budget)

@@ -11,8 +11,8 @@ from gdaopt.constraints.rows import listed
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
-from gdaopt.sets import TwoSparseAtoms
-from gdaopt.support.cvxpy_loading import cp
+from gdaopt.sets import has_sparse_members
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, integer, symmetric_matrix
 
@@ -63,8 +63,7 @@ def at(
     """
     check_instance("problem", problem, MetricProblem)
     feasible_set, size = problem.feasible_set, problem.n_features
-    family = feasible_set.family
-    if not isinstance(family, TwoSparseAtoms) or feasible_set.has_fixed_part:
+    if not has_sparse_members(feasible_set):
         raise InvalidInputError(
             "programs.at needs a set of GraphMetrics without path_weight, SignedGraphMetrics, "
             f"SDDMetrics or DiagonalMetrics, got {feasible_set!r}"
@@ -78,11 +77,11 @@ def at(
         )
     moves = _entries_that_move(kind, size)
 
-    edges = family.edges_of(size)
+    edges = feasible_set.family.edges_of(size)
     is_edge = np.zeros((size, size), dtype=bool)
     is_edge[edges] = True
     signs = np.triu(np.ones((size, size)), 1)
-    signs[edges] = -family.signs_of(*edges)
+    signs[edges] = -feasible_set.family.signs_of(*edges)
 
     M = cp.Variable((size, size), symmetric=True, name="M")
     G = cp.Parameter((size, size), name="G", value=problem.objective.at(metric).gradient())
@@ -90,19 +89,20 @@ def at(
     v.value = align(metric, feasible_set.min_eigenvalue).v
     least = np.full(size, feasible_set.min_eigenvalue)  # a number would be printed as a promotion
     rows = _comparison(M, signs + signs.T) @ v >= cp.multiply(least, v)
-    constraints = [rows.set_label("rows")]
+    set_label = cvxpy_internals.set_label
+    constraints = [set_label(rows, "rows")]
     if moves.diagonal().any():
-        constraints.append((cp.trace(M) <= feasible_set.trace_bound).set_label("budget"))
+        constraints.append(set_label(cp.trace(M) <= feasible_set.trace_bound, "budget"))
     signed = (moves & is_edge & (signs != 0)).nonzero()
     if len(signed[0]):
         flipped = M[signed] if (signs[signed] == 1).all() else cp.multiply(signs[signed], M[signed])
-        constraints.append((flipped <= 0).set_label("signs"))
+        constraints.append(set_label(flipped <= 0, "signs"))
     left_out = (moves & np.triu(~is_edge, 1)).nonzero()
     if len(left_out[0]):
-        constraints.append((M[left_out] == 0).set_label("mask"))
+        constraints.append(set_label(M[left_out] == 0, "mask"))
     fixed = np.triu(~moves).nonzero()
     if len(fixed[0]):
-        constraints.append((M[fixed] == metric[fixed]).set_label("fixed"))
+        constraints.append(set_label(M[fixed] == metric[fixed], "fixed"))
     own = [] if problem.constraints is None else listed(problem.constraints(M))
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(G, M))), [*constraints, *own])
 

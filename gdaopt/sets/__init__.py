@@ -13,6 +13,7 @@ from gdaopt.sets.kinds import (
     PositiveDefiniteMetrics,
     SDDMetrics,
     SignedGraphMetrics,
+    has_sparse_members,
 )
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.sets.two_sparse import TwoSparseAtoms
@@ -31,6 +32,7 @@ __all__ = [
     "SDDMetrics",
     "SignedGraphMetrics",
     "TwoSparseAtoms",
+    "has_sparse_members",
 ]
 
 SETS: dict[str, type[FeasibleSet]] = {

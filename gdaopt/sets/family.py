@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotrf
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import Edges, all_edges
-from gdaopt.linalg.masked import Gradient, check_finite, norm
+from gdaopt.linalg.magnitudes import norm
 from gdaopt.linalg.projection import (
     Projection,
     project_on_bounded_sum,
@@ -31,7 +31,7 @@ from gdaopt.linalg.spectrum import smallest_eigenpairs
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, check_finite
 
 _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
 _SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
@@ -72,18 +72,15 @@ class AtomFamily(ABC):
     all_unit_vectors: ClassVar[bool] = False
     is_entrywise: bool = True
 
-    def check_size(self, n_features: int) -> None:  # noqa: B027 (most families fit any size)
-        """Raise InvalidInputError when the family has no atoms of K entries."""
-
     # --- atoms -------------------------------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Gradient:
-        """Return as much of an objective's gradient as the prices of atoms need: all of it."""
+    def gradient_at(self, point: Point) -> FloatArray:
+        """Return an objective's gradient; entries that no atom meets may be 0 instead."""
         return point.gradient()
 
     @abstractmethod
     def best_atoms(
-        self, gradient: Gradient, count: int = 1, guess: Atoms | None = None, /
+        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None, /
     ) -> PricedAtoms:
         """Return `count` atoms of the least prices ``u'Gu`` at most, best first.
 
@@ -91,7 +88,7 @@ class AtomFamily(ABC):
         atoms for a gradient nearby, where an iterative search starts.
         """
 
-    def least_price(self, price: float, gradient: Gradient, errors: FloatArray, /) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray, /) -> float:
         """Return a number that no price of the exact gradient is below.
 
         It is the computed price of the best atom, less its round-off ("Proposition: round-off of
@@ -166,23 +163,21 @@ class AllUnitVectors(AtomFamily):
     all_unit_vectors: ClassVar[bool] = True
 
     def best_atoms(
-        self, gradient: Gradient, count: int = 1, guess: Atoms | None = None
+        self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None
     ) -> PricedAtoms:
         """Return the eigenvectors of the smallest eigenvalues; `guess` warm-starts large ones."""
-        check_finite(gradient)
-        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
+        check_finite("gradient", gradient)
         start = guess[:count].dense(len(gradient)) if guess is not None and len(guess) else None
         prices, vectors = smallest_eigenpairs(gradient, count, start)
         return PricedAtoms(Atoms.of_vectors(vectors), prices)
 
-    def least_price(self, price: float, gradient: Gradient, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return it for eigenvalues: their round-off is relative to the norm of G.
 
         Where that is more than the errors of the gradient, numbers are tried that are closer to the
         price: -σ is one if ``G + σI`` less a little of its diagonal has a Cholesky factor, whose
         round-off is relative to the diagonal, entry by entry.
         """
-        assert isinstance(gradient, np.ndarray)  # as `gradient_at` returns it
         of_gradient, default = float(errors @ errors), super().least_price(price, gradient, errors)
         own = price - default - of_gradient
         if own <= of_gradient:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
-from gdaopt.linalg.masked import largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection
 from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
 from gdaopt.sets.family import AtomFamily
@@ -56,9 +56,10 @@ class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses. They must write the property `family`. They may write
-    `base` and `budget` together, where every member contains more than ``ρI``, and `for_signal`,
-    where other fields than the two bounds follow from data. ``metric in feasible_set`` says whether
-    a matrix is a member, up to the round-off of `violations`.
+    `budget`, where not every number of features fits, `base` and `budget` together, where every
+    member contains more than ``ρI``, and `for_signal`, where other fields than the two bounds
+    follow from data. ``metric in feasible_set`` says whether a matrix is a member, up to the
+    round-off of `violations`.
 
     Attributes
     ----------
@@ -113,7 +114,6 @@ class FeasibleSet(ShownAsTable, ABC):
         Raise InvalidInputError when no K×K metric fits, or only a single one.
         """
         k = integer("n_features", n_features, at_least=1)
-        self.family.check_size(k)
         if self.trace_bound <= k * self.min_eigenvalue:
             raise InvalidInputError(
                 f"trace_bound {self.trace_bound:g} must exceed n_features · min_eigenvalue = "
@@ -121,34 +121,6 @@ class FeasibleSet(ShownAsTable, ABC):
                 "raise trace_bound or lower min_eigenvalue"
             )
         return self.trace_bound - k * self.min_eigenvalue
-
-    def _fixed_part(self, n_features: int) -> FloatArray | None:
-        """Return what the base has beside ``ρI``; None for zero."""
-        if not self.has_fixed_part:
-            return None
-        return self.base(n_features) - self.min_eigenvalue * np.eye(n_features)
-
-    # --- many features ------------------------------------------------------------------------
-
-    @property
-    def has_fixed_part(self) -> bool:
-        """Whether every member contains more than ``ρI``."""
-        return type(self).base is not FeasibleSet.base
-
-    def of_features(self, features: IndexArray, n_features: int) -> Self:
-        """Return the set of the blocks of some features of members that are ρI outside of them.
-
-        The features are ascending, and the set has no fixed part.
-        """
-        outside = (n_features - len(features)) * self.min_eigenvalue
-        changed: dict[str, Any] = {"trace_bound": self.trace_bound - outside}
-        own = vars(self)
-        if own.get("colors") is not None:
-            changed["colors"] = np.array(own["colors"])[features].tolist()
-        if own.get("edges") is not None:
-            changed["edges"] = own["edges"].of_features(features, n_features)
-        found: Self = replace(cast(Any, self), **changed)
-        return found
 
     # --- membership ---------------------------------------------------------------------------
 
@@ -162,26 +134,22 @@ class FeasibleSet(ShownAsTable, ABC):
         ``1e-12·C/K`` on the wrong side of 0 in a single entry.
         """
         metric = as_symmetric("metric", metric)
-        size, where = len(metric), ""
-        trace_bound = self.budget(size) + size * self.min_eigenvalue
-        fixed = self._fixed_part(size)
-        if fixed is not None:
-            metric, where = metric - fixed, "without the fixed part of the set: "
-        unit = self.trace_bound  # of the round-off that is allowed
-        found = _entry_violations(self.family, metric, _ENTRY_SLACK * unit / size)
-        total = float(np.trace(metric))
-        if total > trace_bound + _TRACE_SLACK * unit:
-            found.append(f"trace {total:.6g} exceeds the bound {trace_bound:g}")
-        least = self.min_eigenvalue - _EIGENVALUE_SLACK * unit
-        judged = matrix_of_eigenvalues(self.family, metric)
-        if not is_at_least(judged, least):
-            smallest = smallest_eigenvalue(judged)
-            if smallest < least:
-                of = "" if judged is metric else "of the comparison matrix "
-                found.append(
-                    f"smallest eigenvalue {of}{smallest:.6g} is below {self.min_eigenvalue:g}"
-                )
-        return tuple(where + sentence for sentence in found)
+        size, rho, unit = len(metric), self.min_eigenvalue, self.trace_bound
+        budget, base = self.budget(size), self.base(size)
+        atomic_part = metric - base
+        broken = _entry_violations(self.family, atomic_part, _ENTRY_SLACK * unit / size)
+        total = float(np.trace(atomic_part))
+        if total > budget + _TRACE_SLACK * unit:
+            most = budget + size * rho
+            broken.append(f"trace {total + size * rho:.6g} exceeds the bound {most:g}")
+        least = -_EIGENVALUE_SLACK * unit
+        judged = matrix_of_eigenvalues(self.family, atomic_part)
+        if not is_at_least(judged, least) and (smallest := smallest_eigenvalue(judged)) < least:
+            of = "" if judged is atomic_part else "of the comparison matrix "
+            broken.append(f"smallest eigenvalue {of}{smallest + rho:.6g} is below {rho:g}")
+        has_fixed_part = bool(broken) and not np.array_equal(base, rho * np.eye(size))
+        where = "without the fixed part of the set: " if has_fixed_part else ""
+        return tuple(where + sentence for sentence in broken)
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
@@ -191,20 +159,18 @@ class FeasibleSet(ShownAsTable, ABC):
         trace linear along the segment, so the share t of the inner point that makes both conditions
         hold has a closed form.
         """
-        size, rho = len(metric), self.min_eigenvalue
-        budget, fixed = self.budget(size), self._fixed_part(size)
-        beyond = self.family.with_feasible_entries(metric if fixed is None else metric - fixed)
-        least = np.full(size, rho + budget / (2 * size))
-        inner = np.diag(least)
-        share = 0.0
-        smallest = smallest_eigenvalue(matrix_of_eigenvalues(self.family, beyond))
-        if smallest < rho:
-            share = (rho - smallest) / (smallest_eigenvalue(inner) - smallest)
-        total, trace_bound = float(np.trace(beyond)), budget + size * rho
-        if total > trace_bound:
-            share = max(share, (total - trace_bound) / (total - float(np.trace(inner))))
-        result = (1 - share) * beyond + share * inner if share > 0 else beyond
-        return result if fixed is None else fixed + result
+        size = len(metric)
+        budget, base = self.budget(size), self.base(size)
+        given = metric - base
+        atomic_part = self.family.with_feasible_entries(given)
+        smallest = smallest_eigenvalue(matrix_of_eigenvalues(self.family, atomic_part))
+        total, inside = float(np.trace(atomic_part)), budget / (2 * size)  # N of the inner point
+        share = -smallest / (inside - smallest) if smallest < 0 else 0.0
+        if total > budget:
+            share = max(share, (total - budget) / (total - size * inside))
+        if share == 0 and np.array_equal(atomic_part, given):
+            return metric  # without the round-off of the difference
+        return base + (1 - share) * atomic_part + share * inside * np.eye(size)
 
     def projected(
         self,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeGuard, cast
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, matrix_of
+from gdaopt.linalg.entries import Edges, IndexArray, matrix_of
 from gdaopt.linalg.laplacian import path_edges, unit_laplacian
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.linalg.spectrum import smallest_eigenvalue
@@ -49,11 +49,6 @@ class EntrywiseMetrics(FeasibleSet):
 
     # --- a path that all members contain --------------------------------------------------------
 
-    @property
-    def has_fixed_part(self) -> bool:
-        """Whether the set contains a path."""
-        return self.path_weight > 0
-
     def base(self, n_features: int) -> FloatArray:
         base = super().base(n_features)
         if self.path_weight == 0:
@@ -61,6 +56,12 @@ class EntrywiseMetrics(FeasibleSet):
         return base + self._signed(self.path_weight * self._path(n_features))
 
     def budget(self, n_features: int) -> float:
+        if self.colors is not None and len(self.colors) != n_features:
+            raise InvalidInputError(
+                f"colors has {len(self.colors)} entries for {n_features} features; give one each"
+            )
+        if self.edges is not None:
+            self.edges.check_size(n_features)
         budget = super().budget(n_features)
         if self.path_weight > 0:
             self.check_path(n_features, self.path_weight, "path_weight")
@@ -102,6 +103,22 @@ class EntrywiseMetrics(FeasibleSet):
             return matrix
         signed: FloatArray = matrix * np.multiply.outer(self.colors, self.colors)
         return signed
+
+    # --- many features --------------------------------------------------------------------------
+
+    def of_features(self, features: IndexArray, n_features: int) -> Self:
+        """Return the set of the blocks of some features of members that are ρI outside of them.
+
+        The features are ascending, and the set `has_sparse_members`.
+        """
+        outside = (n_features - len(features)) * self.min_eigenvalue
+        changed: dict[str, Any] = {"trace_bound": self.trace_bound - outside}
+        if self.colors is not None:
+            changed["colors"] = np.array(self.colors)[features].tolist()
+        if self.edges is not None:
+            changed["edges"] = self.edges.of_features(features, n_features)
+        block: Self = replace(cast(Any, self), **changed)
+        return block
 
     # --- where aligned methods start --------------------------------------------------------------
 
@@ -336,6 +353,11 @@ class PositiveDefiniteMetrics(FeasibleSet):
     @cached_property
     def family(self) -> AllUnitVectors:
         return AllUnitVectors()
+
+
+def has_sparse_members(feasible_set: FeasibleSet) -> TypeGuard[EntrywiseMetrics]:
+    """Say whether members that are ρI outside of some features have blocks of a set like this."""
+    return isinstance(feasible_set, EntrywiseMetrics) and feasible_set.path_weight == 0
 
 
 def _checked_colors(colors: Any, signs: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.masked import Gradient, n_terms, norm
+from gdaopt.linalg.magnitudes import norm
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -27,8 +27,10 @@ class Support:
 
     Attributes
     ----------
-    gradient : ndarray or MaskedMatrix
-        The matrix by which atoms are priced: G, or ``G + Σ_k λ_k A_k`` with multipliers λ.
+    gradient : ndarray of shape (K, K)
+        G.
+    priced : ndarray of shape (K, K)
+        The matrix that prices atoms: G, or ``G + Σ_k λ_k A_k`` with multipliers λ.
     atoms, prices : Atoms and ndarray of shape (n,)
         The best atoms by it, best first.
     least : float
@@ -37,7 +39,8 @@ class Support:
         λ of the linear constraints, row by row as they were written.
     """
 
-    gradient: Gradient
+    gradient: FloatArray
+    priced: FloatArray
     atoms: Atoms
     prices: FloatArray
     least: float
@@ -127,13 +130,9 @@ class Members:
 
     # --- the least of a linear function ---------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Gradient:
-        """Return as much of an objective's gradient as `support` needs."""
-        return self.feasible_set.family.gradient_at(point)
-
     def support(
         self,
-        gradient: Gradient,
+        gradient: FloatArray,
         multipliers: FloatArray | None = None,  # noqa: ARG002 (for the subclass)
         count: int = 1,
         guess: Atoms | None = None,
@@ -145,7 +144,7 @@ class Members:
         """
         best = self.feasible_set.family.best_atoms(gradient, count, guess)
         least = self.budget * min(0.0, float(best.prices[0]))
-        return Support(gradient, best.atoms, best.prices, least)
+        return Support(gradient, gradient, best.atoms, best.prices, least)
 
     def round_off(self, support: Support, errors: FloatArray) -> float:
         """Return how far `least` can be above the least, by errors g ≥ 0 of the gradient.
@@ -153,13 +152,13 @@ class Members:
         The exact gradient is within ``g_i g_j`` of each entry ("Proposition: round-off of the
         certificate").
         """
-        price, gradient = float(support.prices[0]), support.gradient
+        price, priced = float(support.prices[0]), support.priced
         # A price that is not below 0 costs nothing: τ·0 is exact, however τ is rounded.
-        least = min(self.feasible_set.family.least_price(price, gradient, errors), 0.0)
+        least = min(self.feasible_set.family.least_price(price, priced, errors), 0.0)
         of_price = self.budget * min(0.0, price)
         return (
             (of_price - self.budget * least)
-            - (n_terms(gradient) + 8) * UNIT * of_price
+            - (int(np.count_nonzero(priced)) + 8) * UNIT * of_price
             - 8 * UNIT * self.feasible_set.trace_bound * least  # τ is rounded relative to C
         )
 
@@ -169,7 +168,7 @@ class Members:
         Trace and smallest eigenvalue are known up to round-off only.
         """
         moved = 8 * self.size * UNIT * self.feasible_set.trace_bound
-        return moved * norm(support.gradient)
+        return moved * norm(support.priced)
 
     # --- multipliers of linear constraints --------------------------------------------------------
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.atoms.affine.affine_atom import AffAtom
 
+from gdaopt.support.cvxpy_internals import AffAtom
 from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.validation import FloatArray
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import (
     Atoms,
     best_pairs,
@@ -19,14 +18,14 @@ from gdaopt.linalg.atoms import (
 )
 from gdaopt.linalg.entries import Edges, IndexArray, all_edges, no_edges, pairs_of
 from gdaopt.linalg.gershgorin import align
-from gdaopt.linalg.masked import Gradient, MaskedMatrix, check_finite, largest_entry
+from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection, project_on_bounded_sum
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets.family import AtomFamily, PricedAtoms
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, check_finite
 
 _PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
 
@@ -64,14 +63,6 @@ class TwoSparseAtoms(AtomFamily):
         self._colors = None if colors is None else np.asarray(colors, dtype=np.float64)
         is_free = self._sign == 0 if self._colors is None else not self._colors.all()
         self.is_entrywise = not (signs and is_free)
-
-    def check_size(self, n_features: int) -> None:
-        if self._colors is not None and len(self._colors) != n_features:
-            raise InvalidInputError(
-                f"colors has {len(self._colors)} entries for {n_features} features; give one each"
-            )
-        if self._mask is not None:
-            self._mask.check_size(n_features)
 
     def edges_of(self, n_features: int) -> Edges:
         return all_edges(n_features) if self._mask is None else self._mask.edges_of(n_features)
@@ -114,30 +105,30 @@ class TwoSparseAtoms(AtomFamily):
             return entries
         return _toward(self.signs_of(rows, columns), entries)
 
-    def as_of_graph(self, gradient: Gradient) -> Gradient:
+    def as_of_graph(self, gradient: FloatArray) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
         if self._colors is None and self._sign == -1:
             return gradient
-        self.check_size(len(gradient))
-        if isinstance(gradient, MaskedMatrix):
-            on_edges = self.graph_entries(gradient.on_edges, *gradient.edges)
-            return replace(gradient, on_edges=on_edges)
         changed = _toward(self._all_signs, gradient)
         np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
     # --- atoms ---------------------------------------------------------------------------------
 
-    def gradient_at(self, point: Point) -> Gradient:
-        if self.leaves_out(size := len(point.metric)):
-            edges = self.edges_of(size)
-            entries = point.gradient_entries(*pairs_of(size, edges))
-            return MaskedMatrix(entries[:size], entries[size:], edges)
-        return super().gradient_at(point)
+    def gradient_at(self, point: Point) -> FloatArray:
+        """Return an objective's gradient: under a mask its diagonal and entries there alone."""
+        size = len(point.metric)
+        if not self.leaves_out(size):
+            return point.gradient()
+        edges, gradient = self.edges_of(size), np.zeros((size, size))
+        entries = point.gradient_entries(*pairs_of(size, edges))
+        gradient[edges] = gradient[edges[::-1]] = entries[size:]
+        np.fill_diagonal(gradient, entries[:size])
+        return gradient
 
     def best_atoms(
         self,
-        gradient: Gradient,
+        gradient: FloatArray,
         count: int = 1,
         _guess: Atoms | None = None,
         /,
@@ -146,16 +137,17 @@ class TwoSparseAtoms(AtomFamily):
 
         That takes O(K²), or O(K + n) for a mask of n pairs.
         """
-        check_finite(gradient)
+        check_finite("gradient", gradient)
         diagonal = gradient.diagonal()
         single = np.argsort(diagonal, kind="stable")[:count]
-        found = best_pairs(self.as_of_graph(gradient), count, self.edges_of(len(gradient)))
-        rows, columns = (np.concatenate([single, ends]) for ends in found[:2])
-        prices = np.concatenate([diagonal[single], found[2]])
+        edges = self.edges_of(len(gradient))
+        first, second, of_pairs = best_pairs(self.as_of_graph(gradient), count, edges)
+        rows, columns = np.concatenate([single, first]), np.concatenate([single, second])
+        prices = np.concatenate([diagonal[single], of_pairs])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
 
-    def least_price(self, price: float, gradient: Gradient, errors: FloatArray) -> float:
+    def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have.
 
         Where no pair is an atom, the price is an entry of the gradient, with its round-off alone.
@@ -186,7 +178,6 @@ class TwoSparseAtoms(AtomFamily):
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
-        self.check_size(size)
         kept = self._all_signs * atomic_part >= 0
         if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)

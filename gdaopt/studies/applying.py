@@ -22,7 +22,7 @@ from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.datasets.tabular import fill_values, read_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import components_of, metric_of
+from gdaopt.estimators.components import components_of, metric_of
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.methods import Method
 from gdaopt.result import Result

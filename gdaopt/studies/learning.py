@@ -122,7 +122,7 @@ class LearningOptions:
         if self.max_samples is None or n_samples <= self.max_samples:
             return np.arange(n_samples)
         # On demand: scikit-learn is slow to import
-        from gdaopt.estimators.metric_learner import stratified_sample
+        from gdaopt.estimators.draws import stratified_sample
 
         codes = np.unique(dataset.labels, return_inverse=True)[1]
         return stratified_sample(codes, self.max_samples, seed=0)

@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["cp", "cvxpy_is_used", "when_cvxpy_is_used"]
+__all__ = ["cp", "cvxpy_internals", "cvxpy_is_used", "when_cvxpy_is_used"]
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+    from gdaopt.support import cvxpy_internals
 else:
 
-    class _Cvxpy:
-        """Loads CVXPY when the first of its names is asked for."""
+    class _Module:
+        """Loads a module when the first of its names is asked for."""
+
+        def __init__(self, module: str) -> None:
+            self._module = module
 
         def __getattr__(self, name: str) -> Any:
-            import cvxpy
+            return getattr(import_module(self._module), name)
 
-            return getattr(cvxpy, name)
-
-    cp = _Cvxpy()
+    cp, cvxpy_internals = _Module("cvxpy"), _Module("gdaopt.support.cvxpy_internals")
 
 _waiting: list[Callable[[], None]] = []
 

@@ -139,6 +139,12 @@ def is_finite(array: FloatArray) -> bool:
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
 
 
+def check_finite(name: str, array: FloatArray) -> None:
+    """Refuse an array with entries that are not finite."""
+    if not is_finite(array):
+        finite_array(name, array, ndim=array.ndim)
+
+
 def as_symmetric(name: str, value: Any) -> FloatArray:
     """Return a value as a symmetric float64 matrix, without a copy where it is one already."""
     matrix: FloatArray = value

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from gdaopt.certificate.certify import Certificate, Kind
-from gdaopt.certificate.tangent import Bound, InflatableTangent, inflated_bound, lower_bound
+from gdaopt.certificate.tangent import Bound, Tangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
-from gdaopt.linalg.masked import magnitude_inner
+from gdaopt.linalg.magnitudes import magnitude_inner
 from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.validation import FloatArray
@@ -29,8 +29,8 @@ _SUM_ROUNDINGS = 128  # of a sum of rows, which NumPy adds up in pairs of parts
 
 
 @dataclass(frozen=True, eq=False)
-class GramTangent(InflatableTangent):
-    """The tangent of the objective at ``M = ρI + N``, over all features.
+class SparseMember:
+    """The metric ``M = ρI + N`` of all features, and the objective there.
 
     Parameters
     ----------
@@ -60,25 +60,7 @@ class GramTangent(InflatableTangent):
     @cached_property
     def prices(self) -> Prices:
         """The least prices of all atoms."""
-        return self.pricing.best(
-            self.point.gradient, self.guess, is_negative=self.whole.is_negative
-        )
-
-    @property
-    def value(self) -> float:
-        return self.point.total.value
-
-    @property
-    def price(self) -> float:
-        return float(self.prices.prices[0])
-
-    @property
-    def total(self) -> float:
-        return float(self.atomic_part.diagonal().sum())
-
-    @property
-    def budget(self) -> float:
-        return self.whole.budget
+        return self.pricing.best(self.point.gradient, self.guess)
 
     @cached_property
     def held(self) -> float:
@@ -88,76 +70,82 @@ class GramTangent(InflatableTangent):
     @property
     def gap(self) -> float:
         """``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``."""
-        return self.held - self.budget * min(0.0, self.price)
+        return self.held - self.whole.budget * min(0.0, float(self.prices.prices[0]))
 
-    def inflated(self, share: float) -> GramTangent | None:
-        factor = 1 + share
-        there = replace(self, atomic_part=factor * self.atomic_part, gram=factor * self.gram)
-        return there if there.is_finite else None
+    @np.errstate(over="ignore", invalid="ignore")
+    def tangent(self) -> Tangent:
+        """Return the tangent at M, with its bound less what is rounded.
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether value and gradient carry information."""
-        gradient = self.point.gradient
-        return math.isfinite(self.value) and bool(np.isfinite(gradient).all() and gradient.any())
-
-    def bound(self) -> Bound:
-        of_value, of_gap = self.round_off
-        log_convex = self.whole.objective.log_convex
-        with np.errstate(over="ignore", invalid="ignore"):
-            bound = lower_bound(self.value, of_value, self.gap, of_gap, log_convex)
-        return Bound(bound, of_value + of_gap)
-
-    @cached_property
-    def round_off(self) -> tuple[float, float]:
-        """How far value and gap are off ("Proposition: round-off of the certificate")."""
-        whole, point, least = self.whole, self.point, min(self.price, 0.0)
+        See "Proposition: round-off of the certificate".
+        """
+        whole, point, gap, price = self.whole, self.point, self.gap, float(self.prices.prices[0])
         used, block = used_features(self.atomic_part)
-        magnitudes = abs(block)
+        magnitudes, value = abs(block), point.sums.value
 
         def form(sizes: FloatArray) -> float:
             """Return ``s'(ρI + |N|)s``."""
             beyond = sizes[used] @ (magnitudes @ sizes[used])
             return whole.floor * float(sizes @ sizes) + float(beyond)
 
-        stated = whole.objective.round_off(point.total, point.sizes, form)
-        errors = stated.gradient
+        stated = whole.objective.round_off(point.sums, form)
+        errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
-        largest = 2 * point.total.scale * float(point.sizes.squares.max())
+        largest = 2 * point.sums.scale * float(point.sums.squares.max())
         lowered = least - float(np.sort(errors**2)[-2:].sum()) - _PRICE_ROUNDINGS * UNIT * largest
         # The inner product adds up N numbers in each row, then these; each is rounded as the value.
         terms = magnitude_inner(point.gradient, self.gram)
-        return stated.value, (
+        of_gap = (
             stated.value
             + (len(self.gram) + _SUM_ROUNDINGS) * UNIT * terms
-            + self.budget * (least - lowered)
+            + whole.budget * (least - lowered)
             + float(errors[used] @ (magnitudes @ errors[used]))
             - 16 * UNIT * whole.feasible_set.trace_bound * lowered
-            + 8 * UNIT * abs(self.gap)
+            + 8 * UNIT * abs(gap)
         )
+        bound = lower_bound(value, stated.value, gap, of_gap, whole.objective.log_convex)
+        return Tangent(
+            value=value,
+            price=price,
+            budget=whole.budget,
+            total=float(self.atomic_part.diagonal().sum()),
+            gap=gap,
+            gap_round_off=of_gap,
+            bound=Bound(bound, stated.value + of_gap),
+        )
+
+    def inflated_tangent(self, share: float) -> Tangent | None:
+        """Return the tangent at ``ρI + (1 + η) N``, None where it carries no information."""
+        factor = 1 + share
+        there = replace(self, atomic_part=factor * self.atomic_part, gram=factor * self.gram)
+        value, gradient = there.point.sums.value, there.point.gradient
+        carries = math.isfinite(value) and np.isfinite(gradient).all() and gradient.any()
+        return there.tangent() if carries else None
 
     def certificate(self) -> Certificate:
         """Return the certificate of M."""
-        of_gap = self.round_off[1]
-        known: dict[str, Any] = {"frank_wolfe_gap": max(self.gap, 0.0), "gap_round_off": of_gap}
+        tangent = self.tangent()
+        of_gap: dict[str, Any] = {
+            "frank_wolfe_gap": max(tangent.gap, 0.0),
+            "gap_round_off": tangent.gap_round_off,
+        }
         if not self.whole.objective.convex:
             reason = "the objective is not convex: a tangent is no lower bound"
-            return Certificate(self.value, -math.inf, "none", reason, math.inf, **known)
-        log_convex = self.whole.objective.log_convex
-        here = self.bound()
-        best = here if log_convex else inflated_bound(self, here)
-        if not best.value > -math.inf:
+            return Certificate(tangent.value, -math.inf, "none", reason, math.inf, **of_gap)
+        bound: Bound = tangent.bound
+        kind: Kind = "exponential"
+        if not self.whole.objective.log_convex:
+            bound = inflated_bound(tangent, self.inflated_tangent)
+            kind = "scaled" if bound is not tangent.bound else "linear"
+        if not bound.value > -math.inf:
             reason = "round-off leaves no bound: the metric is far out of scale"
-            return Certificate(self.value, -math.inf, "none", reason, math.inf)
-        kind: Kind = "exponential" if log_convex else "linear"
-        kind = "scaled" if best.value > here.value else kind
-        bound = min(best.value, self.value)
-        return Certificate(self.value, bound, kind, round_off=best.round_off, **known)
+            return Certificate(tangent.value, -math.inf, "none", reason, math.inf)
+        value = min(bound.value, tangent.value)
+        return Certificate(tangent.value, value, kind, round_off=bound.round_off, **of_gap)
 
 
-def tangent_at(whole: ManyFeatures, metric: csr_array) -> GramTangent:
-    """Return the tangent at a sparse symmetric K×K metric."""
+def member_at(whole: ManyFeatures, metric: csr_array) -> SparseMember:
+    """Return a sparse symmetric K×K metric as ``ρI + N``."""
     atomic_part = csr_array(metric - whole.floor * eye_array(whole.size))
     atomic_part.eliminate_zeros()
-    pricing = Pricing(whole.samples, whole.feasible_set)
-    return GramTangent(whole, pricing, no_edges(), atomic_part, whole.gram_of(atomic_part))
+    pricing = Pricing(whole.samples, whole.feasible_set, whole.is_negative)
+    return SparseMember(whole, pricing, no_edges(), atomic_part, whole.gram_of(atomic_part))

@@ -15,6 +15,7 @@ from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pair_point import GramPoint
 from gdaopt.problem import MetricProblem
+from gdaopt.sets import EntrywiseMetrics, has_sparse_members
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
 
@@ -29,8 +30,7 @@ def has_many_features(problem: MetricProblem) -> bool:
     return (
         isinstance(objective, PairObjective)
         and objective.has_many_features
-        and not feasible_set.family.all_unit_vectors
-        and not feasible_set.has_fixed_part
+        and has_sparse_members(feasible_set)
         and not problem.members.names
     )
 
@@ -41,7 +41,7 @@ class ManyFeatures:
     def __init__(self, problem: MetricProblem) -> None:
         self.problem = problem
         self.objective = cast("PairObjective[DistanceLoss]", problem.objective)
-        self.feasible_set = problem.feasible_set
+        self.feasible_set = cast(EntrywiseMetrics, problem.feasible_set)
         self.size = problem.n_features
         self.samples: Samples = self.objective.pairs.features
         self.budget = self.feasible_set.budget(self.size)

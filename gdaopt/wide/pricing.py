@@ -36,24 +36,31 @@ class Pricing:
         The samples by n features.
     feasible_set : FeasibleSet
         The set of the metrics of these features.
+    is_negative : bool
+        Whether minus each gradient is positive semidefinite.
     count : int, optional
         How many prices are found.
     """
 
-    def __init__(self, samples: Samples, feasible_set: FeasibleSet, count: int = _COUNT) -> None:
-        self._samples = samples
+    def __init__(
+        self,
+        samples: Samples,
+        feasible_set: FeasibleSet,
+        is_negative: bool,
+        count: int = _COUNT,
+    ) -> None:
+        self._samples, self._is_negative = samples, is_negative
         self._set = feasible_set
         self._count = count
         self._family = cast(TwoSparseAtoms, feasible_set.family)
         self._known: Screened | None = None
 
-    def best(self, gradient: FloatArray, guess: Edges, *, is_negative: bool) -> Prices:
+    def best(self, gradient: FloatArray, guess: Edges) -> Prices:
         """Return the least prices at the gradient by the Gram matrix of the samples.
 
-        The guess are pairs of features that are good at a gradient nearby. `is_negative` says that
-        minus the gradient is positive semidefinite.
+        The guess are pairs of features that are good at a gradient nearby.
         """
-        scatter = ScatterMatrix(self._samples, gradient, is_negative)
+        scatter = ScatterMatrix(self._samples, gradient, self._is_negative)
         single = np.argsort(scatter.diagonal, kind="stable")[: self._count]
         edges = listed_edges(self._set, len(scatter))
         if edges is None:
@@ -81,6 +88,6 @@ def slopes_at_zero(problem: MetricProblem) -> tuple[float, FloatArray, float]:
     """Return Q at M = 0, the derivatives by the diagonal, and the least price of all atoms."""
     whole, objective = ManyFeatures(problem), problem.objective
     point = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
-    pricing = Pricing(whole.samples, whole.feasible_set, count=1)
-    prices = pricing.best(point.gradient, no_edges(), is_negative=whole.is_negative)
-    return point.total.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])
+    pricing = Pricing(whole.samples, whole.feasible_set, whole.is_negative, count=1)
+    prices = pricing.best(point.gradient, no_edges())
+    return point.sums.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])

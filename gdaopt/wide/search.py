@@ -18,7 +18,7 @@ from gdaopt.methods.certified import Certified
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Status
 from gdaopt.support.validation import FloatArray
-from gdaopt.wide.certificate import GramTangent
+from gdaopt.wide.certificate import SparseMember
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.pricing import Prices, Pricing, listed_edges
 
@@ -91,9 +91,9 @@ class Search:
     def _pricing_of_level(self) -> Pricing:
         level, whole = self._levels[0], self.whole
         if self._is_complete:
-            return Pricing(whole.samples, whole.feasible_set)
+            return Pricing(whole.samples, whole.feasible_set, whole.is_negative)
         feasible_set = whole.feasible_set.of_features(level, whole.size)
-        return Pricing(columns_of(whole.samples, level), feasible_set)
+        return Pricing(columns_of(whole.samples, level), feasible_set, whole.is_negative)
 
     def look(self, atoms: Atoms, weights: FloatArray, *, is_last: bool = False) -> None:
         """Take the optimum over the current features, as atoms of all; find who is missing.
@@ -107,14 +107,14 @@ class Search:
         atomic_part = atomic_part_of(atoms, weights, whole.size)
         gram = whole.gram_of(atomic_part)
         while True:
-            tangent = self._tangent(atoms, atomic_part, gram)
+            member = self._member(atoms, atomic_part, gram)
             if self._is_complete:
-                self.certificate = tangent.certificate()
+                self.certificate = member.certificate()
                 if self._method.is_converged(self.problem, self.certificate):
                     self.end = self._converged(self.certificate)
                     return
-            missing = self._missing(tangent.prices, tangent.held / whole.budget)
-            is_rough = tangent.gap > _ROUGH * self._method.allowed_gap(tangent.value)
+            missing = self._missing(member.prices, member.held / whole.budget)
+            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.point.sums.value)
             if self._is_complete or (len(missing) and is_rough):
                 break
             del self._levels[0]
@@ -132,13 +132,13 @@ class Search:
         elif self._share < _FINEST:
             self.end = "stalled", "stopped: no feature is missing, and what is left is round-off"
 
-    def _tangent(self, atoms: Atoms, atomic_part: csr_array, gram: FloatArray) -> GramTangent:
-        """Return the tangent over all features, with the prices of the current level alone."""
+    def _member(self, atoms: Atoms, atomic_part: csr_array, gram: FloatArray) -> SparseMember:
+        """Return a metric of all features, with the prices of the current level alone."""
         level = self._levels[0]
         pairs = atoms.support[(atoms.values != 0).all(axis=1)]
         pairs = np.sort(pairs[np.isin(pairs, level).all(axis=1)], axis=1)
         first, second = np.searchsorted(level, pairs).T
-        return GramTangent(self.whole, self._pricing, (first, second), atomic_part, gram)
+        return SparseMember(self.whole, self._pricing, (first, second), atomic_part, gram)
 
     def _missing(self, prices: Prices, level: float) -> IndexArray:
         """Return the features of atoms that would lower the objective, if some are new."""

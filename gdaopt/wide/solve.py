@@ -16,15 +16,17 @@ from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
-from gdaopt.methods.certified import Certified, Optimum
+from gdaopt.methods.certified import Certified
 from gdaopt.methods.solve import calculating, run, states_of
+from gdaopt.methods.starts import Optimum
 from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result, block_of
+from gdaopt.sets import has_sparse_members
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
-from gdaopt.wide.certificate import tangent_at
+from gdaopt.wide.certificate import member_at
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.search import Search
 
@@ -76,7 +78,7 @@ def certify(problem: MetricProblem, metric: Any) -> Certificate:
     """Certify a sparse metric of many features, in memory of its own order."""
     whole = ManyFeatures(problem)
     with _calculating(problem):
-        return tangent_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
+        return member_at(whole, symmetric_sparse("metric", metric, whole.size)).certificate()
 
 
 def _calculating(problem: MetricProblem) -> AbstractContextManager[None]:
@@ -121,11 +123,13 @@ class _Runs:
         self._started = self.clock.seconds - self._tracing_seconds
         start = None
         if self._known is not None:
-            known = self._known
+            known, feasible_set = self._known, self._known.feasible_set
+            if has_sparse_members(feasible_set):  # else the method refuses the start
+                feasible_set = feasible_set.of_features(features, self._problem.n_features)
             start = Optimum(
                 atoms=csr_array(known.atoms)[:, features].toarray(),
                 weights=known.weights,
-                feasible_set=known.feasible_set.of_features(features, self._problem.n_features),
+                feasible_set=feasible_set,
             )
         return replace(
             method,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from gdaopt.backends import LinearArrays, isolated
+from gdaopt.backends import Answer, LinearArrays, isolated
 from gdaopt.backends import cvxpy as backend
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
-from gdaopt.programs import DiagonalPolytope, Program, ProgramSolution
+from gdaopt.programs import Knapsack, Program
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.sabotage import Sabotaged
 from tests.helpers import Rng
@@ -48,9 +48,9 @@ def tiny_problem() -> cp.Problem:
     return cp.Problem(cp.Minimize(x), [x >= 2])
 
 
-def solve_diagonal(solver: str = "HIGHS", **options: Any) -> ProgramSolution:
+def solve_diagonal(solver: str = "HIGHS", **options: Any) -> Answer:
     """Solve a program whose optimum is (1, 4)."""
-    polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    polytope = Knapsack(np.ones(2), 5.0)
     program = Program(ProgramOptions(solver=solver, **options))
     return program.solve(np.array([-1.0, -2.0]), polytope)
 

@@ -19,8 +19,8 @@ class LinprogBackend:
             raise InvalidInputError(f"linprog does not know the options {sorted(unknown)}")
         self.options: Any = dict(options)
 
-    def minimize(self, program: Any, watch: Any, time_limit: float | None) -> Answer:
-        arrays = program.arrays()
+    def minimize(self, program: Any, cost: Any, watch: Any, time_limit: float | None) -> Answer:
+        arrays = program.arrays(cost)
         upper, lower = np.isfinite(arrays.row_upper), np.isfinite(arrays.row_lower)
         matrix = arrays.matrix.toarray()
         rows = np.vstack([matrix[upper], -matrix[lower]])
@@ -31,7 +31,7 @@ class LinprogBackend:
         watch.lap("solve")
         if found.status != 0:
             raise SolverFailedError(f"linprog ended on the {program.name}: {found.message}")
-        return Answer(point=found.x, iterations=int(found.nit))
+        return Answer(solver=self.name, point=found.x, iterations=int(found.nit))
 
 
 linprog = SolverEntry(

@@ -8,7 +8,8 @@ from typing import Any
 
 import cvxpy as cp
 
-from gdaopt.backends.highspy import HighsModel, Solved
+from gdaopt.backends import Answer
+from gdaopt.backends.highspy import HighsModel
 
 
 class TwoPartError(Exception):
@@ -82,7 +83,7 @@ class Loud(Sabotaged):
 class HangingModel(HighsModel):
     """A model of HiGHS that hangs."""
 
-    def minimize(self, *args: Any, **options: Any) -> Solved:
+    def minimize(self, *args: Any, **options: Any) -> Answer:
         time.sleep(600)
         return super().minimize(*args, **options)
 
@@ -90,5 +91,5 @@ class HangingModel(HighsModel):
 class DyingModel(HighsModel):
     """A model of HiGHS that ends its process."""
 
-    def minimize(self, *args: Any, **options: Any) -> Solved:
+    def minimize(self, *args: Any, **options: Any) -> Answer:
         os._exit(3)

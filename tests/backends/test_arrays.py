@@ -1,16 +1,19 @@
-"""Programs as arrays: residuals, multipliers, and the same optimum for SciPy and for CVXPY."""
+"""Programs as arrays: residuals, duals, and the same optimum for SciPy and for CVXPY."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.backends import LinearArrays, Stopwatch, highspy
-from gdaopt.programs.base import Polytope
+from gdaopt.backends import Answer, LinearArrays, Stopwatch, highspy
+from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.backends.highspy import HighsModel
+from gdaopt.backends.registry import make_backend
+from gdaopt.support.validation import FloatArray
 from tests.backends.cases import by_scipy, three_programs
 from tests.helpers import PROPERTY, Rng, generators
 
@@ -18,56 +21,38 @@ kinds = st.sampled_from(["diagonal", "column", "joint"])
 sizes = st.sampled_from([2, 3, 7])
 
 
-def arrays_of(rng: Rng, kind: str, size: int) -> tuple[LinearArrays, Polytope, Any]:
-    """Return a program as arrays, with its polytope and cost."""
+def optimum_of(rng: Rng, kind: str, size: int) -> tuple[LinearArrays, FloatArray, FloatArray]:
+    """Return a program as arrays, its closed form as solvers see it, and duals of its rows."""
     _, polytope = three_programs(rng, size)[kind]
-    cost = rng.standard_normal(len(polytope.current))
-    return polytope.arrays(cost), polytope, cost
+    cost = rng.standard_normal(len(polytope.current)) * 10 ** rng.uniform(-8, 8)
+    arrays = polytope.arrays(cost)
+    duals = HighsModel({}).minimize(arrays, hot=False).row_duals
+    assert duals is not None
+    return arrays, polytope.coordinates(polytope.minimize(cost)), duals
 
 
 @PROPERTY
 @given(generators, kinds, sizes)
 def test_the_closed_form_solves_the_arrays(rng: Rng, kind: str, size: int) -> None:
-    arrays, polytope, cost = arrays_of(rng, kind, size)
-    point = polytope.minimize(cost)
-    assert cost @ point == pytest.approx(by_scipy(arrays).fun, rel=1e-7, abs=1e-7)
-    duals = arrays.signed(polytope.row_multipliers(cost))
+    arrays, point, duals = optimum_of(rng, kind, size)
+    assert arrays.cost @ point == pytest.approx(by_scipy(arrays).fun, rel=1e-7, abs=1e-7)
     off = arrays.residuals(point, duals)
-    assert off.total < 1e-10
+    assert off.total < 1e-9
     assert not np.signbit(off.feasibility)  # tables would show -0
 
 
 @PROPERTY
 @given(generators, kinds, sizes, st.floats(1e-4, 1e-1))
 def test_residuals_see_what_is_wrong(rng: Rng, kind: str, size: int, off: float) -> None:
-    arrays, polytope, cost = arrays_of(rng, kind, size)
-    point, duals = polytope.minimize(cost), arrays.signed(polytope.row_multipliers(cost))
-    feasible = arrays.residuals(polytope.current, duals)
-    assert feasible.feasibility < 1e-10
-    worse = cost @ (polytope.current - point)
-    assert (feasible.gap > 1e-10) == (worse > 1e-9 * np.abs(cost) @ np.abs(point))
+    arrays, point, duals = optimum_of(rng, kind, size)
+    nothing = arrays.residuals(np.zeros(len(point)), duals)
+    if nothing.feasibility < 1e-9:  # else the joint program, whose diagonal must be positive
+        worse = -float(arrays.cost @ point)
+        assert (nothing.gap > 1e-8) == (worse > 1e-8 * np.abs(arrays.cost).max())
     below = point.copy()
-    below[-1] = (arrays.lower[-1] if np.isfinite(arrays.lower[-1]) else 0.0) - off
+    below[-1] = -off
     assert arrays.residuals(below, duals).feasibility >= off * (1 - 1e-9)
     assert np.isnan(arrays.residuals(np.full(len(point), np.nan), duals).total)
-
-
-@PROPERTY
-@given(generators)
-def test_multipliers_of_rows_without_names_are_their_duals(rng: Rng) -> None:
-    """Of equalities, of rows with a bound on either side or on both; none of a free row."""
-    inf = np.inf
-    lower, upper = [1.0, 0.0, -inf, 0.0, 0.0, -inf], [1.0, inf, 2.0, 2.0, 2.0, inf]
-    arrays = LinearArrays.of(np.zeros(2), rng.standard_normal((6, 2)), lower, upper)
-    duals = rng.standard_normal(6) * (np.arange(6) < 5)
-    multipliers = arrays.row_multipliers(duals)
-    assert {name: len(own) for name, own in multipliers.items()} == {
-        "fixed": 1,
-        "lower": 3,
-        "upper": 3,
-    }
-    np.testing.assert_array_equal(arrays.signed(multipliers), duals)
-    np.testing.assert_array_equal(multipliers["fixed"], -duals[:1])
 
 
 @pytest.mark.parametrize("point", [[-2.25, -2.0], [2.25, 0.0], [-1.0, 0.25], [2.0, -1.25]], ids=str)
@@ -79,48 +64,55 @@ def test_feasibility_is_the_violation_of_either_side(point: list[float]) -> None
     assert arrays.residuals(np.array(point), np.zeros(1)).feasibility == 0.25
 
 
-@PROPERTY
-@given(generators, kinds, sizes)
-def test_units_change_no_optimum(rng: Rng, kind: str, size: int) -> None:
-    program, polytope = three_programs(rng, size)[kind]
-    cost = rng.standard_normal(len(polytope.current)) * 10 ** rng.uniform(-8, 8)
-    point = polytope.unit * by_scipy(program.prepared(cost, polytope).arrays()).x
-    reference = polytope.minimize(cost)
-    size_of_terms = np.abs(cost) @ np.maximum(np.abs(point), np.abs(reference))
-    assert abs(cost @ (point - reference)) <= 1e-6 * size_of_terms
-
-
 @pytest.mark.parametrize("kind", ["diagonal", "column", "joint"])
 def test_arrays_and_cvxpy_problem_are_the_same_program(kind: str) -> None:
-    """In the units of solvers: the values agree, and a point inside of one is inside of both."""
-    rng = np.random.default_rng(7)
-    program, polytope = three_programs(rng, 5)[kind]
+    """The values and the duals agree, and a point inside of one is inside of both."""
+    rng, backend = np.random.default_rng(7), CvxpyBackend("CLARABEL", {})
+    _, polytope = three_programs(rng, 5)[kind]
     for _ in range(5):
-        prepared = program.prepared(rng.standard_normal(len(polytope.current)), polytope)
-        arrays = prepared.arrays()
+        arrays = polytope.arrays(rng.standard_normal(len(polytope.current)))
         assert arrays.pattern is polytope.arrays(np.ones(len(polytope.current))).pattern
-        problem, variable = prepared.problem()
-        problem.solve(solver="CLARABEL")
-        assert problem.value == pytest.approx(by_scipy(arrays).fun, rel=1e-6, abs=1e-6)
-        variable.value = by_scipy(arrays).x
-        for constraint in problem.constraints:
+        compiled, found = backend.compiled(arrays), by_scipy(arrays)
+        compiled.problem.solve(solver="CLARABEL")
+        assert compiled.problem.value == pytest.approx(found.fun, rel=1e-6, abs=1e-6)
+        duals = compiled.row_duals()
+        assert duals is not None
+        assert arrays.residuals(found.x, duals).total < 1e-5
+        compiled.x.value = found.x
+        for constraint in compiled.problem.constraints:
             assert np.max(constraint.violation(), initial=0.0) < 1e-6
 
 
-def test_signs_of_multipliers() -> None:
-    """A constraint of each kind: the value falls by λ when it is loosened by 1."""
-    rng = np.random.default_rng(4)
-    _, polytope = three_programs(rng, 4)["column"]
-    cost = -rng.random(4)
-    arrays = polytope.arrays(cost)
-    x = cp.Variable(4)
-    lower, upper = x >= arrays.lower, x <= arrays.upper
-    budget = arrays.matrix @ x <= arrays.row_upper
-    cp.Problem(cp.Minimize(cost @ x), [lower, upper, budget]).solve(solver="CLARABEL")
-    found = arrays.multipliers(polytope.row_multipliers(cost))
-    for name, constraint in (("floors", lower), ("rows", upper), ("budget", budget)):
-        expected = np.reshape(constraint.dual_value, np.shape(found[name]))
-        np.testing.assert_allclose(found[name], expected, atol=1e-6)
+@pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
+def test_duals_of_rows_are_rates(solver: str) -> None:
+    """Of a row with a lower or an upper bound, and of an equality: the value rises by y."""
+    bounds = np.array([[1.0, np.inf], [-np.inf, 2.0], [0.5, 0.5]])
+    rows, cost = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, -1.0]]), [2.0, -1.0, -0.5]
+
+    class Any3:
+        name = "program"
+
+        def __init__(self, moved: np.ndarray) -> None:
+            self.moved = moved
+
+        def minimize(self, _cost: FloatArray) -> FloatArray:
+            raise AssertionError
+
+        def arrays(self, cost: FloatArray) -> LinearArrays:
+            lower, upper = (bounds + self.moved[:, None]).T
+            return LinearArrays.of(cost, rows, lower, upper)
+
+    backend = make_backend(solver)
+
+    def solved(moved: np.ndarray) -> Answer:
+        return backend.minimize(Any3(moved), np.array(cost), Stopwatch(), None)
+
+    here = solved(np.zeros(3))
+    assert here.row_duals is not None
+    for k in range(3):
+        rise = (solved(1e-2 * np.eye(3)[k]).point - here.point) @ cost
+        assert here.row_duals[k] == pytest.approx(rise / 1e-2, rel=1e-4)
+        assert abs(rise) > 1e-3
 
 
 def test_a_value_that_is_round_off_is_no_measure() -> None:
@@ -130,8 +122,8 @@ def test_a_value_that_is_round_off_is_no_measure() -> None:
     )
     assert arrays.residuals(np.array([0.0, 0.5]), np.zeros(1)).total < 1e-15
     # What is wrong by a thousandth of a term is still seen.
-    dearer = arrays.with_cost(np.array([-1.0, -1e-3]))
+    dearer = replace(arrays, cost=np.array([-1.0, -1e-3]))
     assert dearer.residuals(np.zeros(2), np.array([-1e-3])).gap == pytest.approx(5e-4)
-    program: Any = SimpleNamespace(name="program", arrays=lambda: arrays)
-    found = highspy.HighspyBackend({}).minimize(program, Stopwatch(), None)
+    program: Any = SimpleNamespace(name="program", arrays=lambda cost: arrays)
+    found = highspy.HighspyBackend({}).minimize(program, arrays.cost, Stopwatch(), None)
     assert (found.status, found.restarts) == ("optimal", 0)

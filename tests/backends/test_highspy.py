@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, Stopwatch, highspy, isolated
-from gdaopt.backends.highspy import HighsModel, Solved
+from gdaopt.backends import Answer, LinearArrays, Stopwatch, highspy, isolated
+from gdaopt.backends.highspy import HighsModel
 from gdaopt.errors import (
     GdaoptError,
     InaccurateSolutionWarning,
     InvalidInputError,
     SolverFailedError,
 )
-from gdaopt.programs import DiagonalPolytope, Program
+from gdaopt.programs import Knapsack, Program
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import solve_diagonal as solve_on_diagonal
 from tests.backends.cases import three_programs
 from tests.backends.sabotage import DyingModel, HangingModel
-from tests.programs.cases import KINDS, assert_optimal, cases
+from tests.programs.cases import KINDS, assert_optimal, cases, largest
 
-Strike = Callable[[Solved], Solved]
+Strike = Callable[[Answer], Answer]
 
 
 solve_diagonal = partial(solve_on_diagonal, "highspy")
@@ -46,7 +46,7 @@ def test_the_grid_of_all_solvers(block: str, size: int, kind: str) -> None:
         solution = program.solve(cost, polytope)
         assert solution.solver == "highspy"
         difference = abs(solution.value - cost @ polytope.minimize(cost))
-        assert difference <= 1e-9 * np.abs(cost) @ np.maximum(solution.point, polytope.unit)
+        assert difference <= 1e-9 * np.abs(cost) @ np.maximum(solution.point, largest(polytope))
         assert_optimal(solution, cost, polytope)
 
 
@@ -119,22 +119,22 @@ def test_time_limits_count_from_each_call() -> None:
         arrays = polytope.arrays(rng.standard_normal(len(polytope.current)))
         solved = model.minimize(arrays, hot=False, time_limit=limit)
         assert solved.status == "optimal"
-        seconds += solved.reported_seconds
+        seconds += solved.reported_seconds or 0.0
 
 
 # --- Faults --------------------------------------------------------------------------------------
 
 
 def changed(**values: Any) -> Strike:
-    def strike(solved: Solved) -> Solved:
+    def strike(solved: Answer) -> Answer:
         point = np.broadcast_to(values.get("point", solved.point), solved.point.shape)
-        return solved._replace(**{**values, "point": point})
+        return replace(solved, **{**values, "point": point})
 
     return strike
 
 
 def raised(error: Exception) -> Strike:
-    def strike(solved: Solved) -> Solved:
+    def strike(solved: Answer) -> Answer:
         raise error
 
     return strike
@@ -158,9 +158,9 @@ class Fault:
         self.strike: Strike = lambda solved: solved
         self.only_hot = False
         self.calls: list[dict[str, Any]] = []
-        real: Callable[..., Solved] = HighsModel.minimize
+        real: Callable[..., Answer] = HighsModel.minimize
 
-        def minimize(model: HighsModel, arrays: LinearArrays, **options: Any) -> Solved:
+        def minimize(model: HighsModel, arrays: LinearArrays, **options: Any) -> Answer:
             self.calls.append(options)
             solved = real(model, arrays, **options)
             return self.strike(solved) if options["hot"] or not self.only_hot else solved
@@ -234,12 +234,11 @@ def test_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         backend = highspy.HighspyBackend({}, isolate=True)
         for cost in rng.standard_normal((3, len(polytope.current))):
             watch = Stopwatch()
-            there = backend.minimize(here.prepared(cost, polytope), watch, None)
-            assert there.point is not None
-            found = cost @ polytope.made_feasible(polytope.unit * there.point)
+            there = backend.minimize(polytope, cost, watch, None)
+            found = cost @ polytope.point(polytope.made_feasible(there.point))
             assert found == pytest.approx(here.solve(cost, polytope).value, rel=1e-9)
             assert min(watch.seconds.write, watch.seconds.solve) > 0
-    polytope, cost = DiagonalPolytope(np.ones(2), trace_bound=5.0), np.array([-1.0, -2.0])
+    polytope, cost = Knapsack(np.ones(2), 5.0), np.array([-1.0, -2.0])
     program, start = Program(ProgramOptions(solver="highspy", isolate=True)), time.perf_counter()
     for model, limit, says in (
         (HangingModel, 0.5, r"killed after 0\.\d+ s"),

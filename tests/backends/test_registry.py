@@ -15,6 +15,7 @@ from gdaopt.backends import registry
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
 from gdaopt.programs.base import ProgramOptions
+from gdaopt.support.cvxpy_internals import list_solvers
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
 from tests.programs.cases import need
@@ -137,7 +138,7 @@ def test_faults_of_one_probe_are_lines_and_spare_the_others(
     solve_program(tiny_problem(), "HIGHS", isolate=True)
     monkeypatch.setattr(registry, "_TIME_LIMIT", 30.0)
     found = {
-        info.name: info for info in map(partial(registry._probe, isolate=True), registry._known())
+        info.name: info for info in map(partial(registry._probe, isolate=True), list_solvers())
     }
     assert {name for name, info in found.items() if info.usable} - {"GLOP"} == {"HIGHS", "SCS"}
     assert "it was killed after 30 s" in found["CLARABEL"].reason

@@ -87,7 +87,8 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
         assert not program.is_exact
         assert program.polytope.rows.names == problem.rows.names  # type: ignore[union-attr]
         again = Program("highspy").solve(program.cost, program.polytope)
-        size = np.abs(program.cost) @ np.maximum(np.abs(program.point), program.polytope.unit)
+        there = np.maximum(np.abs(program.point), np.abs(program.polytope.current).max())
+        size = np.abs(program.cost) @ there
         assert abs(again.value - program.value) <= 1e-6 * size
     assert len({program.structure for program in programs}) == 2
 
@@ -218,13 +219,13 @@ def test_what_starts_keep(programs: list[RecordedProgram], monkeypatch: pytest.M
 def test_failures_and_wrong_points_are_seen(
     programs: list[RecordedProgram], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def minimize(program: Any, watch: Any, time_limit: float | None) -> Answer:
+    def minimize(program: Any, cost: Any, watch: Any, time_limit: float | None) -> Answer:
         factor: Any = next(points)
         if factor == "fail":
             raise gda.errors.SolverFailedError("out of luck")
         watch.lap("solve")
-        exact, unit = program.closed_form().point, program.polytope.unit
-        return Answer(point=None if factor is None else factor * exact / unit)
+        y: Any = program.coordinates(program.minimize(cost))
+        return Answer(solver="wrong", point=None if factor is None else factor * y)  # type: ignore[arg-type]
 
     points = iter([None, np.nan, 1.1, -0.1, "fail"])
     wrong = SimpleNamespace(name="wrong", minimize=minimize)

@@ -34,7 +34,7 @@ def answered(
     seconds: float = 0.001,
 ) -> Replayed:
     return Replayed(
-        answer=Answer(point=np.zeros(1), status=status),
+        answer=Answer(solver="HIGHS", point=np.zeros(1), status=status),
         seconds=StageSeconds(solve=seconds),
         infeasibility=infeasibility,
         suboptimality=suboptimality,

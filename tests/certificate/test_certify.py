@@ -12,7 +12,6 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import GdaoptError, InvalidInputError
-from gdaopt.linalg.masked import Gradient
 from gdaopt.sets import PricedAtoms, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import (
@@ -309,7 +308,7 @@ def broken(feasible_set: gda.GraphMetrics) -> gda.GraphMetrics:
     """Return the set with an oracle that misses every edge."""
 
     class Broken(TwoSparseAtoms):
-        def best_atoms(self, gradient: Gradient, *args: Any, **options: Any) -> PricedAtoms:
+        def best_atoms(self, gradient: FloatArray, *args: Any, **options: Any) -> PricedAtoms:
             return super().best_atoms(np.diag(gradient.diagonal()), *args, **options)
 
     class BrokenMetrics(gda.GraphMetrics):

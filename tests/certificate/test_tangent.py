@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -18,10 +19,11 @@ from scipy.optimize import bisect
 import gdaopt as gda
 from gdaopt.certificate.tangent import (
     Bound,
-    Tangent,
     _best_scale,
     best_multiple,
     inflated_bound,
+    inflated_tangent,
+    tangent_at,
 )
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
@@ -54,10 +56,7 @@ def exact_bound(problem: gda.MetricProblem, objective: Any, metric: FloatArray) 
         M = digits.exact(metric)
         value, gradient = objective.at(M)
         return digits.lower_bound(problem.feasible_set, M, value, gradient, objective.log_convex)
-    gradient = point.gradient()
-    support = problem.members.support(gradient)
-    multiple = best_multiple(Tangent(problem, point, gradient, support)).point
-    assert isinstance(multiple, LogDetPoint)
+    multiple, _ = best_multiple(problem, point, problem.members.support(point.gradient()))
     return max(bound for each in (point, multiple) for bound in tangent_bounds(problem, each))
 
 
@@ -492,10 +491,10 @@ def test_larger_metrics_never_give_a_worse_bound(share: float) -> None:
     objective = Nearest(np.array([[3.0, -1.0], [-1.0, 3.0]]))
     problem = gda.MetricProblem(objective, gda.GraphMetrics(1e8, 0.0))
     point = objective.at(np.array([[3.0 - 1e-6, -1.0], [-1.0, 3.0 - 1e-6]]))
-    gradient = point.gradient()
-    support = problem.members.support(gradient)
+    support = problem.members.support(point.gradient())
     here = Bound((1 - share) * point.value, 0.0)
-    found = inflated_bound(Tangent(problem, point, gradient, support), here)
+    tangent = replace(tangent_at(problem, point, support), bound=here)
+    found = inflated_bound(tangent, partial(inflated_tangent, problem, point, support))
     assert found.value >= here.value
 
 

@@ -66,7 +66,7 @@ LEARN = [
     (("iris", "--metrics", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
     (
         ("iris", "--method", "certified", "--solver", "HIGHS"),
-        "leave the solver out, add pricing='program', or choose a",
+        "leave the solver out, or choose a method that solves a program",
     ),
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
     (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),

@@ -12,6 +12,7 @@ from gdaopt.constraints.model import ObjectiveReader
 from gdaopt.objectives import CvxpyObjective
 from gdaopt.objectives.base import SumObjective
 from gdaopt.objectives.quadratic import Quadratic
+from gdaopt.support.cvxpy_internals import VERSION
 from tests.helpers import random_symmetric
 
 SIZE = 3
@@ -77,6 +78,8 @@ def test_the_objective_has_the_value_and_the_gradient_of_the_expression(name: st
         M.value = metric
         point = objective.at(metric)
         assert point.value == pytest.approx(expression.value, rel=1e-11, abs=1e-11)
+        if name == "transposed product" and VERSION < (1, 8):
+            continue  # CVXPY's own derivative is wrong
         by_cvxpy = expression.grad[M].toarray().reshape((SIZE, SIZE), order="F")
         expected = (by_cvxpy + by_cvxpy.T) / 2
         np.testing.assert_allclose(point.gradient(), expected, rtol=1e-9, atol=1e-11)
@@ -108,8 +111,8 @@ def test_a_distance_is_known_by_its_square() -> None:
         (lambda: cp.trace(M) - 0.5 * GLR(M), r"has -0.5 times GLR"),
         (lambda: -cp.sum_squares(M), "cannot prove"),
         (lambda: cp.log_det(M), "cannot prove"),
-        (lambda: cp.Parameter(name="left_open") * cp.sum_squares(M), "parameter without a value"),
-        (lambda: cp.trace(M) * cp.Parameter(name="left_open"), "left_open without a value"),
+        (lambda: cp.Parameter(name="left_open") * cp.sum_squares(M), "without a value: left_open"),
+        (lambda: cp.trace(M) * cp.Parameter(name="left_open"), "without a value: left_open"),
     ],
 )
 def test_what_cannot_be_minimised_is_refused(written: Written, words: str) -> None:

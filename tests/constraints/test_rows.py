@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.constraints.rows import AffineExpressions, LinearConstraints, read_constraints
+from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import Atoms, decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
-from gdaopt.programs import DiagonalPolytope
+from gdaopt.programs import Knapsack
 from gdaopt.programs.constrained import keeping_rows
+from gdaopt.support.cvxpy_internals import VERSION, AffineExpressions, set_label
 from gdaopt.support.warning_filters import ignoring
 from tests.helpers import PROPERTY, Rng, generators, properties, random_metric, random_symmetric
 
@@ -38,7 +39,7 @@ def several(metric: cp.Expression) -> list[cp.Constraint]:
         cp.trace(metric @ weights) >= 1,
         metric[2, 3] == metric[0, 3],
         cp.vec(metric, order="F") >= -3,
-        (metric[1, 2] + metric[2, 1] <= 1).set_label("both"),
+        set_label(metric[1, 2] + metric[2, 1] <= 1, "both"),
         0 * metric[0, 0] <= 1,  # true whatever the metric is
         metric[0, 1] == 0,
         cp.Zero(metric[1, 1:3] - half),
@@ -95,7 +96,7 @@ def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
         for number, (label, is_equality) in enumerate(drawn):
             i, j = divmod(number, size)
             left, right = metric[i, : j + 1], inside[i, : j + 1]
-            found.append((left == right if is_equality else left <= right).set_label(label))
+            found.append(set_label(left == right if is_equality else left <= right, label))
         return found
 
     problem = gda.MetricProblem(gda.LogDet(np.eye(size)), gda.GraphMetrics(4.0), constraints)
@@ -106,11 +107,10 @@ def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
     assert [(len(own), equality) for _, own, equality in parts] == [
         (number % size + 1, equality) for number, (_, equality) in enumerate(drawn)
     ]
-    diagonal = DiagonalPolytope(np.zeros(size), 4.0, np.diagonal(inside))
+    diagonal = Knapsack(np.zeros(size), 4.0, current=np.diagonal(inside))
     pairs = (np.arange(size), np.arange(size))
-    arrays = keeping_rows(diagonal, again.rows, inside, pairs).arrays(np.ones(size))
-    names = [part.name for part in arrays.parts]
-    assert len(set(names)) == len(names) == 2 + len(drawn)
+    names = keeping_rows(diagonal, again.rows, inside, pairs).duals(np.zeros(size), None)
+    assert len(names) == 2 + len(drawn)
     values = []
     for one in (problem, again):
         metric = cp.Variable((size, size), symmetric=True)
@@ -202,7 +202,7 @@ def test_what_still_counts_as_keeping_a_row() -> None:
 
 def test_chosen_rows_keep_their_names_and_kinds() -> None:
     read = read_constraints(
-        lambda M: [M[0, 1] == 0, (cp.diag(M) <= 2).set_label("diagonal"), M[1, 1] == 1], 2
+        lambda M: [M[0, 1] == 0, set_label(cp.diag(M) <= 2, "diagonal"), M[1, 1] == 1], 2
     )
     chosen = read.chosen(np.array([2, 3]))
     assert chosen.names == ("diagonal", "M[1, 1] == 1.0")
@@ -214,7 +214,7 @@ WRONG: tuple[tuple[Any, str], ...] = (
     (lambda M: [cp.norm(M) <= 1], "is not linear"),
     (lambda M: [cp.sum(cp.abs(M)) <= 1], "is not linear"),
     (lambda M: M >> 0, "is not linear"),
-    (lambda M: [cp.Variable(name="x") <= M[0, 0]], "a variable beside the metric: x"),
+    (lambda M: [cp.Variable(name="x") <= M[0, 0]], "a variable beside the metric M: x"),
     (lambda M: [cp.Parameter() <= M[0, 1]], "a parameter without a value"),
     (lambda M: [True], "a list of CVXPY constraints"),
     (lambda M: None, "a list of CVXPY constraints"),
@@ -264,11 +264,11 @@ def test_one_feature(constraints: Callable[[cp.Expression], Any], entry: float) 
 
 
 def test_long_labels_are_cut_and_stay_distinct() -> None:
-    read = read_constraints(lambda M: [(M[0, k] <= k).set_label("a" * 10_000) for k in (0, 1)], 2)
+    read = read_constraints(lambda M: [set_label(M[0, k] <= k, "a" * 10_000) for k in (0, 1)], 2)
     assert [len(name) for name in read.names] == [104, 104]
     assert read.names[0] != read.names[1]
     for wrong in (
-        lambda M: [(cp.norm(M) <= 1).set_label("a" * 10_000)],
+        lambda M: [set_label(cp.norm(M) <= 1, "a" * 10_000)],
         lambda M: [M[0, 0] <= cp.Variable(name="a" * 10_000)],
     ):
         with pytest.raises(gda.errors.InvalidInputError) as caught:
@@ -341,7 +341,11 @@ OTHERS: list[tuple[Any, ...]] = [(), (0,), (1,), (2,), (W,), (W[0],), (0 * W,), 
 OTHERS += [([1, 0, 0],), ([0, 1, 0],), ((K, K),), ((1, K * K), "F"), ((K, K), 0), ((2, K, K),)]
 ARGUMENTS = [*itertools.product(ARRAYS, OTHERS), (M[0, 1], (W,)), (M[0, 1], ((K,),))]
 ATOMS = {name: getattr(cp.atoms, name) for name in dir(cp.atoms) if not name.startswith("_")}
-ATOMS |= {kind.__name__: kind for kind in (wraps.nonneg_wrap, wraps.nonpos_wrap, wraps.nsd_wrap)}
+ATOMS |= {
+    name: getattr(wraps, name)
+    for name in ("nonneg_wrap", "nonpos_wrap", "nsd_wrap")
+    if hasattr(wraps, name)  # the last is there from CVXPY 1.9 on
+}
 ATOMS |= {"indices": lambda x: x[[0, 2], [1, 1]], "kron_right": lambda x, y: cp.kron(y, x)}
 
 
@@ -369,7 +373,14 @@ AFFINE = {name: expressions for name, expressions in AFFINE.items() if expressio
 def test_all_affine_atoms_have_cvxpys_values(name: str) -> None:
     rng = np.random.default_rng(0)
     for expression in AFFINE[name]:
-        affine = AffineExpressions([expression], M)
+        try:
+            affine = AffineExpressions([expression], M)
+        except gda.errors.InvalidInputError:
+            # Until 1.9.2 CVXPY fails on some products in three dimensions.
+            assert expression.args[0].ndim == 3
+            assert (1, 8) <= VERSION <= (1, 9)
+            assert cp.__version__ < "1.9.3"
+            continue
         for factor in (1.0, -2.0):
             P.value = factor * W
             M.value = np.abs((matrix := rng.standard_normal((K, K))) + matrix.T)
@@ -385,17 +396,31 @@ def test_no_affine_atom_is_left_out() -> None:
 
     tried = {kind for each in AFFINE.values() for one in each for kind in one.atoms()}
     left = {kind.__name__ for kind in subclasses(AffAtom) - tried}
-    # Base classes, cumulated products, which are affine of nothing, and marks of this package.
-    assert left == {"AffAtom", "BinaryOperator", "UnaryOperator", "Wrap", "cumprod", "Membership"}
+    # Base classes, cumulated products, which are affine of nothing, and those of this package.
+    bases = {"AffAtom", "BinaryOperator", "UnaryOperator", "Wrap"}
+    assert left == {*bases, "cumprod", "Membership", "Unknown"}
     others = {kind.__name__ for kind in tried if not issubclass(kind, AffAtom)}
-    assert others >= {"GeoMean", "GeoMeanApprox", "Power", "PowerApprox", "QuadForm"}
+    # CVXPY 1.7 has other classes.
+    newer = {"GeoMean", "GeoMeanApprox", "Power", "PowerApprox"}
+    assert others >= {"QuadForm", *(newer if VERSION >= (1, 8) else {"power"})}
+
+
+class Unknown(AffAtom):
+    """An atom without a form for solvers."""
+
+    def shape_from_args(self) -> tuple[int, ...]:
+        return ()
+
+    def numeric(self, values: list[Any]) -> float:
+        return float(np.sum(values[0]))
+
+    def graph_implementation(self, *_arguments: Any) -> Any:
+        raise NotImplementedError
 
 
 def test_what_cvxpy_does_not_compile_is_refused() -> None:
-    with pytest.raises(
-        gda.errors.InvalidInputError, match=r"CVXPY does not compile Sum\(M\[0, 1\]"
-    ):
-        read_constraints(lambda M: [cp.sum(M[0, 1], axis=0) <= 1], 2)
+    with pytest.raises(gda.errors.InvalidInputError, match=r"CVXPY does not compile Unknown\(M"):
+        read_constraints(lambda M: [Unknown(M) <= 1], 2)
 
 
 def test_coefficients_without_parameters_are_the_same_object() -> None:

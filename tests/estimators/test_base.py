@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.estimators import MetricGraph, PairMetricLearner, TripletMetricLearner
-from gdaopt.estimators.base import components_of
+from gdaopt.estimators.components import components_of
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, wine_z_scores
 

@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import re
 import warnings
 from functools import partial
 from typing import Any
@@ -102,43 +101,52 @@ def test_scikit_learns_checks_of_learners_of_tuples(learner: Any) -> None:
         check_estimator(learner())
 
 
-@pytest.mark.parametrize("kind", dict.fromkeys([*map(type, ESTIMATORS), *TUPLES]))
-def test_docstrings_explain_each_parameter_and_attribute_once(kind: Any) -> None:
+def listed_in(doc: str) -> list[str]:
+    """Return the names that a docstring explains, several of one line each by itself."""
+    heads = [line.partition(" : ")[0] for line in doc.splitlines() if line[:1] != " "]
+    return [name.lstrip("*") for head in heads for name in head.split(", ")]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    {type(each): each for each in (*ESTIMATORS, *MODELS, *(kind() for kind in TUPLES))}.values(),
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_docstrings_explain_each_parameter_and_attribute_once(estimator: Any) -> None:
+    kind = type(estimator)
     doc = str(inspect.getdoc(kind))
+    if kind in LEARNERS:  # shorthands
+        assert "`MetricLearner`, which explains all parameters and attributes" in doc
+        doc = str(inspect.getdoc(gda.MetricLearner))
     titles = [title for title in ("Parameters", "Attributes", "See Also", "Notes") if title in doc]
     places = [doc.index(f"\n\n{title}\n---") for title in titles if f"\n\n{title}\n---" in doc]
     assert places == sorted(places)
     assert "\n\n\n" not in doc
-    heads = [line.partition(" : ")[0].split(", ") for line in doc.splitlines() if line[:1] != " "]
-    listed = [name for head in heads for name in head]
-    fitted = ["n_features_in_"] + ["metric_"] * (kind is not OneVsRestMetricClassifier)
-    for name in (*inspect.signature(kind).parameters, *fitted):
-        assert listed.count(name) == 1, name
+    frame = pd.DataFrame(samples()[0], columns=list("pqrs"))
+    fitted = clone(estimator).fit(*(given(kind) if kind in TUPLES else (frame, samples()[1])))
+    attributes = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
+    for name in (*inspect.signature(kind).parameters, *attributes):
+        assert listed_in(doc).count(name) == 1, name
     for name, method in inspect.getmembers(kind, inspect.isfunction):
-        doc = str(inspect.getdoc(method))
-        if name.startswith("_") or not method.__module__.startswith("gdaopt") or "---" not in doc:
+        arguments = [*inspect.signature(method).parameters][1:]
+        if name.startswith("_") or not method.__module__.startswith("gdaopt"):
             continue
-        listed = re.findall(r"^\**(\w+) : ", doc, re.MULTILINE)
-        for argument in [*inspect.signature(method).parameters][1:]:
-            assert listed.count(argument) == 1, (name, argument)
+        doc = str(inspect.getdoc(method))
+        for argument in arguments:
+            assert listed_in(doc).count(argument) == 1, (name, argument)
         assert "\n\n\n" not in doc
         assert ("\nself" in doc) == (method.__annotations__["return"] == "Self")
 
 
-def test_a_class_without_sections_or_docstring() -> None:
-    class Plain(SupervisedMetricLearner):
-        """Learn."""
-
+def test_the_base_is_all_that_another_learner_needs() -> None:
+    class Whitening(SupervisedMetricLearner):
         def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
             return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
 
-    class Silent(Plain):
-        pass
-
-    assert str(Plain.__doc__).startswith("Learn.\n\nAttributes\n----------\nmetric_ : ndarray")
-    assert Silent.__doc__ is None
-    X, codes = samples()  # the base is all that another learner needs
-    np.testing.assert_allclose(np.cov(Silent().fit(X, codes).transform(X).T), np.eye(4), atol=1e-10)
+    X, codes = samples()
+    np.testing.assert_allclose(
+        np.cov(Whitening().fit(X, codes).transform(X).T), np.eye(4), atol=1e-10
+    )
 
 
 # --- Parameters ----------------------------------------------------------------------------------

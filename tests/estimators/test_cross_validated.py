@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 import gdaopt as gda
 from gdaopt.estimators import cross_validated
 from gdaopt.estimators.cross_validated import _choice, path_results
-from gdaopt.estimators.metric_learner import stratified_sample
+from gdaopt.estimators.draws import stratified_sample
 from tests.estimators.cases import LEARNERS, clouds, samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
@@ -144,6 +145,16 @@ def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> 
     np.testing.assert_allclose(distances, expected, rtol=1e-7)
     np.testing.assert_array_equal(indices, neighbors)
     assert classifier.kneighbors(n_neighbors=2)[1].shape == (len(X[::2]), 2)
+
+
+def test_with_a_learner_it_is_scikit_learns_pipeline() -> None:
+    X, y = load_wine(return_X_y=True)
+    learner = GraphMetricLearner("glr")
+    found = MetricKNeighborsClassifier(metric=learner).fit(X[::2], y[::2])
+    pipeline = make_pipeline(learner, KNeighborsClassifier()).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(found.metric_, pipeline[0].metric_)
+    np.testing.assert_array_equal(found.predict(X), pipeline.predict(X))
+    np.testing.assert_allclose(found.predict_proba(X), pipeline.predict_proba(X))
 
 
 def test_units_of_features_and_the_origin_do_not_matter() -> None:

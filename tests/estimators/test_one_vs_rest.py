@@ -8,7 +8,9 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import gdaopt as gda
@@ -63,6 +65,18 @@ def test_it_is_the_published_rule(classifier: Any, aggregation: str) -> None:
     np.testing.assert_array_equal(found.predict(test), expected)
     assert set(expected) == {0, 1, 2}
     assert (expected != clone(classifier).fit(X, y).predict(test)).any()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_are_those_of_scikit_learns_one_against_the_rest(classes: int) -> None:
+    X, y = samples(n=90, classes=classes)
+    (X, test), y = (X[:50], X[50:]), np.array(["ash", "birch", "cedar"])[y[:50]]
+    found = OneVsRestMetricClassifier(DIAGONAL, KNeighborsClassifier(4), aggregation="score")
+    expected = OneVsRestClassifier(make_pipeline(DIAGONAL, KNeighborsClassifier(4))).fit(X, y)
+    np.testing.assert_array_equal(found.fit(X, y).predict(test), expected.predict(test))
+    np.testing.assert_allclose(found.predict_proba(test), expected.predict_proba(test))
+    for metric, pipeline in zip(found.metrics_, expected.estimators_, strict=True):
+        np.testing.assert_array_equal(metric, pipeline[0].metric_)
 
 
 def test_a_metric_for_each_class() -> None:

@@ -16,12 +16,12 @@ import gdaopt as gda
 from gdaopt.datasets import load
 from gdaopt.errors import NothingLearnedWarning
 from gdaopt.estimators import MetricKNeighborsClassifier, TripletMetricLearner, metric_learner
-from gdaopt.estimators.inputs import class_signal
-from gdaopt.estimators.metric_learner import (
+from gdaopt.estimators.draws import (
     nearest_of_other_classes,
     random_pairs,
     stratified_sample,
 )
+from gdaopt.estimators.inputs import class_signal
 from gdaopt.scaling import auto_trace_bound
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 

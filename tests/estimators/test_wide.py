@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.estimators import PairMetricLearner
-from gdaopt.estimators.base import components_of
+from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.linalg.samples import divided
 from gdaopt.objectives import OBJECTIVES, pair_objective

@@ -1,4 +1,4 @@
-"""Entries of matrices, directions between metrics, masked matrices, bridges of graphs."""
+"""Entries of matrices, directions between metrics, bridges of graphs."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg import directions, masked
+from gdaopt.linalg import directions
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.entries import (
     Edges,
@@ -22,7 +22,6 @@ from gdaopt.linalg.entries import (
     placement,
 )
 from gdaopt.linalg.laplacian import bridges, with_bridges
-from gdaopt.linalg.masked import MaskedMatrix
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
@@ -146,54 +145,6 @@ def rng() -> np.random.Generator:
 
 
 # --- Masked symmetric matrices, beside arrays ----------------------------------------------------
-
-
-@PROPERTY
-@given(generators, sizes)
-def test_masked_matrices_are_read_like_the_matrix(rng: np.random.Generator, size: int) -> None:
-    edges = some_edges(rng, size)
-    matrix = random_symmetric(rng, size)
-    chosen = MaskedMatrix.of(matrix, edges)
-    rows, columns = rng.integers(size, size=(2, 3, 7))
-    in_mask = np.eye(size, dtype=bool)
-    in_mask[edges] = in_mask[edges[::-1]] = True
-    expected = np.where(in_mask[rows, columns], matrix[rows, columns], np.nan)
-    np.testing.assert_array_equal(chosen[rows, columns], expected)
-    assert len(chosen) == size
-    np.testing.assert_array_equal(chosen.diagonal(), np.diagonal(matrix))
-    sparse = matrix_of(entries_of(matrix, edges) * np.sign(rng.standard_normal()), size, edges)
-    assert masked.inner(chosen, MaskedMatrix.of(sparse, edges)) == pytest.approx(
-        np.vdot(matrix, sparse)
-    )
-
-
-def test_values_that_are_not_finite_are_seen() -> None:
-    matrix = np.array([[1.0, np.inf, 2.0], [np.inf, 1.0, 2.0], [2.0, 2.0, 1.0]])
-    assert masked.is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([2]))))
-    assert not masked.is_finite(MaskedMatrix.of(matrix, (np.array([0]), np.array([1]))))
-    assert not masked.is_finite(MaskedMatrix.of(np.diag([1.0, np.nan]), no_edges()))
-
-
-@PROPERTY
-@given(generators, sizes)
-def test_entries_outside_of_the_mask_count_as_zeros(rng: np.random.Generator, size: int) -> None:
-    edges, vector = some_edges(rng, size), rng.standard_normal(size)
-    first, second = (
-        matrix_of(entries_of(random_symmetric(rng, size), edges), size, edges) for _ in range(2)
-    )
-    one, other = MaskedMatrix.of(first, edges), masked.like(MaskedMatrix.of(second, edges), second)
-    assert masked.inner(one, other) == pytest.approx(masked.inner(first, second), abs=1e-12)
-    assert masked.norm(one) == pytest.approx(masked.norm(first))
-    assert masked.largest_entry(one) == masked.largest_entry(first)
-    form = abs(vector) @ abs(first) @ abs(vector)
-    for matrix in (one, first):
-        assert masked.magnitude_form(matrix, abs(vector)) == pytest.approx(form)
-    for pair in ((one, other), (first, second)):
-        assert masked.magnitude_inner(*pair) == pytest.approx(np.vdot(abs(first), abs(second)))
-    for chosen, whole in ((abs(one), abs(first)), (one + other, first + second)):
-        np.testing.assert_array_equal(chosen.on_diagonal, np.diagonal(whole))
-        np.testing.assert_array_equal(chosen.on_edges, whole[edges])
-    assert masked.like(first, second) is second
 
 
 # --- Bridges against networkx, and inverses that are put together at them ------------------------

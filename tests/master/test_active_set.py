@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from tests.helpers import PROPERTY, generators
 from tests.master.cases import random_atoms
 

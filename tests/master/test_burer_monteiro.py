@@ -6,8 +6,8 @@ from hypothesis import given
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
-from gdaopt.master.master_point import ActiveSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, scaled
 from tests.master.cases import random_atoms

@@ -1,7 +1,5 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
-import itertools
-
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +11,15 @@ from gdaopt.master.constrained import (
     _LIFT,
     Rows,
     _duality_gap,
-    _whole_step,
     _with_rows_kept,
-    solve_constrained_master_problem,
+    find_best_weights_with_rows,
 )
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate
 from gdaopt.objectives.base import Objective
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance
 from tests.helpers import random_symmetric
+from tests.master.cases import evaluate
 
 SIZE, BUDGET = 5, 4.0
 N = SIZE * (SIZE + 1) // 2
@@ -34,7 +31,7 @@ def start(weights: FloatArray, objective: Objective | None = None) -> MasterPoin
     edges = Atoms(np.column_stack([i, j]), np.tile([np.sqrt(0.5), -np.sqrt(0.5)], (len(i), 1)))
     atoms = Atoms.of_features(np.arange(SIZE)).joined(edges)
     objective = objective or gda.LogDet(covariance(SIZE))
-    return MasterPoint(objective.at(0.1 * np.eye(SIZE)), atoms, weights)
+    return evaluate(objective.at(0.1 * np.eye(SIZE)), atoms, weights, BUDGET)
 
 
 def rows_of(forms: FloatArray, right: FloatArray, is_equality: npt.NDArray[np.bool_]) -> Rows:
@@ -45,9 +42,7 @@ def rows_of(forms: FloatArray, right: FloatArray, is_equality: npt.NDArray[np.bo
 def solved(point: MasterPoint, rows: Rows, tolerance: float) -> tuple[MasterPoint, FloatArray]:
     """Return the best weights, and the multipliers of rows whose first guess is 0."""
     none = np.zeros(len(rows.right))
-    found = solve_constrained_master_problem(point, BUDGET, rows, none, tolerance)
-    assert found.multipliers is not None
-    return found.point, found.multipliers
+    return find_best_weights_with_rows(point, rows, none, tolerance)[:2]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -62,7 +57,7 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
     found, multipliers = solved(point, rows, 1e-9)
 
     x = cp.Variable(N)
-    vectors = point._atoms.dense(SIZE)
+    vectors = point.function.atoms.dense(SIZE)
     metric = 0.1 * np.eye(SIZE) + vectors.T @ cp.diag(x) @ vectors
     value = cp.trace(covariance(SIZE) @ metric) - cp.log_det(metric)
     kept = [forms[~is_equality] @ x <= rows.right[~is_equality], forms[1] @ x == rows.right[1]]
@@ -88,8 +83,8 @@ def test_weights_that_rows_forbid_are_exactly_zero() -> None:
     found, multipliers = solved(start(weights), rows_of(forms, np.zeros(1), np.array([True])), 1e-9)
     assert found.weights[edge] == 0
     # And its multiplier is such that the edge is no longer worth its price.
-    slopes = found.gradient() + multipliers @ forms
-    assert found.gradient().argmin() == edge
+    slopes = found.gradient + multipliers @ forms
+    assert found.gradient.argmin() == edge
     assert slopes[edge] >= float(found.weights @ slopes) / BUDGET - 1e-9
 
 
@@ -99,12 +94,11 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     rng = np.random.default_rng(seed)
     weights = rng.random(N) * BUDGET / N / 2
     point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
-    forms = rng.standard_normal((3, N)) / 10 - point.gradient()
+    forms = rng.standard_normal((3, N)) / 10 - point.gradient
     rows = rows_of(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
     best, multipliers = solved(point, rows, 1e-12)
     assert multipliers @ (rows.right - forms @ weights) > 1e-3
-    iterate = Iterate.at(point, np.append(weights, BUDGET - weights.sum()))
-    gap = _duality_gap(iterate, rows, multipliers)
+    gap = _duality_gap(point, rows, multipliers)
     assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
@@ -126,7 +120,7 @@ def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     """A step from a weight of 1 keeps the row to 1e-16, of which a billionth has to keep it."""
     objective = gda.LogDet(np.diag([1e9, 1.5e9, 1.0]))
     atoms, weights = Atoms.of_features(np.arange(3)), np.array([3 * second, second, 1.0])
-    point = MasterPoint(objective.at(1e-15 * np.eye(3)), atoms, weights)
+    point = evaluate(objective.at(1e-15 * np.eye(3)), atoms, weights, BUDGET)
     rows = rows_of(np.array([[1.0, -3.0, 0.0]]), np.zeros(1), np.array([True]))
     found, _ = solved(point, rows, 1e-12)
     assert found.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
@@ -161,27 +155,10 @@ def test_rows_that_are_nearly_the_same_are_corrected_alike(apart: float) -> None
     assert np.abs(forms @ kept - rows.right).max() <= 1e-11
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_whole_step_lowers_the_gap_and_does_not_raise_the_value(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rows_of(np.zeros((1, N)), np.zeros(1), np.array([True]))
-    points = [start(rng.dirichlet(np.ones(N + 1))[:-1] * BUDGET) for _ in range(6)]
-    iterates = [Iterate.at(p, np.append(p.weights, BUDGET - p.weights.sum())) for p in points]
-    seen = set[tuple[bool, bool]]()
-    for here, other in itertools.permutations(iterates, 2):
-        found = _whole_step(here, other.x, rows, np.zeros(1))
-        is_lower = other.point.value < here.point.value, other.gap < here.gap
-        assert (found is not here) == all(is_lower)
-        assert found.point.value <= here.point.value
-        assert found.gap <= here.gap
-        seen.add(is_lower)
-    assert len(seen) == 4
-
-
 @pytest.mark.parametrize("size", [1e-80, 1e-160, 1e-250])
 def test_weights_whose_squares_underflow_are_0(size: float) -> None:
     objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
-    point = MasterPoint(objective.at(np.zeros((2, 2))), atoms, np.full(2, size))
+    point = evaluate(objective.at(np.zeros((2, 2))), atoms, np.full(2, size), BUDGET)
     rows = rows_of(np.array([[1.0, -1.0]]), np.zeros(1), np.array([True]))
     assert solved(point, rows, 0.0)[0].weights.tolist() == [0, 0]
 
@@ -199,6 +176,5 @@ def test_the_duality_gap_ends_at_round_off(seed: int) -> None:
     room = rng.choice([0.0, 0.01], len(forms))
     rows = rows_of(forms, forms @ weights + room, (rng.random(len(forms)) < 0.5) & (room == 0))
     found, multipliers = solved(start(weights), rows, 0.0)
-    iterate = Iterate.at(found, np.append(found.weights, BUDGET - found.weights.sum()))
     terms = BUDGET * (1 + float((np.abs(multipliers) @ np.abs(forms)).max()))
-    assert _duality_gap(iterate, rows, multipliers) <= _LIFT * terms  # by which prices end above 0
+    assert _duality_gap(found, rows, multipliers) <= _LIFT * terms  # by which prices end above 0

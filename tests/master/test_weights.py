@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, MasterSolution, descended, solve_master_problem
+from gdaopt.master.master_point import MasterFunction, MasterPoint
+from gdaopt.master.weights import descended, find_best_weights
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties
-from tests.master.cases import random_atoms
+from tests.master.cases import evaluate, random_atoms
 
 ROOMY, NONE = 2**30, 1  # memory for the Hessian: Newton's method, or the first-order one
 both_ways = pytest.mark.parametrize("memory_limit", [ROOMY, NONE], ids=["newton", "first order"])
@@ -45,20 +45,21 @@ class Master:
         total_weight = size * float(rng.choice([0.2, 1.0, 10.0, 40.0]))
         atoms = random_atoms(rng, 2 * size, size)
         base, weights = objective.at(1e-3 * np.eye(size)), np.full(2 * size, share * total_weight)
-        start = MasterPoint(base, atoms, weights / (2 * size), objective.log_convex)
+        log = objective.log_convex
+        start = evaluate(base, atoms, weights / (2 * size), total_weight, log=log)
         return cls(objective, atoms, start, total_weight)
 
     def gap(self, point: MasterPoint) -> float:
         """An upper bound of how far the value is above its minimum."""
-        gradient = point.gradient()
+        gradient = point.gradient
         least = min(0.0, float(gradient.min()))
         return float(point.weights @ gradient) - self.total_weight * least
 
-    def solved(self, reduction: float, memory_limit: int = ROOMY) -> MasterSolution:
-        return solve_master_problem(self.start, self.total_weight, reduction, memory_limit)
+    def solved(self, reduction: float, memory_limit: int = ROOMY) -> tuple[MasterPoint, int]:
+        return find_best_weights(self.start, reduction, memory_limit)
 
 
-class TestSolveMasterProblem:
+class TestFindBestWeights:
     @properties(25)
     @given(generators, st.sampled_from([1, 3, 8]), st.sampled_from([0.0, 0.4, 1.0]))
     @both_ways
@@ -68,14 +69,13 @@ class TestSolveMasterProblem:
     ) -> None:
         master = Master.random(rng, size, kind, share)
         for reduction in (0.1, 1e-5):
-            solution = master.solved(reduction, memory_limit)
-            point = solution.point
+            point, n_steps = master.solved(reduction, memory_limit)
             assert point.weights.min() >= 0
             assert point.weights.sum() <= master.total_weight * (1 + 1e-12)
             assert point.value <= master.start.value
             allowed = reduction * master.gap(master.start)
             assert master.gap(point) <= allowed + 1e-12 * abs(point.value)
-            assert memory_limit == ROOMY or solution.newton_steps == 0
+            assert memory_limit == ROOMY or n_steps == 0
 
     @both_ways
     @pytest.mark.parametrize("seed", [49, 77, 80, 84, 183])
@@ -85,17 +85,17 @@ class TestSolveMasterProblem:
         """Next to a singular metric: secants then hardly shrink the bracket of the line search."""
         master = Master.random(np.random.default_rng(seed), 3, "log det", 0.0)
         for reduction in (0.5, 0.1):
-            assert master.solved(reduction, memory_limit).point.value <= master.start.value
+            assert master.solved(reduction, memory_limit)[0].value <= master.start.value
 
     @pytest.mark.parametrize("seed", range(6))
     @pytest.mark.parametrize("kind", ["glr", "log det"])
     def test_both_ways_agree(self, kind: str, seed: int) -> None:
         """To the last digits of the value; weights are told apart by the square root of it."""
         master = Master.random(np.random.default_rng(seed), 6, kind)
-        newton, first_order = (master.solved(1e-9, limit).point for limit in (ROOMY, NONE))
+        newton, first_order = (master.solved(1e-9, limit)[0] for limit in (ROOMY, NONE))
         allowed = 1e-8 * master.gap(master.start)
         assert newton.value == pytest.approx(first_order.value, rel=1e-13, abs=allowed)
-        gradient = newton.gradient()
+        gradient = newton.gradient
         costly = gradient > min(0.0, gradient.min()) + 1e-3 * np.ptp(gradient)
         assert costly.any()
         assert not newton.weights[costly].any()
@@ -105,21 +105,21 @@ class TestSolveMasterProblem:
         """The maximum likelihood of a diagonal precision is 1/S_ii, whatever the total weight."""
         objective = gda.LogDet(np.diag([2.0, 0.5]))
         atoms, weights = Atoms.of_features(np.arange(2)), np.array([30.0, 70.0])
-        start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, weights)
-        solution = solve_master_problem(start, 100.0, 1e-12, ROOMY)
-        np.testing.assert_allclose(solution.point.weights, [0.5, 2.0], rtol=1e-9)
+        start = evaluate(objective.at(np.zeros((2, 2))), atoms, weights, 100.0)
+        best, _ = find_best_weights(start, 1e-12, ROOMY)
+        np.testing.assert_allclose(best.weights, [0.5, 2.0], rtol=1e-9)
 
     def test_the_memory_limit_counts_the_hessian_and_its_copies(self) -> None:
         master = Master.random(np.random.default_rng(0), 3, "glr")
         needed = 8 * 4 * (len(master.start.weights) + 1) ** 2
-        assert master.solved(1e-3, needed).newton_steps > 0
-        assert master.solved(1e-3, needed - 1).newton_steps == 0
+        assert master.solved(1e-3, needed)[1] > 0
+        assert master.solved(1e-3, needed - 1)[1] == 0
 
     def test_a_start_that_is_good_enough_stays(self) -> None:
         master = Master.random(np.random.default_rng(1), 3, "glr")
-        best = master.solved(1e-10).point
-        again = solve_master_problem(best, master.total_weight, 1.0, ROOMY)
-        np.testing.assert_array_equal(again.point.weights, best.weights)
+        best = master.solved(1e-10)[0]
+        again, _ = find_best_weights(best, 1.0, ROOMY)
+        np.testing.assert_array_equal(again.weights, best.weights)
 
 
 @both_ways
@@ -127,18 +127,18 @@ class TestSolveMasterProblem:
 def test_weights_whose_squares_underflow_are_0(size: float, memory_limit: int) -> None:
     """The slope along a step is 0 then, and no step would be taken; any share of 0 is 0."""
     objective, atoms = gda.Ridge(2), Atoms.of_features(np.arange(2))
-    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, size * np.array([1.0, 0.5]))
-    solution = solve_master_problem(start, 1.0, 0.0, memory_limit)
-    assert solution.point.weights.tolist() == [0, 0]
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, size * np.array([1.0, 0.5]), 1.0)
+    best, _ = find_best_weights(start, 0.0, memory_limit)
+    assert best.weights.tolist() == [0, 0]
 
 
 @both_ways
 def test_weights_are_not_0_where_that_is_worse(memory_limit: int) -> None:
     """However small they are: the optimum is 1e-90, and 0 is outside of the domain."""
     objective, atoms = gda.LogDet(1e90 * np.eye(2)), Atoms.of_features(np.arange(2))
-    start = MasterPoint(objective.at(np.zeros((2, 2))), atoms, 1e-90 * np.array([3.0, 0.5]))
-    solution = solve_master_problem(start, 1.0, 1e-9, memory_limit)
-    assert solution.point.value <= start.value
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, 1e-90 * np.array([3.0, 0.5]), 1.0)
+    best, _ = find_best_weights(start, 1e-9, memory_limit)
+    assert best.value <= start.value
 
 
 @pytest.mark.parametrize("waves", np.linspace(1.05, 1.2, 4))
@@ -152,8 +152,30 @@ def test_a_line_search_does_not_end_beyond_a_hump(waves: float) -> None:
 
     objective = gda.FunctionObjective(wave, n_features=1, convex=False)
     base, atoms = objective.at(np.zeros((1, 1))), Atoms.of_features(np.arange(1))
-    start = Iterate.at(MasterPoint(base, atoms, np.zeros(1), convex=False), np.array([0.0, 1.0]))
+    start = MasterFunction(base, atoms, convex=False).at(np.array([0.0, 1.0]))
     end = start.moved(np.array([1.0, 0.0]))
-    assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.point.value - start.point.value
+    assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.value - start.value
     found = descended(start, end.x)
-    assert found.point.value < start.point.value - 0.01
+    assert found.value < start.value - 0.01
+
+
+@pytest.mark.parametrize("promised", [0.4, 1.5, 2.5])
+def test_a_step_that_promises_less_than_round_off_is_taken_whole(
+    promised: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slopes along it are noise, here such as stop any other step before its end."""
+    objective, atoms = gda.LogDet(np.diag([2.0, 0.5])), Atoms.of_features(np.arange(2))
+    start = evaluate(objective.at(np.zeros((2, 2))), atoms, np.array([0.5, 2.0]), 3.5)
+    start = replace(start, slope=np.array([-promised * start.round_off, 0.0, 0.0]))
+    end = start.x + np.array([1.0, 0.0, -1.0])
+    n_tried = 0
+
+    def moved(self: MasterPoint, x: FloatArray) -> MasterPoint:
+        nonlocal n_tried
+        n_tried += 1
+        return replace(self, x=x, slope=-100 * self.slope)
+
+    monkeypatch.setattr(MasterPoint, "moved", moved)
+    found = descended(start, end)
+    assert (n_tried == 1) == (promised < 1)
+    assert np.array_equal(found.x, end) == (promised < 1)

@@ -24,7 +24,6 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "joint, floor": ("joint", {"solver": "analytic", "edge_floor": 0.05}),
     "certified": ("certified", {}),
     "certified, first order": ("certified", {"memory_limit": 1}),
-    "certified, program": ("certified", {"pricing": "program"}),
     "frank-wolfe": ("frank-wolfe", {}),
     "frank-wolfe, adaptive": ("frank-wolfe", {"step": "adaptive"}),
     "frank-wolfe, away": ("frank-wolfe", {"variant": "away"}),
@@ -54,8 +53,8 @@ def solve(problem: gda.MetricProblem, way: str, **options: Any) -> gda.Result:
 def is_for(way: str, kind: str, floor: float = 0.0) -> bool:
     """Whether a method with its options takes a set of some kind."""
     method, options = WAYS[way]
-    if "edge_floor" in options or "pricing" in options:
-        return kind in ("graph", "masked") and (floor == 0 or "pricing" in options)
+    if "edge_floor" in options:
+        return kind in ("graph", "masked") and floor == 0
     if method in ALIGNED:
         return kind not in ("diagonal", "definite") and floor == 0
     return method != "socp" or kind != "definite"

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods.balanced import _Run, conflicts, rounded_colors
+from gdaopt.methods.balanced import _Search, conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
 from tests.covering import chosen
 from tests.helpers import PROPERTY, generators, random_symmetric
@@ -156,13 +156,13 @@ def test_a_node_without_conflicts_is_solved_to_its_end(name: str, seed: int) -> 
 def test_tries_no_colours_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours and their negatives are the same."""
     tried: list[bytes] = []
-    original = _Run._colouring
+    original = _Search._solve_coloring
 
-    def noted(run: _Run, node: Any, number: int, hull: Any, colors: FloatArray) -> Any:
+    def noted(run: _Search, node: Any, number: int, hull: Any, colors: FloatArray) -> Any:
         tried.append(min(colors.tobytes(), (-colors).tobytes()))
         return original(run, node, number, hull, colors)
 
-    monkeypatch.setattr(_Run, "_colouring", noted)
+    monkeypatch.setattr(_Search, "_solve_coloring", noted)
     gda.solve(frustrated(), "balanced")
     assert len(tried) == len(set(tried)) > 1
 

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
@@ -16,9 +15,9 @@ import gdaopt as gda
 from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import ActiveSet
+from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods import Clock
-from gdaopt.methods.certified import CertifiedRun, _derivative
+from gdaopt.methods.hull import HullRun
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.sets.members import Support
@@ -41,7 +40,6 @@ from tests.methods.certified_cases import (
     set_of,
 )
 from tests.methods.run_cases import Case, cases
-from tests.programs.cases import need
 
 # --- It converges --------------------------------------------------------------------------------
 
@@ -309,42 +307,20 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
         assert "did not lower the certified gap" in result.message
 
 
-# --- Atoms from a program ------------------------------------------------------------------------
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("path_weight", [0.0, 0.05])
-@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "ECOS", "SCS", "SCIPY"])
-@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
-def test_a_program_finds_the_same_optimum(solver: str, path_weight: float) -> None:
-    need(solver)
-    for name, positive in (("iris", "versicolor"), ("wine", "class_0")):
-        X, z = samples(name, positive, "half", "unit")
-        feasible_set = gda.GraphMetrics(X.shape[1], 1e-6, path_weight)
-        problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
-        priced = certified(problem, 1e-6, pricing="program", solver=solver)
-        assert_same_optimum(priced, certified(problem, 1e-6))
-        assert priced.solver == solver
-        assert {row.solver for row in list(priced.trace)[1:]} == {solver}
-
-
-def test_highs_is_the_default_program_solver() -> None:
-    assert gda.methods.Certified(pricing="program").solver_name == "HIGHS"
-    assert gda.methods.Certified(pricing="program", solver="scs").solver_name == "SCS"
-    assert gda.methods.Certified().solver_name == "analytic"
+# --- Parts of a round ----------------------------------------------------------------------------
 
 
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
+    run = HullRun(problem, Clock())
     atoms, prices = Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0])
-    run.best = Support(np.eye(3), atoms, prices, least=-9.0)
+    run.best = Support(np.eye(3), np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
         run.prices = np.array([level])
         assert run.level == level
-        assert len(run._joining()[0]) == count
+        assert len(run.list_joining()) == count
 
 
 @pytest.mark.parametrize(
@@ -359,8 +335,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     problem = gda.MetricProblem(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
-    run = CertifiedRun(gda.methods.Certified(), problem, Clock())
-    run.begin_at(ActiveSet(*problem.members.centre))
+    run = HullRun(problem, Clock(), n_priced=8)
     run.lower_bound.value = math.inf
     tight = run.multipliers
     assert tight is not None
@@ -374,14 +349,5 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
         assert run.multipliers is tight
         assert found.lower_bound == expected.lower_bound
         assert found.frank_wolfe_gap == expected.frank_wolfe_gap
-        gradient = problem.members.support(run.point.gradient(), tight).gradient
+        gradient = problem.members.support(run.point.gradient(), tight).priced
         np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
-
-
-@pytest.mark.parametrize("rate", [1e-200, 1e-100, 1.0, 1e100, 1e200])
-def test_the_derivative_by_the_master_problems_function(rate: float) -> None:
-    """It is known where the squares of the slopes leave floating point."""
-    gradient, atoms = np.diag([1.0, -2.0, 3.0]), Atoms.of_features(np.arange(3))
-    point: Any = SimpleNamespace(gradient=lambda: gradient)
-    master_point: Any = SimpleNamespace(gradient=lambda: rate * np.diagonal(gradient))
-    assert _derivative(point, atoms, master_point) == pytest.approx(1 / rate, rel=1e-12)

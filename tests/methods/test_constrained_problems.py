@@ -1,7 +1,6 @@
 """Problems with linear constraints, by all methods: CVXPY's optimum, rows kept, bounds below."""
 
 import itertools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +183,6 @@ def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:
         ("joint", {"fallback": "analytic"}, "no closed form"),
         ("alternating", {"edge_floor": 0.01}, "edge_floor"),
         ("joint", {"align": "gradient"}, "align"),
-        ("certified", {"pricing": "program"}, "pricing"),
         ("certified", {"initial": np.eye(6)}, "initial is not in the set"),
     ],
 )
@@ -238,16 +236,16 @@ def test_weights_that_break_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     """As those of a master problem at the limit of its accuracy may."""
     problem, n_broken = wine(), 0
     least = gda.solve(problem, "certified").objective
-    whole = constrained.solve_constrained_master_problem
+    whole = constrained.find_best_weights_with_rows
 
     def breaking(point: Any, *arguments: Any) -> Any:
         nonlocal n_broken
         n_broken += 1
-        found = whole(point, *arguments)
+        best, *others = whole(point, *arguments)
         # The edge of a fixed weight is then lighter.
-        return replace(found, point=found.point.at((1 - 1e-4) * found.point.weights))
+        return best.moved((1 - 1e-4) * best.x), *others
 
-    monkeypatch.setattr(certified, "solve_constrained_master_problem", breaking)
+    monkeypatch.setattr(certified, "find_best_weights_with_rows", breaking)
     states = list(gda.iterate(problem, "certified", max_iterations=5))
     assert n_broken >= len(states) - 1 > 1
     assert not any(problem.violations(state.metric) for state in states)

@@ -83,7 +83,7 @@ def test_what_is_there_after_a_solve() -> None:
 def test_the_three_ways_to_solve_a_model() -> None:
     M, budget = variable(), cp.Parameter(value=4.0)
     rows = M[0, 1] == 0, budget >= cp.trace(M)
-    problem = least(M, *rows, objective=GLR(M) + 0.1 * cp.sum_squares(M))
+    problem = least(M, *rows, objective=GLR(M) + 0.1 * cp.sum_squares(1 * M))
     certified = problem.solve(method="gdaopt")
     conic = problem.solve(solver="CLARABEL")
     assert conic == pytest.approx(certified, rel=1e-6)

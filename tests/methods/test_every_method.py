@@ -220,9 +220,13 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
         ("joint", {"realign_every": 0}, "realign_every"),
         ("joint", {"realign_every": 1.5}, "realign_every"),
         ("joint", {"edge_floor": 0.01, "align": "gradient"}, "align='gradient' .* edge_floor is"),
-        ("certified", {"solver": "HIGHS"}, "no programs to solve.*add pricing='program'"),
-        ("certified", {"solver_opts": {"presolve": "on"}}, "a solver with solver_opts has no pro"),
-        ("certified", {"pricing": "programm"}, "did you mean 'program'"),
+        ("certified", {"solver": "HIGHS"}, "no programs to solve.*leave the solver out"),
+        (
+            "certified",
+            {"solver_opts": {"presolve": "on"}},
+            "'solver_opts'; it has no programs",
+        ),
+        ("certified", {"pricing": "program"}, "unknown option of method 'certified': 'pricing'"),
         *(("certified", {"memory_limit": limit}, "memory_limit") for limit in (0, 1.5)),
         ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
         ("frank-wolfe", {"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
@@ -255,7 +259,7 @@ def test_the_method_where_none_is_named() -> None:
     assert make_method(None).name == "certified"
     assert make_method(None, solver=None, tolerance=1e-3).name == "certified"
     assert make_method(None, solver="highs").name == "alternating"
-    assert make_method(None, solver="HIGHS", pricing="program").name == "certified"
+    assert make_method("certified", solver=None).solver_name == "analytic"
     problem = small("graph", 0.0)
     found = gda.solve(problem, solver="highspy", max_iterations=1)
     assert (found.method, found.solver) == ("alternating", "highspy")

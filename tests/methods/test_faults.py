@@ -14,7 +14,7 @@ from gdaopt.backends import isolated
 from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import check_solver_options, find_solver
-from gdaopt.programs import DiagonalPolytope, Program
+from gdaopt.programs import Knapsack, Program
 from gdaopt.programs.base import ProgramOptions
 from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
 from tests.backends.sabotage import Sabotaged
@@ -242,7 +242,7 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
         problem._status = cp.INFEASIBLE
 
     stub.faults["HIGHS"] = strike, 0
-    polytope = DiagonalPolytope(np.ones(2), trace_bound=5.0)
+    polytope = Knapsack(np.ones(2), 5.0)
     cost = np.array([-1.0, -2.0])
     options = ProgramOptions(solver="HIGHS", fallback=["CLARABEL"])
     Program(options).solve(cost, polytope, time_limit=5.0)

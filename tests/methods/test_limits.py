@@ -69,7 +69,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     """Let something take time: the programs, the gradients, or the line search."""
     calls: dict[str, tuple[type, tuple[str, ...]]] = {
         "program": (Program, ("solve",)),
-        "gradient": (SignalPairs, ("scatter", "scatter_entries")),
+        "gradient": (SignalPairs, ("scatter",)),
         "line": (PairLine, ("derivatives", "_balance")),
     }
     owner, names = calls[what]

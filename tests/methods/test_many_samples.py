@@ -144,14 +144,14 @@ def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Fa
     """A clock that goes on by a second in a pass over all samples, a share of it at each block."""
     found = FakeTime.of(monkeypatch, deadline, state_module)
     n_pairs = objective(request.node.callspec.params["name"]).pairs.n_pairs
-    original = rectangles.RectanglePairs.distances
+    original = rectangles.RectanglePairs.products
 
-    def distances(self: Any, samples: Any) -> Iterator[FloatArray]:
-        for block in original(self, samples):
+    def products(self: Any, *given: Any) -> Iterator[FloatArray]:
+        for block in original(self, *given):
             found.advance(block.size / n_pairs)
             yield block
 
-    monkeypatch.setattr(rectangles.RectanglePairs, "distances", distances)
+    monkeypatch.setattr(rectangles.RectanglePairs, "products", products)
     monkeypatch.setattr("gdaopt.support.resources._n_threads", lambda: 1)
     return found
 

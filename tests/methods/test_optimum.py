@@ -24,7 +24,6 @@ from tests.programs.cases import need
 ACCURACIES = {
     **dict.fromkeys([way for way in WAYS if "frank-wolfe" in way], 0.2),
     **dict.fromkeys(["alternating, HiGHS", "joint", "joint, gradient"], 1.0),
-    "certified, program": 1e-6,
     "frank-wolfe, pairwise": 1e-2,
     "projected-gradient": 1e-6,
     "projected-gradient, clip": 1.0,

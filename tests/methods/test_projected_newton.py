@@ -1,12 +1,14 @@
 """Projected Newton steps against CVXPY, and the conditions of optimality at their end."""
 
+from types import SimpleNamespace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods import certified
+from gdaopt.methods import starts
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
@@ -192,7 +194,8 @@ def test_certified_starts_elsewhere_where_its_answer_is_singular_to_round_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.PositiveDefiniteMetrics(4.0, 0.0))
-    monkeypatch.setattr(certified, "newton_answer", lambda *_: np.diag([1.0, 1.0, 0.0]))
+    singular = SimpleNamespace(metric=np.diag([1.0, 1.0, 0.0]))
+    monkeypatch.setattr(starts, "find_last_state", lambda *_: singular)
     result = gda.solve(problem, "certified")
     assert result.status == "converged"
     assert result.objective == pytest.approx(3.0)

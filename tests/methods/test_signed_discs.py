@@ -11,8 +11,8 @@ import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align, comparison_matrix, left_ends
 from gdaopt.methods.aligned import AlignedRun
+from gdaopt.methods.blocks import Block
 from gdaopt.methods.state import Clock
-from gdaopt.programs import Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.run_cases import solve
@@ -110,12 +110,13 @@ def test_a_column_takes_either_sign(column: int) -> None:
     method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
     index, signs = run.family.edge_variables((np.full(SIZE - 1, column), others))
-    block = method._column(run, Program("analytic"), column, others[index], signs)
+    block = Block.column(column, others[index], signs, SIZE)
     x = rng.random(len(index))
     added = block.direction(x).added_to(np.zeros((SIZE, SIZE)), 1.0)[others, column]
     np.testing.assert_allclose(added, [x[index == n] @ signs[index == n] for n in range(SIZE - 1)])
     cost_now = block.cost(run.state.point)
-    gap = cost_now @ (block.values - block.vertex(cost_now, None).point)
+    polytope = method._polytope(run, block)
+    gap = cost_now @ (polytope.current - polytope.minimize(cost_now))
     assert gap == pytest.approx(expected, abs=1e-6 * unit)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.programs import Program, ProgramSolution
+from gdaopt.backends import Answer
+from gdaopt.programs import Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 from tests.programs.cases import SOLVERS, AnyPolytope, assert_optimal, need
@@ -40,11 +41,11 @@ class Run:
 @cache
 def run(dataset: str, positive: str, solver: str) -> Run:
     met: list[tuple[FloatArray, AnyPolytope]] = []
-    solve: Callable[..., ProgramSolution] = Program.solve
+    solve: Callable[..., Answer] = Program.solve
 
     def recording(
         program: Program, cost: FloatArray, polytope: AnyPolytope, time_limit: float | None
-    ) -> ProgramSolution:
+    ) -> Answer:
         met.append((cost, polytope))
         return solve(program, cost, polytope, time_limit)
 

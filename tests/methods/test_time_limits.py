@@ -51,7 +51,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that counts evaluations of the objective."""
     clock = FakeTime.of(monkeypatch, deadline, state_module)
     # A pass over the pairs for the value, one for a gradient.
-    passes = ("products", "scatter", "scatter_entries", "squared_sums", "changes")
+    passes = ("products", "scatter", "changes")
     # A multiple of a log-determinant is no evaluation of its own.
     costs = [
         *((SignalPairs, name, 0.5) for name in passes),

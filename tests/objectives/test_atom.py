@@ -38,7 +38,7 @@ def test_value_gradient_and_optimum_are_those_of_the_objective(name: str, symmet
     np.testing.assert_allclose(gradient, objective.at(metric).gradient(), rtol=1e-12, atol=1e-12)
     # A diagonal set has no semidefinite cone of its own: the atom must ask for what it needs.
     feasible_set = gda.DiagonalMetrics(trace_bound=6.0, min_eigenvalue=0.01)
-    problem = cp.Problem(cp.Minimize(atom + 0.1 * cp.sum_squares(M)), feasible_set.of(M))
+    problem = cp.Problem(cp.Minimize(atom + 0.1 * cp.sum_squares(1 * M)), feasible_set.of(M))
     by_cone = problem.solve(solver="CLARABEL")
     assert problem.solve(method="gdaopt") == pytest.approx(by_cone, rel=2e-5, abs=2e-5)
 

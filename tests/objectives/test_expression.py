@@ -10,6 +10,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.objectives.expression import ExpressionTree
+from gdaopt.support import cvxpy_internals
+from gdaopt.support.cvxpy_internals import VERSION
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance
 from tests.helpers import random_metric, random_symmetric
@@ -71,13 +73,16 @@ def test_values_and_derivatives_are_cvxpys_and_tangents_are_below(name: str) -> 
     gda.check_objective(objective)
     expression, constraints = objective.to_cvxpy(M)
     assert not constraints
+    mended = {kind for version, kind, _ in cvxpy_internals._MENDED if version > VERSION}
     rng = np.random.default_rng(1)
     for _ in range(5):
         M.value = random_metric(rng, K)
         point, tape = objective.at(M.value), objective.tree.at(M.value)
         assert tape.value == pytest.approx(np.asarray(expression.value).item(), rel=1e-12)
-        found = np.asarray(expression.grad[M].todense()).reshape(K, K, order="F")
-        np.testing.assert_allclose(tape.gradient(), (found + found.T) / 2, rtol=1e-9, atol=1e-10)
+        if not mended.intersection(expression.atoms()):
+            found = np.asarray(expression.grad[M].todense()).reshape(K, K, order="F")
+            symmetric = (found + found.T) / 2
+            np.testing.assert_allclose(tape.gradient(), symmetric, rtol=1e-9, atol=1e-10)
         # What a certificate takes for the size of the terms is not below what they add up to.
         assert (tape.gradient(sizes=True) >= np.abs(tape.gradient()) * (1 - 1e-12)).all()
         stated = point.round_off()

@@ -16,7 +16,7 @@ from gdaopt.objectives.pairs.expressions import (
     expression_bytes,
     squared_distances,
 )
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Block, Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
@@ -40,8 +40,8 @@ def test_weights_of_classes_take_no_memory_for_pairs() -> None:
     X = np.random.default_rng(0).standard_normal((N, K))
     z = np.repeat([1.0, -1.0], N // 2)
     glr = gda.GLR(X, z, sample_weight=np.where(z > 0, 3.0, 1.0))
-    assert glr.log_weights is not None
-    assert [block.shape for block in glr.log_weights] == [()]
+    assert glr.pairs.log_weights is not None
+    assert [block.shape for block in glr.pairs.log_weights] == [()]
 
 
 @pytest.mark.parametrize("entries", [40, 2**17])
@@ -88,7 +88,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
 def coefficients(share: float, pairs: RectanglePairs) -> list[FloatArray]:
     """Return random coefficients, of which a share is not 0."""
     rng = np.random.default_rng(1)
-    shapes = [block.shape for block in pairs.products(pairs.features, pairs.features)]
+    shapes = [block.shape for block in pairs.products(Factors.of(pairs.features, pairs.features))]
     return [rng.uniform(0.5, 1, shape) * (rng.random(shape) < share) for shape in shapes]
 
 
@@ -111,11 +111,12 @@ def test_sums_over_near_samples(share: float, shared: bool, near: FloatArray) ->
     expected = np.einsum("ij,ijk,ijl->kl", np.vstack(found), differences, differences)
     roots = np.sqrt(np.diagonal(expected))
     unit = np.outer(roots, roots)
-    scatter = pairs.scatter(found)
+    sums = pairs.scatter(found)
+    edges = np.triu_indices(L, 1)
+    entries = sums.entries(*pairs_of(L, edges))
+    scatter = sums.dense
     np.testing.assert_array_equal(scatter, scatter.T)  # a gradient near 0 is nothing but round-off
     np.testing.assert_allclose(scatter / unit, expected / unit, atol=1e-9)
-    edges = np.triu_indices(L, 1)
-    entries = pairs.scatter_entries(found, *pairs_of(L, edges))
     np.testing.assert_allclose(entries[L:] / unit[edges], (expected / unit)[edges], atol=1e-9)
     for diagonal in (pairs.scatter_diagonal(found), entries[:L]):
         np.testing.assert_allclose(diagonal, np.diagonal(expected), rtol=1e-9)
@@ -136,10 +137,9 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
     p[0] -= p[0] * np.trace(pulled) / pulled[0, 0]
     expected = np.einsum("ij,ijk,ijl->kl", p, differences, differences)
     assert abs(expected[0, 0]) < 1e-12 * np.trace(pulled)
-    np.testing.assert_allclose(pairs.scatter([p]), expected, atol=1e-10)
-    edges = np.triu_indices(L, 1)
-    entries = pairs.scatter_entries([p], *edges)
-    np.testing.assert_allclose(entries, expected[edges], atol=1e-10)
+    edges, scatter = np.triu_indices(L, 1), pairs.scatter([p])
+    np.testing.assert_allclose(scatter.entries(*edges), expected[edges], atol=1e-10)
+    np.testing.assert_allclose(scatter.dense, expected, atol=1e-10)
 
 
 def met(found: Iterable[Block], shape: tuple[int, int]) -> np.ndarray:

@@ -5,6 +5,7 @@ import math
 import pickle
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
-from gdaopt.master.master_point import MasterPoint
 from gdaopt.objectives.glr import Exponentials
-from gdaopt.objectives.pair_loss import loss_sums, thinned
+from gdaopt.objectives.pair_loss import thinned
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pairs.passes import PairSums, Sizes, Total
+from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums
+from gdaopt.objectives.pairs.base import Scatter
+from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from tests.helpers import random_metric
+from tests.master.cases import evaluate
 from tests.objectives.cases import make_blocks_small
 
 
@@ -28,20 +31,21 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
     make_blocks_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
-    sums = loss_sums(Exponentials(3, 1), pairs, pairs.transformed(np.eye(1)))
-    assert sums.total.log_value == pytest.approx(math.log(8))
+    factors = Factors.of(pairs.features, pairs.features)
+    sums = chunk_sums(Exponentials(constant=1.0), pairs, factors)
+    assert sums.log_value == pytest.approx(math.log(8))
 
 
 def test_sums_of_chunks_are_added_in_common_units() -> None:
     parts = [
-        PairSums(Total(shift, 1.0), np.eye(2), Sizes(1.0, np.ones(2)))
-        for shift in (-1000.0, -999.0)
+        PairSums(shift, 1.0, Scatter.of(np.eye(2)), 1.0, np.ones(2)) for shift in (-1000.0, -999.0)
     ]
-    added = PairSums.added(parts)
-    assert added.total.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
-    np.testing.assert_allclose(added.scatter, (1 + math.exp(-1)) * np.eye(2))
-    assert added.total.value == 0.0
-    assert Total(1000.0, 1.0).value == math.inf
+    sums = added(parts)
+    assert sums.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
+    np.testing.assert_allclose(sums.scatter.dense, (1 + math.exp(-1)) * np.eye(2))
+    assert sums.weight == pytest.approx(1 + math.exp(-1))
+    assert sums.value == 0.0
+    assert replace(sums, shift=1000.0).value == math.inf
 
 
 @pytest.fixture
@@ -129,13 +133,13 @@ def test_second_derivatives_are_nearly_those_of_all(
     rng = np.random.default_rng(1)
     X, z = rng.standard_normal((1200, 4)), np.where(np.arange(1200) % 3, 1.0, -1.0)
     atoms, weights = Atoms.of_features(np.arange(4)), np.array([0.5, 0.2, 0.1, 0.3])
-    exact = MasterPoint(gda.GLR(X, z).at(np.eye(4)), atoms, weights, log)
-    all_of_them = exact.hessian()
+    exact = evaluate(gda.GLR(X, z).at(np.eye(4)), atoms, weights, log=log)
+    all_of_them = exact.hessian()[:-1, :-1]
     monkeypatch.setattr("gdaopt.objectives.pair_objective.MANY_PAIRS", 1000)
     glr = gda.GLR(X, z)
     assert glr.estimates_curvature
-    found = MasterPoint(glr.at(np.eye(4)), atoms, weights, log)
+    found = evaluate(glr.at(np.eye(4)), atoms, weights, log=log)
     assert found.value == pytest.approx(exact.value, rel=1e-12)
-    np.testing.assert_allclose(found.gradient(), exact.gradient(), rtol=1e-10)
-    ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian())).real
+    np.testing.assert_allclose(found.gradient, exact.gradient, rtol=1e-10)
+    ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian()[:-1, :-1])).real
     assert 0.4 < ratios.min() <= ratios.max() < 2.5

@@ -171,7 +171,7 @@ def test_constants_of_losses_count_in_the_value(name: str, monkeypatch: pytest.M
     before = EVERY[name]().at(metric).round_off()
     monkeypatch.setattr(objective.loss, "constant", 1e6)
     point = objective.at(metric)
-    after, slope = point.round_off(), point.scale * point.sizes.weight
+    after, slope = point.round_off(), point.sums.scale * point.sums.weight
     assert after.value - before.value >= 1e6 * 2.0**-53 * slope
     assert (after.gradient == before.gradient).all()
 
@@ -187,24 +187,24 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
     assert (loss.cancelled >= degrees * (1 - 1e-12)).all()
     point, cancelled = objective.at(1e-9 * np.eye(K)), objective.cancelled
     stated = point.round_off()
-    assert (stated.gradient**2 >= 80 * 2.0**-53 * cancelled.squares).all()
-    terms = loss.constant * (point.sizes.weight + cancelled.weight)
+    assert (stated.gradient**2 >= 80 * 2.0**-53 * pairs.squares(cancelled)).all()
+    terms = loss.constant * (point.sums.weight + cancelled.sum() / 2)
     assert stated.value >= 200 * 2.0**-53 * (abs(point.value) + terms)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "GLR, many levels"])
 def test_one_pass_finds_the_same_sizes(name: str) -> None:
     objective, metric = EVERY[name](), 0.1 * np.eye(K)
-    kept, sums = objective.at(metric), objective.sums(metric)
-    found, sizes = sums.total.scale * sums.sizes, kept.scale * kept.sizes
-    degrees = np.zeros(objective.n_samples)
-    for block, p in zip(objective.pairs.blocks(), kept.coefficients, strict=True):
+    kept, chunks = objective.at(metric), objective.sums(metric)
+    degrees, blocks = np.zeros(objective.n_samples), objective.pairs.blocks()
+    for block, distances in zip(blocks, kept.distances, strict=True):
+        p = kept.sums.scale * np.abs(kept.loss.at(block, distances).first)
         for samples in objective.pairs.samples(block):
-            np.add.at(degrees, np.broadcast_to(samples, p.shape), kept.scale * np.abs(p))
+            np.add.at(degrees, np.broadcast_to(samples, p.shape), p)
     squares = (np.abs(objective.pairs.features) + np.abs(objective.pairs._centre) / 4) ** 2
-    for each in (found, sizes):
-        assert each.weight == pytest.approx(degrees.sum() / 2, rel=1e-12)
-        np.testing.assert_allclose(each.squares, degrees @ squares, rtol=1e-12)
+    for sums in (kept.sums, chunks):
+        assert sums.scale * sums.weight == pytest.approx(degrees.sum() / 2, rel=1e-12)
+        np.testing.assert_allclose(sums.scale * sums.squares, degrees @ squares, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["GLR, labels", "MCML", "hinge", "triplets, logistic"])

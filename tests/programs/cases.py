@@ -4,9 +4,12 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
+from gdaopt.backends import Answer, LinearArrays
+from gdaopt.backends.cvxpy import CvxpyBackend
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import find_solver
 from gdaopt.errors import SolverNotFoundError
@@ -14,7 +17,8 @@ from gdaopt.linalg.entries import all_edges, entries_of
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import tree_floors
 from gdaopt.methods.alternating import column_floor
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, ProgramSolution
+from gdaopt.programs import JointPolytope, Knapsack, Program
+from gdaopt.programs.base import Polytope
 from gdaopt.support.validation import FloatArray
 from tests.helpers import Rng
 
@@ -23,7 +27,7 @@ KINDS = ("no slack", "positive costs", "ties", "zero bounds", "floors", "five de
 
 BLOCKS = ("diagonal", "column", "joint")
 
-AnyPolytope = DiagonalPolytope | ColumnPolytope | JointPolytope
+AnyPolytope = Knapsack | JointPolytope
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +45,13 @@ class Situation:
     def slack(self) -> FloatArray:
         return np.maximum(left_ends(self.metric, self.v) - self.min_eigenvalue, 0.0)
 
-    def diagonal(self) -> DiagonalPolytope:
-        return DiagonalPolytope.at(self.metric, self.slack, self.trace_bound)
+    def diagonal(self) -> Knapsack:
+        return Knapsack.diagonal(self.metric, self.slack, self.trace_bound)
 
-    def edges(self) -> ColumnPolytope:
+    def edges(self) -> Knapsack:
         others = np.delete(np.arange(len(self.metric)), self.column)
         floor = column_floor(self.metric, self.column, others, self.edge_floor, "tree")
-        return ColumnPolytope.at(self.metric, self.v, self.slack, self.column, others, floor)
+        return Knapsack.column(self.metric, self.v, self.slack, self.column, others, floor)
 
     def joint(self, share: float = 1.0) -> JointPolytope:
         """Return the polytope around the metric, which may have a share of all edges."""
@@ -94,16 +98,16 @@ def situation(rng: Rng, size: int, kind: str = "") -> Situation:
     )
 
 
-def random_diagonal(rng: Rng, size: int, kind: str = "") -> DiagonalPolytope:
+def random_diagonal(rng: Rng, size: int, kind: str = "") -> Knapsack:
     """Return bounds that need not belong to a metric."""
     lower = rng.random(size) * 10 ** rng.uniform(-5 if kind == "five decades" else -1, 0, size)
     if kind == "zero bounds":
         lower[rng.random(size) < 0.5] = 0.0
     needed = float(lower.sum()) or 1.0
-    return DiagonalPolytope(lower, needed if kind == "no slack" else needed * rng.uniform(1, 3))
+    return Knapsack(lower, needed if kind == "no slack" else needed * rng.uniform(1, 3))
 
 
-def random_column(rng: Rng, size: int, kind: str = "") -> ColumnPolytope:
+def random_column(rng: Rng, size: int, kind: str = "") -> Knapsack:
     """Return bounds, weights and floors that need not belong to a metric."""
     edges = size - 1
     decades = 2.5 if kind == "five decades" else 1.0
@@ -118,7 +122,7 @@ def random_column(rng: Rng, size: int, kind: str = "") -> ColumnPolytope:
         floor = upper * rng.random(edges) * (rng.random(edges) < 0.5)
     share = 1.0 if kind == "no slack" else rng.random()
     budget = float(weights @ (floor + share * (upper - floor)))
-    return ColumnPolytope(upper, weights, floor, budget)
+    return Knapsack(floor, budget, weights, upper)
 
 
 def random_cost(rng: Rng, polytope: AnyPolytope, kind: str = "") -> FloatArray:
@@ -128,9 +132,9 @@ def random_cost(rng: Rng, polytope: AnyPolytope, kind: str = "") -> FloatArray:
         cost = np.abs(cost)
     elif kind == "ties":
         cost = np.round(2 * cost) / 2
-        if isinstance(polytope, ColumnPolytope):
+        if isinstance(polytope, Knapsack):
             cost *= polytope.weights  # what ties there is the cost per weight
-        elif isinstance(polytope, JointPolytope):  # and there, with the diagonal's share
+        else:  # and there, with the diagonal's share
             (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
             own = cost[len(polytope.v) :]
             own *= polytope.weights
@@ -163,10 +167,8 @@ def cases(block: str, size: int, kind: str, count: int) -> list[tuple[FloatArray
 
 def largest(polytope: AnyPolytope) -> FloatArray:
     """Return the largest value that each entry can take."""
-    if isinstance(polytope, DiagonalPolytope):
-        return polytope.lower + polytope.spare
-    if isinstance(polytope, ColumnPolytope):
-        return polytope.unit
+    if isinstance(polytope, Knapsack):
+        return polytope.floor + polytope.largest
     (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
     edges = polytope.floor + polytope.spare / polytope.weights
     diagonal = np.full(len(polytope.v), polytope.min_eigenvalue + polytope.spare)
@@ -177,15 +179,26 @@ def largest(polytope: AnyPolytope) -> FloatArray:
 
 def assert_inside(point: FloatArray, polytope: AnyPolytope) -> None:
     """Assert that a point keeps all bounds, and all rows up to the round-off of their terms."""
-    arrays = polytope.arrays(np.zeros(len(point)))
-    assert (point >= arrays.lower).all()
-    assert (point <= arrays.upper * (1 + 1e-15)).all()
-    rows, sizes = arrays.matrix @ point, abs(arrays.matrix) @ np.abs(point)
-    assert (rows >= arrays.row_lower - 1e-14 * sizes - 1e-300).all()
-    assert (rows <= arrays.row_upper + 1e-14 * sizes + 1e-300).all()
+    if isinstance(polytope, Knapsack):
+        least, most = polytope.floor, polytope.upper
+        used, budget = polytope.weights @ point, polytope.budget
+        rows, needed = np.zeros(0), np.zeros(0)
+    else:
+        size, v = len(polytope.v), polytope.v
+        least, most = np.append(np.zeros(size), polytope.floor), np.full(len(point), np.inf)
+        used, budget = point[:size].sum(), polytope.trace_bound
+        i, j = polytope.edges
+        taken = np.zeros(size)
+        np.add.at(taken, i, v[j] * point[size:])
+        np.add.at(taken, j, v[i] * point[size:])
+        rows, needed = point[:size] * v, taken + polytope.min_eigenvalue * v
+    assert (point >= least).all()
+    assert (point <= most * (1 + 1e-15)).all()
+    assert used <= budget * (1 + 1e-14)
+    assert (rows >= needed - 1e-14 * (rows + needed) - 1e-300).all()
 
 
-def assert_optimal(solution: ProgramSolution, cost: FloatArray, polytope: AnyPolytope) -> None:
+def assert_optimal(solution: Answer, cost: FloatArray, polytope: AnyPolytope) -> None:
     """Assert that a solver's answer is feasible and of optimal value.
 
     ``|value - reference| ≤ tol · |g|'|x|``, tol = 1e-9 for HiGHS, where x is the larger of the two
@@ -198,7 +211,7 @@ def assert_optimal(solution: ProgramSolution, cost: FloatArray, polytope: AnyPol
     if solution.solver in ("HIGHS", "analytic"):
         size = np.maximum(np.abs(reference), np.abs(solution.point))
         assert difference <= 1e-9 * float(np.abs(cost) @ size)
-    else:  # also when v spans decades, thanks to a unit for each entry (`ColumnPolytope.unit`)
+    else:  # also when v spans decades, thanks to a unit for each entry (`Knapsack.largest`)
         assert difference <= 1e-6 * float(np.abs(cost) @ largest(polytope))
 
 
@@ -209,3 +222,15 @@ def need(solver: str) -> None:
             find_solver(solver)
         except SolverNotFoundError as error:
             pytest.skip(str(error))
+
+
+def compiled_problem(program: Program, arrays: LinearArrays) -> cp.Problem:
+    """Return the CVXPY problem that a program keeps for arrays of a pattern."""
+    (backend,) = program._backends
+    assert isinstance(backend, CvxpyBackend)
+    return backend.compiled(arrays).problem
+
+
+def mended(polytope: Polytope, point: FloatArray) -> FloatArray:
+    """Return a point inside that is made of one outside."""
+    return polytope.point(polytope.made_feasible(polytope.coordinates(point)))

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import matrix_of
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
+from gdaopt.programs import JointPolytope, Knapsack, Program
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, Rng, generators, scaled
 from tests.programs.cases import (
@@ -21,6 +21,8 @@ from tests.programs.cases import (
     assert_inside,
     assert_optimal,
     cases,
+    compiled_problem,
+    mended,
     need,
     random_column,
     random_cost,
@@ -49,7 +51,8 @@ def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, so
     grid = cases(block, size, kind, 200 if block != "joint" else 40)
     program = Program(solver)
     program.solve(*grid[0])
-    problem = program.prepared(*grid[0]).problem()[0]
+    arrays = grid[0][1].arrays(grid[0][0])
+    problem = compiled_problem(program, arrays)
     compiled = problem._cache.param_prog
     for cost, polytope in grid:
         solution = program.solve(cost, polytope)
@@ -57,6 +60,7 @@ def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, so
         assert solution.solver == solver
     assert compiled is not None
     assert problem._cache.param_prog is compiled
+    assert compiled_problem(program, arrays) is problem
     largest = [np.abs(cost).max() for cost, _ in grid]
     assert min(largest) < 1e-9
     assert max(largest) > 1e9
@@ -66,7 +70,7 @@ def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, so
 @pytest.mark.parametrize("hidden_by", [-1.0, 1.0])
 def test_small_costs_beside_large_ones(solver: str, hidden_by: float) -> None:
     """A cost far below the largest decides nothing to a solver, unless the large one is idle."""
-    polytope = ColumnPolytope(np.ones(3), np.ones(3), np.zeros(3), budget=2.0)
+    polytope = Knapsack(np.zeros(3), 2.0, np.ones(3), np.ones(3))
     cost = np.array([hidden_by, -1e-5, 1e-5])
     solution = Program(solver).solve(cost, polytope)
     np.testing.assert_allclose(solution.point, [hidden_by < 0, 1.0, 0.0], atol=1e-3)
@@ -77,7 +81,7 @@ def test_small_costs_beside_large_ones(solver: str, hidden_by: float) -> None:
 def test_budgets_used_up_but_for_round_off(excess: float, rest: float) -> None:
     """The presolve of HiGHS calls some of these infeasible."""
     upper = np.array([0.5 + excess, 0.5, rest])
-    polytope = ColumnPolytope(upper, np.ones(3), np.zeros(3), budget=1.0)
+    polytope = Knapsack(np.zeros(3), 1.0, np.ones(3), upper)
     cost = np.array([-1.0, -2.0, 3.0])
     assert_optimal(Program("HIGHS").solve(cost, polytope), cost, polytope)
 
@@ -164,15 +168,14 @@ def taken(polytope: AnyPolytope) -> FloatArray:
     """Return what each entry takes of the budget."""
     if isinstance(polytope, JointPolytope):
         return np.concatenate([np.ones(len(polytope.v)), polytope.weights])
-    return getattr(polytope, "weights", np.ones(len(polytope.current)))
+    return polytope.weights
 
 
-def violation(point: FloatArray, polytope: DiagonalPolytope | ColumnPolytope) -> float:
+def violation(point: FloatArray, polytope: Knapsack) -> float:
     """Return by how much bounds and budget are broken, in the budget's units."""
-    arrays = polytope.arrays(point)
-    outside = np.maximum(arrays.lower - point, 0) + np.maximum(point - arrays.upper, 0)
-    (over,) = np.maximum(arrays.matrix @ point - arrays.row_upper, 0)
-    return float(taken(polytope) @ outside + over)
+    outside = np.maximum(polytope.floor - point, 0) + np.maximum(point - polytope.upper, 0)
+    over = max(polytope.weights @ point - polytope.budget, 0.0)
+    return float(polytope.weights @ outside + over)
 
 
 def any_polytope(rng: Rng, size: int, kind: str) -> AnyPolytope:
@@ -190,12 +193,12 @@ def test_points_that_are_made_feasible(rng: Rng, size: int, kind: str, magnitude
     """
     polytope = any_polytope(rng, size, kind)
     noise = rng.standard_normal(len(polytope.current)) * 10**magnitude / taken(polytope)
-    feasible = polytope.made_feasible(polytope.current + noise)
+    feasible = mended(polytope, polytope.current + noise)
     assert_inside(feasible, polytope)
-    again = polytope.made_feasible(feasible)
+    again = mended(polytope, feasible)
     np.testing.assert_allclose(again, feasible, rtol=1e-12, atol=1e-14 * np.abs(feasible).max())
     point = polytope.minimize(random_cost(rng, polytope)) + noise
-    moved = taken(polytope) @ np.abs(polytope.made_feasible(point) - point)
+    moved = taken(polytope) @ np.abs(mended(polytope, point) - point)
     round_off = 1e-14 * (taken(polytope) @ (np.abs(point) + polytope.current))
     if isinstance(polytope, JointPolytope):
         assert moved <= 20 * (taken(polytope) @ np.abs(noise)) + 100 * round_off
@@ -206,7 +209,7 @@ def test_points_that_are_made_feasible(rng: Rng, size: int, kind: str, magnitude
 @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_costs_that_are_not_finite_are_refused(solver: str, bad: float) -> None:
-    polytope = DiagonalPolytope(np.ones(2), trace_bound=3.0)
+    polytope = Knapsack(np.ones(2), 3.0)
     with pytest.raises(InvalidInputError, match=f"cost of the diagonal program holds {bad}"):
         Program(solver).solve(np.array([1.0, bad]), polytope)
 
@@ -226,16 +229,11 @@ def test_a_zero_cost_is_answered_by_the_current_point(solver: str) -> None:
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_the_problem_is_dpp_with_its_parameters(size: int) -> None:
     there, rng = situation(np.random.default_rng(0), size + 1), np.random.default_rng(1)
-    for polytope, names in (
-        (there.diagonal(), {"rows", "budget"}),
-        (there.edges(), {"floors", "rows", "budget"}),
-        (there.joint(), {"floors", "rows", "budget"}),
-    ):
-        cost = rng.standard_normal(len(polytope.current))
-        problem, _ = Program().prepared(cost, polytope).problem()
+    for polytope in (there.diagonal(), there.edges(), there.joint()):
+        arrays = polytope.arrays(rng.standard_normal(len(polytope.current)))
+        problem = compiled_problem(Program(), arrays)
         assert problem.is_dpp()
-        assert {constraint.label for constraint in problem.constraints} == names
-        bounds = {f"bounds: {name}" for name in names}
+        bounds = {"lower of variables", "upper of variables", "upper of rows"}
         assert set(problem.param_dict) == {"cost", "coefficients", *bounds}
 
 
@@ -244,7 +242,7 @@ def test_named_solvers_call_no_closed_form(method: str, monkeypatch: pytest.Monk
     def refuse(self: AnyPolytope, cost: FloatArray) -> FloatArray:
         raise AssertionError("the closed form was called")
 
-    for polytope in (DiagonalPolytope, ColumnPolytope, JointPolytope):
+    for polytope in (Knapsack, JointPolytope):
         monkeypatch.setattr(polytope, "minimize", refuse)
     X, z = scaled("wine", "class_1")
     problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))

@@ -15,8 +15,8 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import all_edges, entries_of, matrix_of
 from gdaopt.methods.aligned import tree_floors
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope, Program
-from gdaopt.programs.joint import WholeSet
+from gdaopt.programs import JointPolytope, Knapsack, Program
+from gdaopt.programs.whole_set import WholeSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import (
     PROPERTY,
@@ -86,12 +86,12 @@ def test_without_floors_vertices_have_rank_one_beyond_rho(rng: Rng, size: int, k
     np.testing.assert_allclose(excess, vertex, atol=1e-12 * polytope.trace_bound)
 
 
-def diagonal(bound: float) -> DiagonalPolytope:
-    return DiagonalPolytope(np.array([1.0, 2.0]), bound)
+def diagonal(bound: float) -> Knapsack:
+    return Knapsack(np.array([1.0, 2.0]), bound)
 
 
-def column(upper: float, budget: float) -> ColumnPolytope:
-    return ColumnPolytope(np.array([1.0, upper]), np.ones(2), np.full(2, 0.5), budget)
+def column(upper: float, budget: float) -> Knapsack:
+    return Knapsack(np.full(2, 0.5), budget, np.ones(2), np.array([1.0, upper]))
 
 
 def joint(rho: float, bound: float) -> JointPolytope:
@@ -101,7 +101,7 @@ def joint(rho: float, bound: float) -> JointPolytope:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (partial(diagonal, 2.5), r"add up to 3, above the trace bound 2\.5"),
+        (partial(diagonal, 2.5), r"diagonal program: the floors need 3 of a budget of 2\.5"),
         (partial(column, 0.25, 9.0), r"floor 0\.5 of entry 1 exceeds its bound 0\.25"),
         (partial(column, 1.0, 0.75), r"floors need 1 of a budget of 0\.75"),
         (partial(joint, 0.25, 2.0), r"floors need 2 of a budget of 1\.5"),
@@ -206,7 +206,7 @@ class TestDualAlignment:
 
 
 def test_a_column_that_cannot_move_is_its_floors() -> None:
-    polytope = ColumnPolytope(np.zeros(2), np.ones(2), np.zeros(2), budget=0.0)
+    polytope = Knapsack(np.zeros(2), 0.0, np.ones(2), np.zeros(2))
     for solver in ("analytic", "HIGHS"):
         solution = Program(solver).solve(np.array([-1.0, 1.0]), polytope)
         np.testing.assert_array_equal(solution.point, [0.0, 0.0])

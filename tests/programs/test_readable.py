@@ -9,7 +9,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import matrix_of
-from gdaopt.programs import ColumnPolytope, DiagonalPolytope, JointPolytope
+from gdaopt.programs import JointPolytope, Knapsack
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.helpers import Rng, random_symmetric
@@ -65,11 +65,11 @@ def test_values_and_duals_are_those_of_the_closed_form(kind: str, solver: str) -
             exact = closed.solve(np.concatenate([G.diagonal(), -2 * G[edges]]), polytope)
             expected = matrix_of(exact.point, K)
         elif kind == "diagonal":
-            polytope = DiagonalPolytope.at(metric, slack, 4.0)
+            polytope = Knapsack.diagonal(metric, slack, 4.0)
             exact = closed.solve(G.diagonal(), polytope)
             np.fill_diagonal(expected, exact.point)
         else:
-            polytope = ColumnPolytope.at(metric, v, slack, column, others, np.zeros(3))
+            polytope = Knapsack.column(metric, v, slack, column, others, np.zeros(3))
             exact = closed.solve(-2 * G[others, column], polytope)
             expected[others, column] = expected[column, others] = -exact.point
         assert exact.duals is not None

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdaopt as gda
-from gdaopt.constraints.model import read_model
+from gdaopt.constraints.model import ModelReader
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -184,7 +184,7 @@ def test_a_matrix_that_has_a_factor_may_have_an_eigenvalue_below_0() -> None:
 def test_every_copy_remembers_the_set(cone: str) -> None:
     feasible_set = gda.GraphMetrics(4.0, edges=[(0, 1), (1, 2)])
     M = cp.Variable((3, 3), symmetric=True)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(M)), feasible_set.of(M, cone=cone))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(1 * M)), feasible_set.of(M, cone=cone))
     for other in (
         problem,
         cp.Problem(problem.objective, problem.constraints),
@@ -193,7 +193,7 @@ def test_every_copy_remembers_the_set(cone: str) -> None:
         pickle.loads(pickle.dumps(problem)),
         problem + cp.Problem(cp.Minimize(cp.trace(M))),
     ):
-        model = read_model(other)
+        model = ModelReader(other).model()
         assert (model.feasible_set, model.rows) == (feasible_set, None)
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.programs.joint import placed
+from gdaopt.programs.whole_set import placed
 from gdaopt.sets import PositiveDefiniteMetrics, PricedAtoms
 from gdaopt.support.validation import FloatArray
 from tests.covering import chosen

@@ -68,7 +68,6 @@ NO_CONE = "has no semidefinite cone"
     [
         (["certified", "joint"], [], [("certified", "analytic"), ("joint", "HIGHS")], []),
         (["joint", "joint"], ["highs", "HIGHS"], [("joint", "HIGHS")], []),
-        (["certified:pricing=program"], ["HIGHS"], [("certified:pricing=program", "HIGHS")], []),
         (
             ["joint:solver=HIGHS", "joint"],
             ["analytic"],

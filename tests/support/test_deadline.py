@@ -14,9 +14,9 @@ from gdaopt.linalg import spectrum
 from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
-from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import solve_master_problem
+from gdaopt.master.weights import find_best_weights
 from gdaopt.objectives.pairs import ListedPairs
+from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import (
@@ -27,6 +27,7 @@ from gdaopt.support.deadline import (
     unlimited,
     until,
 )
+from tests.master.cases import evaluate
 from tests.objectives.cases import within
 
 PASSED = Deadline(at=-np.inf, time_limit=2.0)
@@ -116,15 +117,15 @@ LISTED_PAIRS = ListedPairs(X, np.array([0, 1]), np.array([2, 3]), np.ones(2))
 
 
 @pytest.mark.parametrize("pairs", [SIGNAL_PAIRS, LISTED_PAIRS], ids=["signal", "listed"])
-@pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "scatter_entries"])
+@pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "laplacian"])
 def test_passes_over_pairs_ask(pairs: SignalPairs | ListedPairs, name: str) -> None:
-    more = {"scatter_entries": 2 * (np.array([0]),)}
-    coefficients = list(pairs.products(X, X))
+    factors = Factors.of(X, X)
+    coefficients = list(pairs.products(factors))
     with until(PASSED):
         for call in (
-            lambda: getattr(pairs, name)(coefficients, *more.get(name, ())),
-            lambda: list(pairs.products(X, X)),
-            lambda: list(pairs.log_weights() or ()),
+            lambda: getattr(pairs, name)(coefficients),
+            lambda: list(pairs.products(factors)),
+            lambda: list(pairs.log_weights or ()),
         ):
             with pytest.raises(gda.errors.TimeLimitError):
                 call()
@@ -187,18 +188,18 @@ def test_the_master_problem_returns_the_best_weights_so_far(
     memory_limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = gda.LogDet(np.diag([2.0, 0.5, 1.0])).at(np.zeros((3, 3)))
-    start = MasterPoint(base, Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]))
-    whole = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+    start = evaluate(base, Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]), 10.0)
+    whole, _ = find_best_weights(start, 1e-12, memory_limit)
     clock = SimpleNamespace(now=0.0)
-    original = type(start).at
+    original = type(start).moved
 
     def counted(self: object, weights: object) -> object:
         clock.now += 1.0
         return original(self, weights)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(start), "at", counted)
+    monkeypatch.setattr(type(start), "moved", counted)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     with until(Deadline.after(6.0)):
-        cut = solve_master_problem(start, 10.0, 1e-12, memory_limit)
+        cut, _ = find_best_weights(start, 1e-12, memory_limit)
     assert clock.now == 6.0
-    assert whole.point.value < cut.point.value < start.value
+    assert whole.value < cut.value < start.value

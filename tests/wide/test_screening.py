@@ -97,8 +97,8 @@ def test_the_least_prices_are_those_of_all_atoms(kind: str, colors: str, seed: i
     feasible_set = metrics(rng, colors, len(screened))
     dense, count = array_of(screened), int(rng.integers(1, 12))
     expected = feasible_set.family.best_atoms(dense, count)
-    search = pricing.Pricing(screened.samples, feasible_set, count)
-    found = search.best(screened._laplacian, no_edges(), is_negative=kind != "both")
+    search = pricing.Pricing(screened.samples, feasible_set, kind != "both", count)
+    found = search.best(screened._laplacian, no_edges())
     # Round-off of a price is relative to the entries of its own pair.
     sizes = np.abs(expected.atoms.quadratic_forms(np.abs(dense) + 0.0))
     slack = 1e-12 * np.maximum(np.abs(expected.prices), sizes) + 1e-15 * screened.largest_entry
@@ -219,10 +219,10 @@ def test_few_pairs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((10, 20_000)) * np.linspace(1, 0.2, 20_000) ** 2
     laplacian = np.full((10, 10), 0.1) - np.eye(10)
-    search = pricing.Pricing(samples, gda.GraphMetrics(20_000.0), count=20)
-    found = search.best(laplacian, no_edges(), is_negative=True)
+    search = pricing.Pricing(samples, gda.GraphMetrics(20_000.0), is_negative=True, count=20)
+    found = search.best(laplacian, no_edges())
     assert 0 < seen[0].n_priced < 20_000**2 / 2 / 100
-    second = search.best(laplacian * (1 + 1e-6), no_edges(), is_negative=True)
+    second = search.best(laplacian * (1 + 1e-6), no_edges())
     assert seen[1].n_priced == 0  # known pairs are not looked for again
     np.testing.assert_allclose(second.prices, (1 + 1e-6) * found.prices, rtol=1e-12)
 

@@ -57,6 +57,8 @@ class FeatureGraphLearning(SupervisedMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     trace_bound_ : float
         C.
     objective_ : ndarray of shape (n_steps + 1,)

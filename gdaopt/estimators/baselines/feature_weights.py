@@ -24,7 +24,7 @@ from gdaopt.estimators.base import TransductiveMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterPoint, UpdatedHessian
+from gdaopt.master.master_point import MasterFunction, MasterPoint, UpdatedHessian
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -62,9 +62,11 @@ def harmonic_codes(X: FloatArray, weights: FloatArray, codes: Codes, labelled: M
     if labelled.all():
         return everyone
     coordinates = (X - X[0]) * np.sqrt(weights)
-    own, others = coordinates[~labelled], coordinates[labelled]
-    towards = cdist(own, others, "sqeuclidean")
-    shares, cut_off = full_graph_shares(cdist(own, own, "sqeuclidean"), towards, one_hot(codes))
+    without_label, with_label = coordinates[~labelled], coordinates[labelled]
+    towards = cdist(without_label, with_label, "sqeuclidean")
+    shares, cut_off = full_graph_shares(
+        cdist(without_label, without_label, "sqeuclidean"), towards, one_hot(codes)
+    )
     predicted = shares.argmax(axis=1)
     predicted[cut_off] = codes[towards[cut_off].argmin(axis=1)]
     everyone[~labelled] = predicted
@@ -76,9 +78,10 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     glr = GLR(X, signal)
-    model = UpdatedHessian() if glr.estimates_curvature else None
+    updated = UpdatedHessian() if glr.estimates_curvature else None
     start = glr.at(np.zeros((size, size)))
-    return MasterPoint(start, features, weights, log=True, model=model)
+    function = MasterFunction(start, features, log=True, updated=updated)
+    return function.at(np.append(weights, 0.0))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -92,12 +95,16 @@ class JointClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     n_steps : int, default=4
         Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
         c grows. So the number of steps determines the scale of c.
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     objective_ : ndarray of shape (n_steps + 1,)
         Logarithm of the sum of ``exp(-Σ_k c_k d_k)`` over the pairs of different labels, at the
         start and after each step. It never rises.
@@ -160,9 +167,9 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     t is 1, or halved until Q does not rise: g is nowhere positive, so that leaving out an entry of
     c that has to stay at 0 makes the slope only more negative.
     """
-    slope = point.gradient()  # of log Q: g/Q
+    slope = point.gradient  # of log Q: g/Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
-    curvature = point.hessian() + np.outer(slope, slope)
+    curvature = point.hessian()[:-1, :-1] + np.outer(slope, slope)
     diagonal = np.diagonal(curvature)
     # In these units the diagonal of H is 1, so that features of any scale keep their digits.
     units = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
@@ -170,7 +177,7 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     np.fill_diagonal(scaled, 1 + _RIDGE)
     step = -scipy.linalg.solve(scaled, slope / units, assume_a="pos") / units
     for _ in range(_MOST_HALVINGS):
-        moved = point.at(np.maximum(point.weights + step, 0.0))
+        moved = point.moved(np.append(np.maximum(point.weights + step, 0.0), 0.0))
         if moved.value <= point.value:
             return moved
         step /= 2
@@ -188,6 +195,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     labels : {"harmonic", "sdp"}, default="harmonic"
         How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
         that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
@@ -203,6 +212,8 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     label_step_ : {"harmonic", "sdp", "given"}
         How labels were predicted; ``"given"`` if all samples had labels.
     transduction_ : ndarray of shape (n_samples,)
@@ -329,13 +340,13 @@ def relax_labels(
     solve_program(problem, solver, name="relaxation of the labels")
     if lifted.value is None or not np.isfinite(lifted.value).all():
         raise SolverFailedError(f"{solver} returned {lifted.value} for the labels")
-    found = np.asarray(lifted.value, dtype=np.float64)
-    lengths = np.sqrt(np.diagonal(found))  # 1 up to the solver's accuracy
-    found = found / np.outer(lengths, lengths)
+    lift = np.asarray(lifted.value, dtype=np.float64)
+    lengths = np.sqrt(np.diagonal(lift))  # 1 up to the solver's accuracy
+    lift = lift / np.outer(lengths, lengths)
     labels = np.empty(len(weights))
-    labels[labelled], labels[~labelled] = given, found[:-1, -1]
+    labels[labelled], labels[~labelled] = given, lift[:-1, -1]
     products = np.outer(labels, labels)
-    products[np.ix_(~labelled, ~labelled)] = found[:-1, :-1]
+    products[np.ix_(~labelled, ~labelled)] = lift[:-1, :-1]
     return labels, products
 
 

@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner, components_of
+from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import Codes, Interval, one_hot
 from gdaopt.support.validation import FloatArray, integer, number, symmetric_matrix
 from gdaopt.support.warning_filters import ignoring
@@ -55,6 +56,8 @@ class GeometricMeanMetric(SupervisedMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     t_ : float
         The value of t that M was computed with.
     n_similar_, n_dissimilar_ : int
@@ -273,6 +276,11 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
 
 class EuclideanMetric(SupervisedMetricLearner):
     """The identity matrix, in the place of a learned metric. The labels are checked but not used.
+
+    Attributes
+    ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
 
     Examples
     --------

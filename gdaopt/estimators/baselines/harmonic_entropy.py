@@ -32,6 +32,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     Parameters
     ----------
+    missing_label : object, default=-1
+        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
     eta : float, default=0.01
         Probability, between 0 and 1, that a step of the random walk goes to any sample. Without it
         the entropy goes to its minimum as σ goes to 0.
@@ -45,6 +47,8 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
 
     Attributes
     ----------
+    metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
+        As of `BaseMetricLearner`.
     length_scales_ : ndarray of shape (n_features,)
         σ.
     entropy_ : ndarray of shape (n_steps + 1,)
@@ -106,7 +110,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
         def note(intermediate_result: OptimizeResult) -> None:  # SciPy reads the argument's name
             history.append(float(intermediate_result.fun))
 
-        found = minimize(
+        optimum = minimize(
             entropy.value_and_gradient,
             start,
             jac=True,
@@ -118,18 +122,18 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
                 "gtol": number("tolerance", self.tolerance, at_least=0),
             },
         )
-        self.n_iter_ = int(found.nit)
+        self.n_iter_ = int(optimum.nit)
         self.entropy_ = read_only(np.array(history))
-        self.length_scales_ = read_only(np.exp(found.x))
-        self.label_distributions_ = read_only(entropy.shares(found.x))
-        if found.status == _AT_A_LIMIT:
+        self.length_scales_ = read_only(np.exp(optimum.x))
+        self.label_distributions_ = read_only(entropy.shares(optimum.x))
+        if optimum.status == _AT_A_LIMIT:
             warnings.warn(
                 f"HarmonicEntropyWeights did not converge in {self.n_iter_} steps; raise "
                 f"max_iterations (now {self.max_iterations}) or tolerance",
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )
-        metric: FloatArray = np.diag(np.exp(-2 * found.x))
+        metric: FloatArray = np.diag(np.exp(-2 * optimum.x))
         return metric
 
 

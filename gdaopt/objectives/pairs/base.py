@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.samples import (
     Samples,
     by_columns,
     column_forms,
     columns_of,
     is_sparse,
+    paired_sums,
     squared_columns,
 )
-from gdaopt.objectives.pairs.passes import Block, Sizes, TransformedSamples
+from gdaopt.objectives.pairs.passes import MOST_KEPT, ONE, Block, Factors, PairValues
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
-
-Changes = Callable[..., FloatArray]
-"""Returns how the distances of pairs of a block at given indices, or of all, change along n
-directions; the array may be overwritten."""
 
 
 class Pairs(ABC):
@@ -61,6 +60,7 @@ class Pairs(ABC):
         found = copy(self)
         found.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
         found._centre, found.gram = self._centre[features], gram
+        vars(found).pop("log_weights", None)
         return found
 
     @abstractmethod
@@ -80,61 +80,61 @@ class Pairs(ABC):
         return [self]
 
     @abstractmethod
-    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
+    def products(
+        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
+    ) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``, less `log_weights`, for pairs (r, c) by blocks.
 
-        a and b, of shape (N, F), are the factors of a direction on `features`: either F is 1, or
-        ``left @ right.T`` is symmetric.
+        Each array may be overwritten.
         """
 
-    def transformed(self, metric: FloatArray) -> TransformedSamples:
-        """Return the samples transformed by a metric, which all chunks share."""
-        return TransformedSamples.of(self.features @ metric, self.features)
+    def distances(self, metric: FloatArray) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
+        factors = Factors.of(self.features @ metric, self.features)
+        return self.products(factors, self.log_weights)
 
-    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` for the pairs of each block; each array may be overwritten."""
-        return less(self.products(samples.left, samples.right), self.log_weights())
-
-    def log_weights(self) -> Iterator[FloatArray] | None:
-        """Yield ``log w_p`` for the pairs of each block; None where all weights are 1.
+    @cached_property
+    def log_weights(self) -> PairValues | None:
+        """``log w_p`` for the pairs of each block; None where all weights are 1.
 
         A block whose weights are all the same may be an array without dimensions. What distances
         have beside the features is subtracted: for a loss it is the same.
         """
-        own = self._own_log_weights()
-        return own if self.gram is None else self._less_distances(self.gram, own)
+        compute: Any = self._own_log_weights if self.gram is None else self._less_distances
+        return None if compute() is None else PairValues(compute, self.n_pairs <= MOST_KEPT)
 
     def _own_log_weights(self) -> Iterator[FloatArray] | None:
         return None
 
-    def _less_distances(
-        self, gram: FloatArray, log_weights: Iterator[FloatArray] | None
-    ) -> Iterator[FloatArray]:
-        squares = np.diagonal(gram)
-        for block, log_weight in zip(
-            self.blocks(), log_weights or repeat(np.zeros(())), strict=False
-        ):
+    def _less_distances(self) -> Iterator[FloatArray]:
+        assert self.gram is not None
+        squares, own = np.diagonal(self.gram), self._own_log_weights() or repeat(ONE)
+        for block, log_weight in zip(self.blocks(), own, strict=False):
             left, right = self.samples(block)
-            yield log_weight - (squares[left] + squares[right] - 2 * gram[left, right])
+            yield log_weight - (squares[left] + squares[right] - 2 * self.gram[left, right])
 
     @abstractmethod
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
-    ) -> FloatArray:
-        """Return ``Σ_p c_p d_p d_p'``, shape (K, K), exactly symmetric.
+    ) -> Scatter:
+        """Return ``Σ_p c_p d_p d_p'``, the adjoint of the distances.
 
         To the degrees of samples, if given, it adds their coefficients (see `add_degrees`).
         """
 
-    def laplacian(self, coefficients: Iterable[FloatArray]) -> FloatArray:
+    def laplacian(
+        self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
+    ) -> FloatArray:
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
         n_samples = self.features.shape[0]
-        degrees, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
+        signed, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
         for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(degrees, block, p)
+            self.add_degrees(signed, block, p)
             self._subtract(weights, block, p)
         weights += weights.T
-        weights.flat[:: n_samples + 1] += degrees
+        weights.flat[:: n_samples + 1] += signed
+        if degrees is not None:
+            degrees += signed
         return weights
 
     @abstractmethod
@@ -144,17 +144,8 @@ class Pairs(ABC):
         """Return the diagonal of `scatter`, shape (K,)."""
         if is_sparse(self.features):
             return column_forms(self.laplacian(coefficients), self.features)
-        return self.squared_sums(coefficients, self.features)
-
-    @abstractmethod
-    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
-        """Return ``Σ_p c_p (a_r - a_c)²`` for p = (r, c) and values a of samples, shape (N, n)."""
-
-    @abstractmethod
-    def scatter_entries(
-        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
-    ) -> FloatArray:
-        """Return entries (i, j) of `scatter`; it takes O(N²) for each feature among the columns."""
+        every = np.arange(self.features.shape[1])
+        return self.scatter(coefficients).entries(every, every)
 
     @property
     @abstractmethod
@@ -165,16 +156,17 @@ class Pairs(ABC):
     def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
         """Add the number p of each pair of a block to the degrees of both of its samples."""
 
-    def sizes(self, degrees: FloatArray) -> Sizes:
-        """Return what round-off is relative to, for degrees of numbers that are not negative."""
+    def squares(self, degrees: FloatArray) -> FloatArray:
+        """Return ``Σ_n d_n y_nk²`` for degrees d ≥ 0: what round-off is relative to, shape (K,).
+
+        The sizes y of the samples are on the page "Certificates in floating point".
+        """
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
-        squares = squared_columns(self.features, degrees, np.abs(self._centre) / 4)
-        return Sizes(float(degrees.sum()) / 2, squares)
+        return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
 
     def log_weight_size(self) -> float:
         """Return the largest ``|log w_p|``, or term of it."""
-        blocks = self.log_weights() or ()
-        sizes = (np.abs(block[np.isfinite(block)]) for block in blocks)
+        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights or ())
         return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
 
     def changes(
@@ -186,8 +178,7 @@ class Pairs(ABC):
     def listed(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, block by block."""
         found = []
-        logarithms = self.log_weights() or repeat(np.zeros(()))
-        for block, log_weight in zip(self.blocks(), logarithms, strict=False):
+        for block, log_weight in zip(self.blocks(), self.log_weights or repeat(ONE), strict=False):
             pairs = np.broadcast_arrays(*self.samples(block), np.exp(log_weight))
             counts = pairs[2] > 0
             found.append([numbers[counts] for numbers in pairs])
@@ -195,19 +186,84 @@ class Pairs(ABC):
         return left, right, weights
 
 
-def less(
-    distances: Iterator[FloatArray], log_weights: Iterable[FloatArray] | None
-) -> Iterator[FloatArray]:
-    """Yield the distances less the logarithms of the weights, in the memory of the distances."""
-    if log_weights is None:
-        yield from distances
-        return
-    for distance, log_weight in zip(distances, log_weights, strict=False):
-        yield np.subtract(distance, log_weight, out=distance)
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """``Σ_p c_p d_p d_p' = X'Y + Y'X + R``: no K×K matrix is made until it is asked for.
+
+    X are the samples and Y, of the same shape, half of the Laplacian of the coefficients times X. R
+    is what has been added up otherwise, None where that is nothing.
+    """
+
+    samples: FloatArray
+    half: FloatArray
+    rest: FloatArray | None = None
+
+    @classmethod
+    def of(cls, matrix: FloatArray) -> Scatter:
+        """Return a symmetric K×K matrix as a scatter."""
+        nothing = np.zeros((0, len(matrix)))
+        return cls(nothing, nothing, matrix)
+
+    @cached_property
+    def dense(self) -> FloatArray:
+        """The K×K matrix, exactly symmetric."""
+        if not len(self.samples):
+            assert self.rest is not None
+            return self.rest
+        total: FloatArray = self.samples.T @ self.half
+        if self.rest is not None:
+            total += self.rest / 2  # of products that BLAS does not round alike on both sides
+        return total + total.T
+
+    @property
+    def _is_dense(self) -> bool:
+        return "dense" in vars(self) or not len(self.samples)
+
+    def quadratic_forms(self, atoms: Atoms) -> FloatArray:
+        """Return ``u_k' G u_k`` for n atoms."""
+        if self._is_dense:
+            return atoms.quadratic_forms(self.dense)
+        samples, half = atoms.projected(self.samples), atoms.projected(self.half)
+        forms: FloatArray = 2 * np.einsum("ik,ik->k", samples, half)
+        return forms if self.rest is None else forms + atoms.quadratic_forms(self.rest)
+
+    def entries(self, rows: Indices, columns: Indices) -> FloatArray:
+        """Return some entries, each in O(N)."""
+        if self._is_dense:
+            return self.dense[rows, columns]
+        found = paired_sums(self.samples, self.half, (rows, columns))
+        found += paired_sums(self.half, self.samples, (rows, columns))
+        return found if self.rest is None else found + self.rest[rows, columns]
+
+
+class Changes(ABC):
+    """How the distances of the pairs of a block change along n directions, φ."""
+
+    @abstractmethod
+    def __call__(self, *indices: Any) -> FloatArray:
+        """Return φ of pairs at given indices, or of all, n first; it may be overwritten."""
+
+    @abstractmethod
+    def row_sums(self, shares: FloatArray) -> FloatArray:
+        """Return ``Σ_c s_rc φ_rc`` for a block of whole rows r, of shape (n, rows)."""
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredChanges:
+class Rates(Changes):
+    """The changes along one direction."""
+
+    rates: FloatArray
+
+    def __call__(self, *indices: Any) -> FloatArray:
+        return self.rates[None][(slice(None), *indices)].copy()
+
+    def row_sums(self, shares: FloatArray) -> FloatArray:
+        sums: FloatArray = (shares * self.rates).sum(axis=1)[None]
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredChanges(Changes):
     """``φ_k = (a_r - a_c)_k²``, less optional means, with coordinates a along n atoms."""
 
     left: Indices
@@ -216,7 +272,6 @@ class SquaredChanges:
     means: FloatArray | None = None
 
     def __call__(self, *indices: Any) -> FloatArray:
-        """Return φ of pairs at given indices, or of all."""
         left, right = self.left, self.right
         if indices:
             left, right = (each[indices] for each in np.broadcast_arrays(left, right))
@@ -227,7 +282,6 @@ class SquaredChanges:
         return found
 
     def row_sums(self, shares: FloatArray) -> FloatArray:
-        """Return ``Σ_c s_rc (a_r - a_c)_k²`` for a block of whole rows r, of shape (n, rows)."""
         rows, columns = (self.values.take(side.ravel(), axis=1) for side in (self.left, self.right))
         sums: FloatArray = (columns * columns) @ shares.T
         sums += rows * (rows * shares.sum(axis=1) - 2 * (columns @ shares.T))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 import numpy as np
 
-from gdaopt.linalg.samples import paired_sums
-from gdaopt.objectives.pairs.base import Indices, Pairs
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
+from gdaopt.objectives.pairs.passes import ONE, Block, Factors
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -33,9 +33,9 @@ class ListedPairs(Pairs):
         super().__init__(features)
         counts = slice(None) if weights is None else np.flatnonzero(weights > 0)
         self._left, self._right = left[counts], right[counts]
-        self._weights = None if weights is None else weights[counts]
         self.n_pairs = len(self._left)
         self._group = group
+        self._weights = None if weights is None else weights[counts]
 
     def blocks(self) -> Iterator[Block]:
         width = max(self.features.shape[1], 1)
@@ -65,9 +65,12 @@ class ListedPairs(Pairs):
             left, right = self.samples(block)
             yield values[left] - values[right]
 
-    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        for factors in zip(self._differences(left), self._differences(right), strict=True):
-            yield np.einsum("pf,pf->p", *factors)
+    def products(
+        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
+    ) -> Iterator[FloatArray]:
+        left, right = map(self._differences, (factors.left, factors.right))
+        for a, b, log_weight in zip(left, right, log_weights or repeat(ONE), strict=False):
+            yield np.einsum("pf,pf->p", a, b) - log_weight
 
     def _own_log_weights(self) -> Iterator[FloatArray] | None:
         weights = self._weights
@@ -75,7 +78,7 @@ class ListedPairs(Pairs):
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
-    ) -> FloatArray:
+    ) -> Scatter:
         size = self.features.shape[1]
         total = np.zeros((size, size))
         differences = self._differences(self.features)
@@ -83,26 +86,10 @@ class ListedPairs(Pairs):
             total += of_block.T @ (p[:, None] * of_block)
             if degrees is not None:
                 self.add_degrees(degrees, block, p)
-        symmetric: FloatArray = (total + total.T) / 2  # to the last bit
-        return symmetric
+        return Scatter.of((total + total.T) / 2)  # symmetric to the last bit
 
     def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
         np.subtract.at(weights, self.samples(block), p)
-
-    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
-        diagonal = np.zeros(values.shape[1])
-        for differences, p in zip(self._differences(values), coefficients, strict=True):
-            diagonal += p @ differences**2
-        return diagonal
-
-    def scatter_entries(
-        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
-    ) -> FloatArray:
-        used, place = np.unique(columns, return_inverse=True)
-        entries = np.zeros(len(rows))
-        for differences, p in zip(self._differences(self.features), coefficients, strict=True):
-            entries += paired_sums(differences, p[:, None] * differences[:, used], (rows, place))
-        return entries
 
     @property
     def longest_sum(self) -> int:

@@ -7,13 +7,9 @@ chunks, which threads or other machines compute at the same time.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
 from itertools import pairwise
-from operator import add, mul
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +54,7 @@ def tiles(rows: slice, columns: slice) -> Iterator[Block]:
     most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))
     n_parts = -(-width // most)
     bounds = (columns.start + width * np.arange(n_parts + 1) // n_parts).tolist()
-    step = _fitting(-(-width // n_parts))
+    step = max(1, _BLOCK_ENTRIES // -(-width // n_parts))
     for first, last in pairwise(bounds):
         for start in range(rows.start, rows.stop, step):
             yield Block(slice(start, min(start + step, rows.stop)), slice(first, last))
@@ -66,7 +62,7 @@ def tiles(rows: slice, columns: slice) -> Iterator[Block]:
 
 def triangle(samples: slice) -> Iterator[Block]:
     """Yield blocks of all pairs of some samples; those on the diagonal have both orders."""
-    step = _fitting(min(samples.stop - samples.start, _BLOCK_COLUMNS))
+    step = max(1, _BLOCK_ENTRIES // min(samples.stop - samples.start, _BLOCK_COLUMNS))
     for start in range(samples.start, samples.stop, step):
         rows = slice(start, min(start + step, samples.stop))
         yield from tiles(rows, slice(start, samples.stop))
@@ -74,20 +70,16 @@ def triangle(samples: slice) -> Iterator[Block]:
 
 def runs(n_rows: int, n_columns: int) -> Iterator[Block]:
     """Yield blocks of whole rows."""
-    step = max(_FEWEST_ROWS, _fitting(n_columns))
+    step = max(_FEWEST_ROWS, _BLOCK_ENTRIES // n_columns)
     for start in range(0, n_rows, step):
         yield Block(slice(start, min(start + step, n_rows)), slice(0, n_columns))
 
 
-def slices(n_samples: int) -> Iterator[slice]:
-    """Yield runs of samples whose rows of features stay in cache."""
-    for start in range(0, n_samples, _BLOCK_COLUMNS):
-        yield slice(start, min(start + _BLOCK_COLUMNS, n_samples))
+MOST_KEPT = 2**22
+"""With more pairs, the logarithms of their weights are computed in each pass."""
 
-
-def _fitting(n_columns: int) -> int:
-    """Return how many rows a block of n columns has."""
-    return max(1, _BLOCK_ENTRIES // n_columns)
+ONE = np.zeros(())
+"""The logarithm of a weight of 1."""
 
 
 class PairValues:
@@ -111,15 +103,14 @@ MANY_PAIRS = 2**17
 """With more pairs, an evaluation is one pass, and second derivatives come from a subsample."""
 
 _LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
-_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 
 
 @dataclass(frozen=True, eq=False)
-class TransformedSamples:
+class Factors:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
-    The matrices have ``-2a``, ``a·b`` and 1 of a sample in a row, and ``b``, 1 and ``a·b`` in a
-    column. Large terms `cancel`.
+    Either F is 1, or ``a @ b.T`` is symmetric. The matrices have ``-2a``, ``a·b`` and 1 of a sample
+    in a row, and ``b``, 1 and ``a·b`` in a column. Large terms `cancel`.
     """
 
     left: FloatArray
@@ -129,92 +120,18 @@ class TransformedSamples:
     cancel: bool
 
     @classmethod
-    def of(cls, left: FloatArray, right: FloatArray) -> TransformedSamples:
+    def of(cls, left: FloatArray, right: FloatArray) -> Factors:
         """Return the matrices of two factors of shape (N, F)."""
         n_samples, size = left.shape
         rows, of_columns = np.empty((2, n_samples, size + 2))
         columns = of_columns.T  # BLAS takes samples in rows on both sides
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
         largest = 0.0
-        for part in slices(n_samples):
+        for start in range(0, n_samples, _BLOCK_COLUMNS):  # rows of features stay in cache
+            part = slice(start, start + _BLOCK_COLUMNS)
             a, b = left[part], right[part]
             rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", a, b)
             np.multiply(a, -2, out=rows[part, :size])
             sizes = np.einsum("nf,nf->n", np.abs(a), np.abs(b))
             largest = max(largest, float(sizes.max()))
         return cls(left, right, rows, columns, largest > _LARGEST_SIZE)
-
-
-@dataclass(frozen=True, eq=False)
-class Total:
-    """A sum over pairs, in units of ``exp(shift)``."""
-
-    shift: float
-    scaled: float
-
-    @cached_property
-    def scale(self) -> float:
-        """``exp(shift)``, infinite where that overflows."""
-        return exponential(self.shift)
-
-    @cached_property
-    def value(self) -> float:
-        """The sum in units of 1."""
-        return self.scale * self.scaled
-
-    @cached_property
-    def log_value(self) -> float:
-        """The logarithm of the sum, -inf where it is 0."""
-        return self.shift + math.log(self.scaled) if self.scaled > 0 else -math.inf
-
-
-@dataclass(frozen=True, eq=False)
-class Sizes:
-    """What the round-off of sums over pairs p = (r, c) is relative to, for numbers m ≥ 0 of pairs.
-
-    The `weight` is ``Σ_p m_p``, and `squares` are ``Σ_p m_p (y_rk² + y_ck²)`` for each feature k, y
-    the sizes of the samples ("Lemma: round-off of sums over pairs").
-    """
-
-    weight: float
-    squares: FloatArray
-
-    def __add__(self, other: Sizes) -> Sizes:
-        return Sizes(self.weight + other.weight, self.squares + other.squares)
-
-    def __rmul__(self, factor: float) -> Sizes:
-        return Sizes(factor * self.weight, factor * self.squares)
-
-
-@dataclass(frozen=True, eq=False)
-class PairSums:
-    """What one pass finds at a metric, of all pairs or of a chunk of them, in one unit.
-
-    These are the `scatter` of the coefficients ``∂Q/∂δ``, or of their magnitudes where all have one
-    sign, and the sizes of their magnitudes.
-    """
-
-    total: Total
-    scatter: FloatArray
-    sizes: Sizes
-
-    @classmethod
-    def added(cls, chunks: Sequence[PairSums]) -> PairSums:
-        """Return the sums of all chunks together, in the largest of their units."""
-        shift = max(chunk.total.shift for chunk in chunks)
-        factors = [  # 1 also where the shifts are -inf, since all terms vanish
-            math.exp(chunk.total.shift - shift) if chunk.total.shift < shift else 1.0
-            for chunk in chunks
-        ]
-
-        def added(number: Callable[[PairSums], Any]) -> Any:
-            return reduce(add, map(mul, factors, map(number, chunks)))
-
-        total = Total(shift, added(lambda sums: sums.total.scaled))
-        return cls(total, added(lambda sums: sums.scatter), added(lambda sums: sums.sizes))
-
-
-def exponential(exponent: float) -> float:
-    """Return its exponential, infinite where that overflows."""
-    # Metrics far outside of the cone have distances below -709.
-    return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf

@@ -5,21 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.linalg.samples import paired_sums
-from gdaopt.objectives.pairs.base import Indices, Pairs, less
+from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
 from gdaopt.objectives.pairs.passes import (
+    ONE,
     Block,
-    TransformedSamples,
+    Factors,
     classes_of,
     runs,
     tiles,
@@ -32,7 +31,6 @@ MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 
 _MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
-_VERY_SPARSE = 0.03  # with less, differences cost less than products of matrices
 _FEW_DIGITS = 1e-5  # the share of a sum of squares that remains when most of it cancels
 _CHUNK = 2**21  # pairs: a pass over a chunk takes much longer than to begin one
 _MOST_CHUNKS = 64
@@ -51,7 +49,11 @@ class RectanglePairs(Pairs):
         super().__init__(features, order)
         self._rectangles = rectangles
         self.orders = orders
-        self.n_pairs = sum(map(_n_entries, rectangles))
+        self._sizes = []
+        for block in rectangles:
+            rows, columns = block.rows, block.columns
+            self._sizes.append((rows.stop - rows.start) * (columns.stop - columns.start))
+        self.n_pairs = sum(self._sizes)
 
     @classmethod
     def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
@@ -90,7 +92,7 @@ class RectanglePairs(Pairs):
 
     def chunks(self) -> Sequence[Self]:
         n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
-        ends = np.cumsum([_n_entries(block) for block in self._rectangles])
+        ends = np.cumsum(self._sizes)
         shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
         return [
@@ -100,102 +102,47 @@ class RectanglePairs(Pairs):
     def _chosen(self, places: Sequence[int]) -> Self:
         found = copy(self)
         found._rectangles = [self._rectangles[place] for place in places]
-        found.n_pairs = sum(map(_n_entries, found._rectangles))
+        found._sizes = [self._sizes[place] for place in places]
+        found.n_pairs = sum(found._sizes)
+        vars(found).pop("log_weights", None)
         return found
 
-    def products(self, left: FloatArray, right: FloatArray) -> Iterator[FloatArray]:
-        samples = TransformedSamples.of(left, right)
-        if samples.cancel or left.shape[1] == 1:
-            yield from self._exact_products(samples)
-            return
-        # One product of matrices gives all three terms.
-        for block in self.blocks():
-            yield samples.rows[block.rows] @ samples.columns[:, block.columns]
-
-    def _exact_products(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        for block in self.blocks():
-            products = (
-                np.subtract.outer(a[block.rows], a[block.columns])
-                * np.subtract.outer(b[block.rows], b[block.columns])
-                for a, b in zip(samples.left.T, samples.right.T, strict=True)
-            )
-            yield reduce(np.add, products)
-
-    def distances(self, samples: TransformedSamples) -> Iterator[FloatArray]:
-        log_weights = self.log_weights()
-        if samples.cancel:
-            yield from less(self._exact_products(samples), log_weights)
-            return
-        store = np.empty(max(map(_n_entries, self._rectangles)))
-        for block in self.blocks():
-            rows, columns = samples.rows[block.rows], samples.columns[:, block.columns]
-            out = store[: _n_entries(block)].reshape(len(rows), -1)
-            log_weight = next(log_weights) if log_weights else None
-            if log_weight is not None and not log_weight.ndim:
-                rows = rows.copy()
-                rows[:, -2] -= log_weight  # where the columns are 1
-            np.matmul(rows, columns, out=out)
-            if log_weight is not None and log_weight.ndim:
-                out -= log_weight
-            yield out
+    def products(
+        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
+    ) -> Iterator[FloatArray]:
+        in_digits = factors.cancel or factors.left.shape[1] == 1
+        for block, log_weight in zip(self.blocks(), log_weights or repeat(ONE), strict=False):
+            if in_digits:
+                found = _exact_products(factors, block)
+            else:  # one product of matrices gives all three terms
+                found = factors.rows[block.rows] @ factors.columns[:, block.columns]
+            if log_weight is not ONE:
+                found -= log_weight
+            yield found
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
-    ) -> FloatArray:
-        near = np.zeros((self.features.shape[1], self.features.shape[1]))
-
-        def add_near(left: FloatArray, right: FloatArray) -> None:
-            np.add(near, left.T @ right, out=near)
-
-        half: FloatArray = self.features.T @ self._half_scatter(coefficients, add_near, degrees)
-        half += near / 2  # of products that BLAS does not round alike on both sides
-        return half + half.T
-
-    def scatter_entries(
-        self, coefficients: Iterable[FloatArray], rows: Indices, columns: Indices
-    ) -> FloatArray:
-        used, place = np.unique(columns, return_inverse=True)
-        if 2 * len(used) < self.features.shape[1]:
-            products = self._laplacian_products(coefficients, self.features[:, used])
-            return paired_sums(self.features, products, (rows, place))
-        entries = np.zeros(len(rows))
-
-        def add_near(left: FloatArray, right: FloatArray) -> None:
-            np.add(entries, paired_sums(left, right, (rows, columns)), out=entries)
-
-        half = self._half_scatter(coefficients, add_near)
-        entries += paired_sums(self.features, half, (rows, columns))
-        entries += paired_sums(half, self.features, (rows, columns))
-        return entries
-
-    def _half_scatter(
-        self,
-        coefficients: Iterable[FloatArray],
-        add_near: Callable[[FloatArray, FloatArray], None],
-        all_degrees: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return Y, of shape (N, K), with ``X'Y + Y'X = scatter``: no K×K matrix is needed.
-
-        Of blocks whose digits would cancel `add_near` gets matrices, whose ``A'B`` add up to them.
-        """
+    ) -> Scatter:
         # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
-        degrees = np.zeros(self.features.shape[0])
-        products = np.zeros_like(self.features)
+        n_samples, size = self.features.shape
+        counted, half, rest = np.zeros(n_samples), np.zeros((n_samples, size)), None
         for block, p in zip(self.blocks(), coefficients, strict=True):
             rows, columns = self.features[block.rows], self.features[block.columns]
-            sums = _sums(columns, p)
-            if all_degrees is not None:
-                all_degrees[block.rows] += sums.of_rows
-                all_degrees[block.columns] += sums.of_columns
-            if sums.lose_digits(rows, columns, p):
-                for factors in _near_factors(rows, columns, p):
-                    add_near(*factors)
+            margins, product = _margins(p), p @ columns
+            if degrees is not None:
+                degrees[block.rows] += margins[0]
+                degrees[block.columns] += margins[1]
+            if _lose_digits(rows, columns, p, margins, product):
+                if rest is None:
+                    rest = np.zeros((size, size))
+                for left, right in _near_factors(rows, columns, p):
+                    rest += left.T @ right
                 continue
-            degrees[block.rows] += sums.of_rows
-            degrees[block.columns] += sums.of_columns
-            products[block.rows] += sums.product
-        half: FloatArray = self.features * (degrees / 2)[:, None] - products
-        return half
+            counted[block.rows] += margins[0]
+            counted[block.columns] += margins[1]
+            half[block.rows] -= product
+        half += self.features * (counted / 2)[:, None]
+        return Scatter(self.features, half, None if rest is None else (rest + rest.T) / 2)
 
     def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
         weights[block.rows, block.columns] -= p
@@ -210,43 +157,15 @@ class RectanglePairs(Pairs):
         # Two sums over the samples, and in coefficients of ordered pairs there may be a third.
         return (1 + self.orders) * int(self.features.shape[0])
 
-    def squared_sums(self, coefficients: Iterable[FloatArray], values: FloatArray) -> FloatArray:
-        diagonal = np.zeros(values.shape[1])
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            rows, columns = values[block.rows], values[block.columns]
-            if np.count_nonzero(p != 0) < _VERY_SPARSE * p.size:  # of booleans it is quick
-                row, column = _places(p)
-                diagonal += p[row, column] @ (rows[row] - columns[column]) ** 2
-                continue
-            of_rows, of_columns = _margins(p)
-            squares = of_rows @ rows**2 + of_columns @ columns**2
-            products = 2 * np.einsum("rk,rk->k", rows, p @ columns)
-            cancel = _cancel(squares, products)
-            if np.count_nonzero(cancel):
-                row, column = _places(p)
-                for k in np.flatnonzero(cancel):
-                    differences = rows[row, k] - columns[column, k]
-                    squares[k], products[k] = p[row, column] @ differences**2, 0.0
-            diagonal += squares
-            diagonal -= products
-        return diagonal
 
-    def _laplacian_products(
-        self, coefficients: Iterable[FloatArray], values: FloatArray
-    ) -> FloatArray:
-        """Return the Laplacian of the coefficients times values of samples, shape (N, n)."""
-        products = np.zeros_like(values)
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            rows, columns = values[block.rows], values[block.columns]
-            of_rows, of_columns = _margins(p)
-            products[block.rows] += of_rows[:, None] * rows - p @ columns
-            products[block.columns] += of_columns[:, None] * columns - p.T @ rows
-        return products
-
-
-def _n_entries(block: Block) -> int:
-    rows, columns = block.rows, block.columns
-    return int(rows.stop - rows.start) * int(columns.stop - columns.start)
+def _exact_products(factors: Factors, block: Block) -> FloatArray:
+    """Return the products of the differences of a block, feature by feature."""
+    products = (
+        np.subtract.outer(a[block.rows], a[block.columns])
+        * np.subtract.outer(b[block.rows], b[block.columns])
+        for a, b in zip(factors.left.T, factors.right.T, strict=True)
+    )
+    return np.asarray(reduce(np.add, products))
 
 
 def _margins(p: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -260,32 +179,25 @@ def _places(p: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return row, column
 
 
-def _cancel(squares: FloatArray, products: FloatArray) -> npt.NDArray[np.bool_]:
-    """Say which differences of sums of squares and of products have few digits left."""
-    return np.abs(squares - products) < _FEW_DIGITS * np.abs(squares)
+def _lose_digits(
+    rows: FloatArray,
+    columns: FloatArray,
+    p: FloatArray,
+    margins: tuple[FloatArray, FloatArray],
+    product: FloatArray,
+) -> bool:
+    """Say whether a feature's squares cancel, by the magnitudes of the coefficients.
 
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums of the coefficients of a block, and ``Σ_c p_rc x_c``: its scatter is made of them."""
-
-    of_rows: FloatArray
-    of_columns: FloatArray
-    product: FloatArray
-
-    def lose_digits(self, rows: FloatArray, columns: FloatArray, p: FloatArray) -> bool:
-        """Say whether a feature's squares cancel, by the magnitudes of the coefficients."""
-        squares = self.of_rows @ rows**2 + self.of_columns @ columns**2
-        if not _cancel(squares, 2 * np.einsum("rk,rk->k", rows, self.product)).any():
-            return False
-        if p.min() >= 0:
-            return True
-        magnitudes = np.abs(p)
-        return _sums(columns, magnitudes).lose_digits(rows, columns, magnitudes)
-
-
-def _sums(columns: FloatArray, p: FloatArray) -> _Sums:
-    return _Sums(*_margins(p), p @ columns)
+    The product is ``Σ_c p_rc x_c``.
+    """
+    squares = margins[0] @ rows**2 + margins[1] @ columns**2
+    left = squares - 2 * np.einsum("rk,rk->k", rows, product)
+    if not (np.abs(left) < _FEW_DIGITS * np.abs(squares)).any():
+        return False
+    if p.min() >= 0:
+        return True
+    p = np.abs(p)
+    return _lose_digits(rows, columns, p, _margins(p), p @ columns)
 
 
 def _near_factors(
@@ -298,10 +210,10 @@ def _near_factors(
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))
     rows, columns = rows - mean, columns - mean
-    sums = _sums(columns, p)
-    if not sums.lose_digits(rows, columns, p):
-        yield rows, rows * sums.of_rows[:, None] - sums.product
-        yield columns, columns * sums.of_columns[:, None] - p.T @ rows
+    margins, product = _margins(p), p @ columns
+    if not _lose_digits(rows, columns, p, margins, product):
+        yield rows, rows * margins[0][:, None] - product
+        yield columns, columns * margins[1][:, None] - p.T @ rows
         return
     row, column = _places(p)
     # As many pairs at a time as there are columns: sums over samples have as many roundings.

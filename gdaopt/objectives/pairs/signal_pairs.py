@@ -125,8 +125,10 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
         )
     check_spread("X", features, least=0.0)
     check_spread("z", signal, least=1 / LARGEST_SPREAD)
-    weights = checked_weights(sample_weight, len(signal))
-    if weights.max() > _LARGEST_WEIGHT or weights.min() < 1 / _LARGEST_WEIGHT:
+    weights = None if sample_weight is None else checked_weights(sample_weight, len(signal))
+    if weights is not None and not (
+        weights.max() <= _LARGEST_WEIGHT and weights.min() >= 1 / _LARGEST_WEIGHT
+    ):
         raise InvalidInputError(
             f"sample_weight goes from {weights.min():.2g} to {weights.max():.2g}, and products of "
             "two weights leave floating point; pass weights of about 1"
@@ -136,8 +138,9 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
     left, right = checked_pairs(pairs, len(signal)).T
     # Signal by signal: the differences of all at once would take n·m numbers.
     squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
-    pair_weights = 2 * weights[left] * weights[right] * squares
-    listed = ListedPairs(features, left, right, pair_weights)
+    if weights is not None:
+        squares *= weights[left] * weights[right]
+    listed = ListedPairs(features, left, right, 2 * squares)
     if not listed.n_pairs:
         raise InvalidInputError("pairs holds no two samples with different signals")
     return listed

@@ -91,9 +91,9 @@ def test_gradient_and_hessian_are_those_of_the_sum(classes: int) -> None:
     point = regulariser_of_weights(X, one_hot(codes), c)
     terms = np.exp(-d @ c)
     assert np.exp(point.value) == pytest.approx(4 * terms.sum())
-    slope = point.gradient()
+    slope = point.gradient
     np.testing.assert_allclose(slope, -(terms @ d) / terms.sum(), rtol=1e-10)
-    curvature = point.hessian() + np.outer(slope, slope)
+    curvature = point.hessian()[:-1, :-1] + np.outer(slope, slope)
     np.testing.assert_allclose(curvature, (d.T * terms) @ d / terms.sum(), rtol=1e-10)
 
 

@@ -1,0 +1,92 @@
+"""The graph of a metric: edges between features, self-loops, and how they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import triu
+
+from gdaopt.linalg.laplacian import edge_threshold, edge_weights, self_loops
+from gdaopt.linalg.samples import is_sparse
+from gdaopt.support.text import plain
+from gdaopt.support.validation import FloatArray, read_only
+
+_SHOWN = 10  # how many edges are printed
+
+
+@dataclass(frozen=True, eq=False)
+class MetricGraph:
+    """Edges and self-loops of a metric. Printing the graph lists its heaviest edges.
+
+    Attributes
+    ----------
+    feature_names : tuple of K str
+        Names of the features, which are the nodes.
+    edges : ndarray of int, shape (n_edges, 2)
+        Indices of the two features that each edge joins. The heaviest edge comes first.
+    weights : ndarray of shape (n_edges,)
+        ``-M_ij`` of each edge. It is negative only for metrics that are not graph metrics.
+    self_loops : ndarray of shape (K,)
+        The row sums of M.
+
+    Examples
+    --------
+    >>> M = np.array([[2.0, -0.5, 0.0], [-0.5, 3.0, -1.0], [0.0, -1.0, 4.0]])
+    >>> MetricGraph.of_metric(M, ["width", "height", "depth"]).named_edges()
+    [('height', 'depth', 1.0), ('width', 'height', 0.5)]
+    """
+
+    feature_names: tuple[str, ...]
+    edges: npt.NDArray[np.intp]
+    weights: FloatArray
+    self_loops: FloatArray
+
+    @classmethod
+    def of_metric(cls, metric: Any, feature_names: Sequence[str]) -> MetricGraph:
+        """Return the graph of a K×K metric, dense or sparse, of the edges above ``1e-9·tr M / K``.
+
+        Smaller entries are edges that a method removes: it shrinks them geometrically.
+        """
+        threshold = edge_threshold(float(metric.trace()), metric.shape[0])
+        if is_sparse(metric):
+            loops = np.asarray(metric.sum(axis=1))
+            entries = triu(metric, 1).tocoo()
+            counts = np.abs(entries.data) > threshold
+            edges = np.column_stack(entries.coords)[counts].astype(np.intp)
+            edge_values = -entries.data[counts]
+        else:
+            loops = self_loops(metric)
+            weights = np.triu(edge_weights(metric), 1)
+            edges = np.argwhere(np.abs(weights) > threshold)
+            edge_values = weights[edges[:, 0], edges[:, 1]]
+        order = np.argsort(-np.abs(edge_values), kind="stable")
+        edges = edges[order]
+        edges.flags.writeable = False
+        return cls(
+            tuple(str(name) for name in feature_names),
+            edges,
+            read_only(edge_values[order]),
+            read_only(loops),
+        )
+
+    def named_edges(self) -> list[tuple[str, str, float]]:
+        """Return the two feature names and the weight of each edge, the heaviest edge first."""
+        names = self.feature_names
+        return [
+            (names[i], names[j], float(weight))
+            for (i, j), weight in zip(self.edges, self.weights, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.feature_names)} features, {len(self.edges)} edges"]
+        lines += [
+            f"  {plain(a)} – {plain(b)}: {weight:.4g}"
+            for a, b, weight in self.named_edges()[:_SHOWN]
+        ]
+        if len(self.edges) > _SHOWN:
+            lines.append(f"  and {len(self.edges) - _SHOWN} more")
+        return "\n".join(lines)

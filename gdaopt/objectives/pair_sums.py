@@ -1,0 +1,141 @@
+"""One pass over pairs of samples: value, gradient and what round-off is relative to.
+
+Where there are many pairs, they are split into chunks, which threads or other machines compute at
+the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import islice
+from operator import add, mul
+from typing import Any
+
+import numpy as np
+
+from gdaopt.objectives.pair_loss import DistanceLoss
+from gdaopt.objectives.pairs.base import Pairs, Scatter
+from gdaopt.objectives.pairs.passes import Factors, PairValues
+from gdaopt.support.validation import FloatArray
+
+Adjoint = Callable[[Iterable[FloatArray], FloatArray | None], Scatter]
+"""Returns the sum over pairs, given their coefficients, and adds these to degrees, if any."""
+
+_LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
+_LARGEST_SUM = 1e130  # in units of the shift: then the products of the terms are finite, too
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over pairs at a metric, in units of ``exp(shift)``; c are the derivatives by distances.
+
+    Attributes
+    ----------
+    shift : float
+        The logarithm of the unit, in which nothing underflows.
+    scaled : float
+        The value.
+    scatter : Scatter
+        The gradient times the sign of the loss.
+    weight : float
+        ``Σ_p |c_p|``.
+    squares : ndarray of shape (K,)
+        ``Σ_p |c_p| (y_rk² + y_ck²)`` over the pairs p = (r, c), with the sizes y of the samples
+        ("Lemma: round-off of sums over pairs").
+    """
+
+    shift: float
+    scaled: float
+    scatter: Scatter
+    weight: float
+    squares: FloatArray
+
+    @cached_property
+    def scale(self) -> float:
+        """``exp(shift)``, infinite where that overflows."""
+        # Metrics far outside of the cone have distances below -709.
+        return math.exp(self.shift) if self.shift < _LARGEST_EXPONENT else math.inf
+
+    @property
+    def value(self) -> float:
+        """The value in units of 1."""
+        return self.scale * self.scaled
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the value, -inf where it is 0."""
+        return self.shift + math.log(self.scaled) if self.scaled > 0 else -math.inf
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+def pair_sums(
+    loss: DistanceLoss,
+    pairs: Pairs,
+    distances: Iterable[FloatArray],
+    adjoint: Adjoint | None = None,
+    squares: Callable[[FloatArray], FloatArray] | None = None,
+) -> PairSums:
+    """Return the sums of a loss at the distances of all pairs, which may be gone through twice.
+
+    The adjoint of the distances is `Pairs.scatter`, if it is left out; and squares `Pairs.squares`.
+    """
+    adjoint, squares = adjoint or pairs.scatter, squares or pairs.squares
+    for n_blocks in (1, None):
+        shift = 0.0
+        if loss.is_exponential:  # its unit is the largest term, at first that of one block
+            shift = -float(min(map(np.min, islice(distances, n_blocks))))
+        all_vanish = shift == -math.inf
+        in_unit = loss if all_vanish else loss.shifted(shift)
+        values, degrees = [0.0], np.zeros(pairs.features.shape[0])
+        first = _derivatives(in_unit, pairs, distances, values, degrees)
+        scatter = adjoint(first, degrees if loss.sign < 0 else None)
+        if not loss.is_exponential or (values[0] <= _LARGEST_SUM and not all_vanish):
+            break
+    return PairSums(shift, values[0], scatter, float(degrees.sum()) / 2, squares(degrees))
+
+
+def _derivatives(
+    loss: DistanceLoss,
+    pairs: Pairs,
+    distances: Iterable[FloatArray],
+    values: list[float],
+    degrees: FloatArray,
+) -> Iterator[FloatArray]:
+    """Yield the derivatives by the distances of each block, and add the block's value.
+
+    To the degrees of samples it adds the magnitudes of derivatives that can have both signs.
+    """
+    for block, of_block in zip(pairs.blocks(), distances, strict=True):
+        value, first, _ = loss.at(block, of_block)
+        values[0] += value
+        if loss.sign > 0:
+            pairs.add_degrees(degrees, block, np.abs(first))
+        yield first
+
+
+def chunk_sums(loss: DistanceLoss, chunk: Pairs, factors: Factors) -> PairSums:
+    """Return the sums over a chunk of the pairs, of which nothing is kept."""
+    distances = PairValues(lambda: chunk.products(factors, chunk.log_weights), is_kept=False)
+    sums = pair_sums(loss, chunk, distances)
+    return replace(sums, scatter=Scatter.of(sums.scatter.dense))
+
+
+def added(chunks: Sequence[PairSums]) -> PairSums:
+    """Return the sums of all chunks together, in the largest of their units."""
+    shift = max(chunk.shift for chunk in chunks)
+    # 1 also where the shifts are -inf, since all terms vanish
+    factors = [math.exp(chunk.shift - shift) if chunk.shift < shift else 1.0 for chunk in chunks]
+
+    def total(number: Callable[[PairSums], Any]) -> Any:
+        return reduce(add, map(mul, factors, map(number, chunks)))
+
+    return PairSums(
+        shift,
+        total(lambda sums: sums.scaled),
+        Scatter.of(total(lambda sums: sums.scatter.dense)),
+        total(lambda sums: sums.weight),
+        total(lambda sums: sums.squares),
+    )
