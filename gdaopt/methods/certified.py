@@ -108,11 +108,10 @@ class Certified(Method):
         start = split_initial(self, problem)
         if start is None:
             start = find_newton_start(self, problem, clock)
-        surrogate = problem.objective.surrogate()
         if start is None and self.warm_start is not None:
             run = self._begin_warm(self.warm_start, problem, clock)
             yield from self._rounds(run, is_warm=True)
-        elif start is None and surrogate is not None:
+        elif start is None and (surrogate := problem.objective.surrogate()) is not None:
             yield from self._states_from_two_starts(problem, surrogate, clock)
         else:
             yield from self.states_from(start, problem, clock)
@@ -121,7 +120,7 @@ class Certified(Method):
         self, start: ActiveSet | None, problem: MetricProblem, clock: Clock
     ) -> Iterator[State]:
         """Yield the states of a run from some atoms; None is the middle of the set."""
-        yield from self._rounds(HullRun(problem, clock, start, n_priced=_n_priced(problem)))
+        yield from self._rounds(HullRun(problem, clock, start))
 
     def _states_from_two_starts(
         self, problem: MetricProblem, surrogate: Objective, clock: Clock
@@ -166,18 +165,20 @@ class Certified(Method):
         multipliers = answer.multipliers
         if multipliers is not None and len(multipliers) != len(problem.members.names):
             multipliers = None
-        start = rescale(answer, problem)
-        run = HullRun(problem, clock, start, multipliers, n_priced=_n_priced(problem))
+        run = HullRun(problem, clock, rescale(answer, problem), multipliers)
         with suppress(TimeLimitError), clock.limiting():
             self._improve(run, run.active_set, run.point)
         return run
 
     def _rounds(self, run: HullRun, *, is_warm: bool = False) -> Iterator[State]:
         """Let the best atoms join, find the best weights of all, and drop those without any."""
-        yield from run.certify()
         problem, sample = run.problem, run.problem.subsample()
+        run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
+        yield from run.certify()
         patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
-        stall = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE)
+        stall = None  # it keeps points, and their memory
+        if not problem.objective.convex:  # the gap may grow on the way
+            stall = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE)
         phase = "weights" if sample is None else "sample"
         for round_ in count(1):
             began, gap = time.perf_counter(), run.gap
@@ -194,9 +195,9 @@ class Certified(Method):
             yield from run.certify(
                 iteration=round_, round=round_, phase=phase, objective_seconds=seconds
             )
-            if problem.objective.convex:
+            if stall is None:
                 patience.check(run.point.value)
-            else:  # the gap may grow on the way
+            else:
                 stall.check(run.point)
             if sample is not None:  # after one that gained little comes a round of all samples
                 gains = phase == "weights" or run.gap <= _SAMPLE_GAIN * gap
@@ -233,7 +234,7 @@ class Certified(Method):
         accuracy = _WEIGHTS_ACCURACY if sample is None else _MANY_ACCURACY
         share = _FINAL_ACCURACY * allowed / run.gap if run.gap > 0 else 1.0
         reduction = min(max(accuracy, share), 0.5)
-        if not objective.convex and active_set.total > 0:
+        if not objective.convex and active_set.total > 0 and problem.restricted is None:
             budget = min(budget, _GROWTH * active_set.total)
         slack = max(budget - active_set.total, 0.0)
         function = MasterFunction.of(objective, run.base, active_set.atoms)
@@ -281,10 +282,6 @@ class Certified(Method):
             run.newton_steps += end.newton_steps
             if run.move_down(active_set_of(end)):
                 run.multipliers = end.multipliers
-
-
-def _n_priced(problem: MetricProblem) -> int:
-    return min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
 
 
 def _with_gradient_at(point: Point, sample: MetricProblem) -> MetricProblem:
