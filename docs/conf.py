@@ -14,6 +14,8 @@ import gdaopt
 from gdaopt.methods import Method
 from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
+from gdaopt.support.text import markdown_table
+from gdaopt.trace import COLUMNS
 
 project = "gdaopt"
 author = "The gdaopt developers"
@@ -29,7 +31,7 @@ extensions = [
     "sphinx-mathjax-offline",  # formulas without a network
     "sphinx_design",  # folded proofs
 ]
-exclude_patterns = ["_templates", "_build"]
+exclude_patterns = ["_templates", "_build", "_columns.md"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
@@ -46,6 +48,14 @@ shutil.copytree(
     ignore=lambda _, names: [name for name in names if not name.endswith(".ipynb")],
 )
 
+# The columns of a trace are declared in the package, and docs/traces.md includes their table.
+_heads = ("column", "type", "what it says")
+_rows = [
+    (f"`{each.name}`", each.type.replace(" |", " or"), each.meaning) for each in COLUMNS.values()
+]
+_table = markdown_table(_heads, _rows, _heads)
+(_here / "_columns.md").write_text("\n".join(_table) + "\n", encoding="utf-8")
+
 # What users call of an objective, a set, a problem or a method. All other members are for those who
 # write one, and stand apart on its page; pages of what is written for these list them all.
 _OF_USERS = {
@@ -55,8 +65,8 @@ _OF_USERS = {
     *("n_features", "central_metric"),
 }
 _APART = [  # what methods are made of, and what a method of one's own inherits
-    *("AlignedMethod", "Clock", "LowerBound", "Method", "Patience", "ProgramMethod"),
-    *("RunEnded", "StallRule", "solve_model"),
+    *("AlignedMethod", "Context", "LowerBound", "Method", "Patience", "ProgramMethod"),
+    *("StallRule", "solve_model"),
 ]
 
 

@@ -17,6 +17,7 @@ from pages import Page, header, here, timed
 from problems import wine
 
 import gdaopt as gda
+from gdaopt.methods.run import Run
 from gdaopt.methods.tracer import Tracer
 
 METHODS: dict[str, type[gda.methods.Alternating | gda.methods.Joint]] = {
@@ -30,12 +31,11 @@ REPEATS = 21
 class NoTracer(Tracer):
     """What is left of a run when nothing is traced."""
 
-    def record(self, state: gda.methods.State, seconds: float) -> None:
-        """Look away."""
+    def stepped(self, run: Run) -> None:
+        """Look away; the start alone has a row."""
 
-    def trace(self, end: gda.methods.State, seconds: float) -> gda.trace.Trace:  # noqa: ARG002
-        """Return no rows."""
-        return gda.trace.Trace((), np.zeros((0, len(end.metric))))
+    def ended(self, run: Run) -> None:
+        """Look away."""
 
 
 @dataclass

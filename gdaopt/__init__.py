@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from gdaopt import errors, linalg, methods, programs
 from gdaopt.backends import solvers
 from gdaopt.certificate import Certificate
+from gdaopt.methods.context import Change
 from gdaopt.objectives import (
     DEML,
     GLR,
@@ -85,6 +86,7 @@ __all__ = [
     "MCML",
     "NCA",
     "Certificate",
+    "Change",
     "CvxpyObjective",
     "DenseObjective",
     "DiagonalMetricLearner",

@@ -6,9 +6,19 @@ catches them all. Bad input is also a `ValueError`, as NumPy's and scikit-learn'
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class GdaoptError(Exception):
-    """Base class of all errors raised by gdaopt."""
+    """Base class of all errors raised by gdaopt.
+
+    Attributes
+    ----------
+    result : Result or None
+        What a run had reached when it was raised, also on errors that are none of gdaopt's.
+    """
+
+    result: Any = None
 
 
 class InvalidInputError(GdaoptError, ValueError):
@@ -34,6 +44,14 @@ class InfeasibleProblemError(GdaoptError):
     """A program has no feasible point."""
 
 
+class EdgeFloorError(InfeasibleProblemError):
+    """The edge floors leave a program of a method without a feasible point."""
+
+
+class DisconnectedError(GdaoptError):
+    """A step would disconnect a graph with an edge floor."""
+
+
 class NoInteriorError(InfeasibleProblemError):
     """Only metrics on the boundary of the set keep all linear constraints."""
 
@@ -52,6 +70,10 @@ class ClusterError(GdaoptError):
 
 class LeftDomainError(GdaoptError):
     """A method led outside of the set, the linear constraints or the objective's domain."""
+
+
+class RoundOffError(GdaoptError):
+    """The objective, or a step, leaves floating point: no further digits can be found."""
 
 
 class TimeLimitError(GdaoptError):

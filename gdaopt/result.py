@@ -1,51 +1,30 @@
-"""What a run returns, and its npz file."""
+"""What a run returns."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.entries import Edges, IndexArray, as_edges
-from gdaopt.sets import FeasibleSet, has_sparse_members, record_of, set_of_record
-from gdaopt.support.files import allowance, npz_path, parse_json, read_arrays, write_atomically
+from gdaopt.linalg.entries import Edges, IndexArray, sparse_symmetric
+from gdaopt.result_file import read, write
+from gdaopt.sets import FeasibleSet, has_sparse_members
+from gdaopt.status import Status
 from gdaopt.support.resources import check_fits
-from gdaopt.support.text import ShownAsTable, number_text, plain, reason
-from gdaopt.support.validation import FloatArray, as_path, read_only
+from gdaopt.support.text import ShownAsTable, number_text, plain
+from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, relative_gap, same_array
 
-Status = Literal[
-    "converged",
-    "stationary",
-    "stalled",
-    "iteration_limit",
-    "time_limit",
-    "interrupted",
-    "solver_failed",
-    "left_domain",
-    "disconnected",
-    "infeasible",
-]
-
-FAILURES = frozenset({"solver_failed", "left_domain"})
-"""The statuses of runs that something went wrong in."""
-
-_FORMAT = 2
-_RECORD = "result"
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
 _OUTSIDE = (*_ARRAYS, "block", "features", "feasible_set", "trace")  # what is not plain JSON
-_IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
 _CLAIM_SLACK = 1e-9  # of C, and of objectives: round-off in what a result says
-_ROW = 2000  # bytes that a row of a trace takes in memory
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,14 +51,18 @@ class Result(ShownAsTable):
         Q at the metric.
     status : str
         How the run ended. ``converged``: ``Q - lower_bound`` is within the tolerances.
-        ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex. ``stalled``:
-        going on would not help, most often because the objective decreases by no more than the
-        tolerance. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
+        ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex.
+        ``block_minimum``: the gap of every block is within the tolerances, so that no block
+        improves on its own. ``slow_progress``: the last steps together lowered the objective by
+        less than the tolerance. ``stalled``: what is left is round-off (in files of older versions
+        also the two before). ``inaccurate``: the solver of the whole problem was not accurate
+        enough. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
         user or the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
         domain, and the metric is the best one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
-        ``infeasible``: the edge floors left a program without a feasible point.
+        ``infeasible``: the edge floors left a program without a feasible point. ``failed``: an
+        error was raised, and this is its attribute ``result``, without a lower bound.
     message : str
         The reason for the status.
     lower_bound, gap, relative_gap : float or None
@@ -131,7 +114,7 @@ class Result(ShownAsTable):
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
     >>> gda.solve(problem, "alternating", solver="analytic")
     alternating: 2×2 metric
-      status              stalled
+      status              block_minimum
       reason              no block improves on its own: ...
     """
 
@@ -178,7 +161,9 @@ class Result(ShownAsTable):
     @property
     def sparse_metric(self) -> csr_array:
         """Return the metric as a sparse array."""
-        return csr_array(self.block) if self.features is None else _symmetric(*self._entries())
+        return (
+            csr_array(self.block) if self.features is None else sparse_symmetric(*self._entries())
+        )
 
     def _entries(self) -> tuple[FloatArray, Edges, FloatArray]:
         """Return the diagonal of the metric of many features, its edges, and the entries there."""
@@ -303,16 +288,7 @@ class Result(ShownAsTable):
             ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and ``atoms``,
             ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
-        path = npz_path(path)
-        record = {"format": _FORMAT, **self._record(), "feasible_set": record_of(self.feasible_set)}
-        columns = self.trace.to_arrays()
-        arrays: dict[str, Any] = {
-            **self._arrays(),
-            "left_ends": columns.pop("left_ends"),
-            _RECORD: np.array(json.dumps(record)),
-            **{f"trace/{name}": column for name, column in columns.items()},
-        }
-        return write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
+        return write(path, self._record(), self.feasible_set, self.trace, self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -333,136 +309,14 @@ class Result(ShownAsTable):
         OSError
             When it cannot be read.
         """
-        path = as_path("path", path)
-        if not path.is_file():
-            path = npz_path(path)
-        try:
-            arrays = read_arrays(path)
-            record = parse_json(str(arrays[_RECORD]))
-            if (written := record.pop("format")) != _FORMAT:
-                raise ValueError(
-                    f"its format is {written!r}, and this version of gdaopt reads {_FORMAT}; "
-                    "upgrade, or solve the problem again"
-                )
-            n_rows = arrays["trace/objective"].size
-            if n_rows * _ROW > allowance(path):
-                raise ValueError(f"it is too small for {n_rows} rows of a trace")
-            trace = Trace.from_arrays(
-                {name.removeprefix("trace/"): array for name, array in arrays.items()}
-            )
-            feasible_set: FeasibleSet = set_of_record(record.pop("feasible_set"))
-            _check_record(record)
-            record["constraints"] = tuple(record["constraints"])
-            _check_arrays(arrays, trace, len(record["constraints"]))
-            feasible_set.budget(len(arrays["metric"]))  # refuses a size that does not fit
-            kept: dict[str, Any] = {
-                name: read_only(arrays[name]) for name in _ARRAYS if name in arrays
-            }
-            kept["block"] = read_only(arrays["metric"])
-            if _IS_SPARSE in arrays:
-                if not has_sparse_members(feasible_set):
-                    raise ValueError("its metric is sparse, and its set has no sparse metrics")
-                kept |= _sparse_of(arrays, feasible_set.min_eigenvalue)
-            loaded = cls(feasible_set=feasible_set, trace=trace, **record, **kept)
-            _check_claims(loaded)
-            return loaded
-        except OSError:
-            raise
-        except Exception as error:  # of any kind: the file may hold anything
-            raise InvalidInputError(
-                f"{path} is not a saved gdaopt result: {reason(error)}"
-            ) from error
+        kinds = {each.name: str(each.type) for each in fields(cls) if each.name not in _OUTSIDE}
 
+        def make(contents: Mapping[str, Any]) -> Result:
+            found = cls(**contents)
+            _check_claims(found)
+            return found
 
-def block_of(metric: csr_array, least: float) -> tuple[IndexArray, FloatArray]:
-    """Return the features at which a sparse metric is not ρI, and its block of them.
-
-    ρ is the `least` eigenvalue. There is one feature at least, and both arrays are read-only.
-    """
-    entries = metric.tocoo()
-    rows, columns = entries.coords
-    is_edge = (rows != columns) & (entries.data != 0)
-    differs = metric.diagonal() != least
-    differs[rows[is_edge]] = True
-    features = np.flatnonzero(differs) if differs.any() else np.array([0])
-    size = len(features)
-    check_fits(8.0 * size**2, f"the {size}×{size} block of a metric", "it takes more memory")
-    block: FloatArray = metric[features][:, features].toarray()
-    return read_only(features.astype(np.intp)), read_only(block)
-
-
-def _symmetric(diagonal: FloatArray, edges: Edges, entries: FloatArray) -> csr_array:
-    """Return a sparse symmetric matrix with all of its diagonal."""
-    (rows, columns), places = edges, np.arange(len(diagonal))
-    index = (
-        np.concatenate([places, rows, columns]),
-        np.concatenate([places, columns, rows]),
-    )
-    values = np.concatenate([diagonal, entries, entries])
-    return csr_array((values, index), shape=(len(diagonal), len(diagonal)))
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-# What a field of a type has to be, and the check of it.
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "float": ("a number", _is_number),
-    "float | None": ("a number", lambda value: value is None or _is_number(value)),
-    "int": ("a whole number", lambda value: type(value) is int),
-    "str": ("a text", lambda value: type(value) is str),
-    "Status": (f"one of {', '.join(get_args(Status))}", lambda value: value in get_args(Status)),
-    "tuple[str, ...]": (
-        "names",
-        lambda value: type(value) is list and all(type(name) is str for name in value),
-    ),
-    "dict[str, int]": (
-        "counts",
-        lambda value: type(value) is dict and all(type(n) is int for n in value.values()),
-    ),
-}
-
-
-def _check_record(record: Mapping[str, Any]) -> None:
-    """Refuse a record with unknown fields, or with values of the wrong kind."""
-    kinds = {each.name: str(each.type) for each in fields(Result) if each.name not in _OUTSIDE}
-    names = {"has the unknown": record.keys() - kinds.keys(), "lacks": kinds.keys() - record.keys()}
-    for what, wrong in names.items():
-        if wrong:
-            raise ValueError(f"it {what} {', '.join(sorted(wrong))}")
-    for name, kind in kinds.items():
-        what, is_right = _KINDS[kind]
-        value = record[name]
-        is_open = name == "lower_bound" and value == -math.inf
-        if not (is_open or is_right(value)):
-            raise ValueError(f"its {name} is {value!r}, not {what}")
-
-
-def _check_arrays(arrays: Mapping[str, np.ndarray], trace: Trace, n_constraints: int) -> None:
-    """Refuse arrays of numbers that do not belong to one metric."""
-    size = trace.left_ends.shape[1]
-    n_atoms = len(arrays["atoms"]) if "atoms" in arrays else None
-    shapes: dict[str, tuple[int | None, ...]] = {
-        "metric": (size, size),
-        "atoms": (n_atoms, size),
-        "weights": (n_atoms,),
-        "colors": (size,),
-        "multipliers": (n_constraints,),
-    }
-    if _IS_SPARSE in arrays:
-        n_edges, n_atoms = len(arrays[_IS_SPARSE]), len(arrays.get("weights", ()))
-        shapes |= {"metric": (size,), "edge_entries": (n_edges,), "weights": (n_atoms,)}
-        shapes |= {"atoms": arrays["atom_features"].shape} if "atoms" in arrays else {}
-        _check_indices(arrays, size, n_atoms)
-    for name in shapes.keys() & arrays.keys() | {"metric"}:
-        array = arrays[name]
-        if array.dtype != np.float64 or not np.isfinite(array).all():
-            raise ValueError(f"its {name} holds other than finite numbers")
-        if array.shape != shapes[name]:
-            raise ValueError(f"its {name} has shape {array.shape}, for {size} features")
-    if ("atoms" in arrays) != ("weights" in arrays):
-        raise ValueError("its atoms and weights do not go together")
+        return read(path, kinds, make)
 
 
 def _check_claims(result: Result) -> None:
@@ -502,32 +356,3 @@ def _distance_to_atoms(result: Result, atoms: Any, weights: FloatArray) -> float
         return float(np.abs(result.block - total).max())
     floor = feasible_set.min_eigenvalue * eye_array(result.n_features)
     return float(abs(result.sparse_metric - floor - (atoms.T * weights) @ atoms).max())
-
-
-def _check_indices(arrays: Mapping[str, np.ndarray], size: int, n_atoms: int) -> None:
-    """Refuse edges and features of atoms that are none of K features."""
-    edges = arrays[_IS_SPARSE]
-    as_edges(edges.T, size)
-    keys = edges @ [size, 1]
-    if (np.diff(keys) <= 0).any():
-        raise ValueError("its edges are not in the order of pairs")
-    if "atoms" not in arrays:
-        return
-    features, starts = arrays["atom_features"], arrays["atom_starts"]
-    is_right = features.dtype.kind == starts.dtype.kind == "i" and starts.shape == (n_atoms + 1,)
-    is_right = is_right and features.ndim == 1 and bool(((features >= 0) & (features < size)).all())
-    is_right = is_right and starts[0] == 0 and starts[-1] == len(features)
-    if not (is_right and np.isin(np.diff(starts), (1, 2)).all()):
-        raise ValueError("its atoms are no sparse vectors of its features")
-
-
-def _sparse_of(arrays: Mapping[str, np.ndarray], least: float) -> dict[str, Any]:
-    """Return features, block and atoms of a metric that is no K×K array."""
-    edges = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
-    metric = _symmetric(arrays["metric"], edges, arrays["edge_entries"])
-    found: dict[str, Any] = {}
-    found["features"], found["block"] = block_of(metric, least)
-    if "atoms" in arrays:
-        parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
-        found["atoms"] = csr_array(parts, shape=(len(parts[2]) - 1, len(arrays["metric"])))
-    return found

@@ -12,10 +12,11 @@ from gdaopt.certificate import Certificate, certify_metric
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.solve import make_method, run, states_of
-from gdaopt.methods.state import State
+from gdaopt.methods.solve import iterate as states_of
+from gdaopt.methods.solve import make_method, run
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.state import State
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
@@ -52,12 +53,18 @@ def solve(
         For options beside a method object.
     InvalidInputError
         For a bad option, or a problem whose objective carries no information at the start; for an
-        objective of one's own whose gradient is wrong.
+        objective of one's own whose gradient is wrong; for what a callback returns.
     GdaoptError
         When a value is below a lower bound, so that the gradient of the objective is wrong or the
         objective is not convex.
     SolverNotFoundError
         When the solver does not work here.
+
+    Notes
+    -----
+    Errors of solvers and domains, limits and interrupts end a run with a status. Any other error
+    that is raised after the start, also one of the objective or the callback, has an attribute
+    ``result`` with what the run had reached.
 
     Examples
     --------

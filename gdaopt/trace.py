@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.state import State
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.text import ShownAsTable, html_table, number_text, text_table
 from gdaopt.support.validation import FloatArray, check_name, read_only
@@ -19,60 +21,180 @@ from gdaopt.support.validation import FloatArray, check_name, read_only
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StepColumns", "Trace", "TraceRow"]
+__all__ = ["COLUMNS", "Column", "Moment", "Trace", "TraceRow"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StepColumns(ShownAsTable):
-    """What a method says of one of its steps; None where a column does not apply.
+class Moment:
+    """A state of a run, and what was found out about it: columns are measured of both.
 
-    ``docs/traces.md`` says what the columns are. Counts are from the start of the run. Times are of
-    the step, and in a trace of all steps since the row before. `build_seconds` is for all that
-    comes before and after a solver, such as the polytope of a block, and `solve_seconds` for the
-    solver with its interface, whether or not one reports a time of its own.
+    Attributes
+    ----------
+    state : State
+        The state.
+    seconds : float
+        Since the start of the run, without its pauses.
+    timings : mapping of str to float
+        Seconds since the row before, by stage.
+    lower_bound : float
+        The largest certified one so far, -inf before the first.
+    left_ends : ndarray of shape (K,) or None
+        Under the scalars of the step; None where they take longer than what is left of the time
+        limit, for components of over 1000 features.
+    lambda_min : float or None
+        The smallest eigenvalue of the metric, None with the left-ends.
+    scaling : str
+        How the scalars of the left-ends were found.
+    constraint_violation : float or None
+        The largest distance to a linear constraint that is broken, None without constraints.
     """
 
-    iteration: int = 0
-    round: int = 0
-    phase: str = "start"
-    block: int | None = None
-    objective: float
-    block_gap: float | None = None
-    lower_bound: float | None = None
-    step: float | None = None
-    aligned_spread: float | None = None
-    repair_distance: float | None = None
-    oracle_calls: int = 0
-    eig_iterations: int = 0
-    eigen_decompositions: int = 0
-    build_seconds: float | None = None
-    write_seconds: float | None = None
-    canonicalize_seconds: float | None = None
-    solve_seconds: float | None = None
-    unpack_seconds: float | None = None
-    reported_seconds: float | None = None
-    eig_seconds: float = 0.0
-    objective_seconds: float = 0.0
-    solver: str = ""
-    solver_status: str = ""
-    scaling: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraceRow(StepColumns):
-    """A run after one of its steps: what the method said, and what was measured after it.
-
-    `lambda_min` and the left-ends are None where they take longer than what was left of the time
-    limit, for components of over 1000 features.
-    """
-
-    relative_gap: float | None
-    lambda_min: float | None
-    left_end_min: float | None
-    left_end_max: float | None
-    matrix_trace: float
-    constraint_violation: float | None
+    state: State
     seconds: float
+    timings: Mapping[str, float]
+    lower_bound: float
+    left_ends: FloatArray | None
+    lambda_min: float | None
+    scaling: str
+    constraint_violation: float | None
+
+
+Measure = Callable[[Moment], Any]
+
+
+class Column(NamedTuple):
+    """A column of the trace: its name, its type as a text, what it says, and how it is measured."""
+
+    name: str
+    type: str
+    meaning: str
+    measure: Measure
+    is_printed: bool
+
+
+def _column(
+    meaning: str, measure: Measure | None = None, default: Any = None, *, is_printed: bool = False
+) -> Any:
+    """Declare a column, a field of the state by default; a file may lack all that have defaults."""
+    metadata = {"meaning": meaning, "measure": measure, "is_printed": is_printed}
+    return field(default=default, metadata=metadata)
+
+
+def _stage(name: str, default: float | None = None) -> Measure:
+    return lambda moment: moment.timings.get(name, default)
+
+
+@dataclass(frozen=True, eq=True, kw_only=True)
+class TraceRow(ShownAsTable):
+    """A run after one of its steps: the declaration of all columns of the trace.
+
+    None where a column does not apply to a method, was not measured, or is lacking in the file that
+    the trace was read from. A column of a trace is a line here.
+    """
+
+    iteration: int = _column("which step it was, 0 for the start", is_printed=True)
+    round: int = _column("in which pass over all blocks")
+    phase: str = _column(
+        "what moved: `start`, `diagonal`, `column`, `joint`, `weights` or the variant of a "
+        "Frank–Wolfe step; with many samples the first rounds of `certified` are `sample`, which "
+        "solve problems of fewer samples",
+        default="",
+        is_printed=True,
+    )
+    block: int | None = _column("the index of the column that moved", is_printed=True)
+    objective: float = _column("Q after the step", is_printed=True)
+    block_gap: float | None = _column(
+        "the Frank–Wolfe gap of the block before the step, which bounds what moving it alone gains"
+    )
+    lower_bound: float | None = _column(
+        "the largest certified lower bound of the optimum so far",
+        lambda moment: None if moment.lower_bound == -math.inf else moment.lower_bound,
+    )
+    step: float | None = _column("the step size γ")
+    aligned_spread: float | None = _column("how far apart the last alignment left the left-ends")
+    repair_distance: float | None = _column(
+        "how far a solver's point was moved to be feasible, as the largest change of an entry"
+    )
+    oracle_calls: int = _column(
+        "calls of the linear minimisation oracle, from the start of the run", is_printed=True
+    )
+    eig_iterations: int = _column(
+        "LOBPCG iterations from the start of the run; none up to K = 256, where a dense solver is "
+        "faster"
+    )
+    eigen_decompositions: int = _column(
+        "eigen-decompositions for projections, from the start of the run"
+    )
+    build_seconds: float | None = _column(
+        "time since the row before for all that comes before and after a solver, such as the "
+        "polytope of a block; the next two and `unpack_seconds` are parts of it",
+        _stage("build"),
+    )
+    write_seconds: float | None = _column("for writing programs", _stage("write"))
+    canonicalize_seconds: float | None = _column(
+        "for bringing programs into the form of a solver's interface", _stage("canonicalize")
+    )
+    solve_seconds: float | None = _column(
+        "for the solver with its interface, or for the closed form", _stage("solve")
+    )
+    unpack_seconds: float | None = _column("for reading its answer", _stage("unpack"))
+    reported_seconds: float | None = _column(
+        "what the solver reports of itself", _stage("reported")
+    )
+    eig_seconds: float = _column("for eigenvectors of alignments", _stage("eig", 0.0))
+    objective_seconds: float = _column("for evaluations of the objective", _stage("objective", 0.0))
+    solver: str = _column("who solved the program", default="")
+    solver_status: str = _column("how it ended", default="")
+    scaling: str = _column(
+        "how the scalars of the left-ends were found; `components` for a step without scalars",
+        lambda moment: moment.scaling,
+        default="",
+    )
+    relative_gap: float | None = _column(
+        "the distance of Q to the lower bound as a share of Q",
+        lambda moment: (
+            None
+            if moment.lower_bound == -math.inf
+            else relative_gap(moment.state.objective, moment.lower_bound)
+        ),
+        is_printed=True,
+    )
+    lambda_min: float | None = _column(
+        "the smallest eigenvalue of the metric", lambda moment: moment.lambda_min, is_printed=True
+    )
+    left_end_min: float | None = _column(
+        "the smallest left-end of the discs under the scalars of the step",
+        lambda moment: None if moment.left_ends is None else float(moment.left_ends.min()),
+    )
+    left_end_max: float | None = _column(
+        "the largest left-end",
+        lambda moment: None if moment.left_ends is None else float(moment.left_ends.max()),
+    )
+    matrix_trace: float = _column(
+        "the trace of the metric", lambda moment: float(np.trace(moment.state.metric))
+    )
+    constraint_violation: float | None = _column(
+        "the largest distance to a linear constraint that is broken",
+        lambda moment: moment.constraint_violation,
+    )
+    seconds: float = _column(
+        "wall time since the start of the run, without the time of the tracer",
+        lambda moment: moment.seconds,
+        is_printed=True,
+    )
+
+
+COLUMNS: dict[str, Column] = {
+    each.name: Column(
+        each.name,
+        str(each.type),
+        each.metadata["meaning"],
+        each.metadata["measure"] or attrgetter(f"state.{each.name}"),
+        each.metadata["is_printed"],
+    )
+    for each in fields(TraceRow)
+}
+"""The columns by their names, in order."""
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -85,12 +207,9 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return gap / abs(objective)
 
 
-_TYPES = {each.name: str(each.type) for each in fields(TraceRow)}
 _ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # of others float64
-_PRINTED = (
-    *("iteration", "phase", "block", "objective", "relative_gap"),
-    *("lambda_min", "oracle_calls", "seconds"),
-)
+_NEEDED = ("iteration", "round", "phase", "objective", "seconds")  # in each file
+_PRINTED = tuple(name for name, column in COLUMNS.items() if column.is_printed)
 _FIRST, _LAST = 5, 5  # rows in print
 
 
@@ -166,16 +285,17 @@ class Trace:
     @staticmethod
     def columns() -> tuple[str, ...]:
         """Return the names of the columns, in order."""
-        return tuple(_TYPES)
+        return tuple(COLUMNS)
 
     def column(self, name: str) -> np.ndarray:
         """Return a column as an array of text, whole numbers, or float64 with NaN for None."""
         check_name("trace column", name, self.columns())
         values = [getattr(row, name) for row in self.rows]
-        return np.array(
-            [np.nan if value is None else value for value in values],
-            dtype=_ARRAY_TYPES.get(_TYPES[name], np.float64),
-        )
+        kind = _ARRAY_TYPES.get(COLUMNS[name].type, np.float64)
+        if None in values:
+            values = [np.nan if value is None else value for value in values]
+            kind = np.float64
+        return np.array(values, dtype=kind)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame; None becomes NaN, and ``<NA>`` in the column block."""
@@ -195,15 +315,22 @@ class Trace:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return all of the trace as arrays for `from_arrays`."""
         arrays = {name: self.column(name) for name in self.columns()}
+        for name, array in list(arrays.items()):
+            if COLUMNS[name].type == "int" and array.dtype.kind == "f":  # an older file lacked it
+                del arrays[name]
         arrays["left_ends"] = self.left_ends
         kept = {"iterates": self.iterates, "multipliers": self.multipliers}
         return arrays | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace whose arrays `to_arrays` returned; refuse what makes no trace."""
+        """Return the trace whose arrays `to_arrays` returned; refuse what makes no trace.
+
+        Other versions may have other columns: those that are lacking have their defaults, and those
+        that are not known here are left out.
+        """
         _check_arrays(arrays)
-        columns = {name: _values(name, arrays[name]) for name in cls.columns()}
+        columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
         rows = tuple(
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)
@@ -225,12 +352,13 @@ def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse arrays of other kinds than theirs, and of other lengths than each other."""
     n_rows = len(np.atleast_1d(arrays["objective"]))
     size = arrays["left_ends"].shape[-1]
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_TYPES, (n_rows,))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(COLUMNS, (n_rows,))
     shapes |= {"left_ends": (n_rows, size), "iterates": (n_rows, size, size)}
     if "multipliers" in arrays:
         shapes["multipliers"] = (n_rows, *arrays["multipliers"].shape[1:2])
-    for name in [*_TYPES, *(shapes.keys() & arrays.keys() - _TYPES.keys())]:
-        array, kind = arrays[name], _ARRAY_TYPES.get(_TYPES.get(name, ""), np.float64)
+    types = {name: column.type for name, column in COLUMNS.items()}
+    for name in dict.fromkeys([*_NEEDED, *(name for name in shapes if name in arrays)]):
+        array, kind = arrays[name], _ARRAY_TYPES.get(types.get(name, ""), np.float64)
         if array.shape != shapes[name] or array.dtype.kind != np.dtype(kind).kind:
             raise InvalidInputError(
                 f"{name} of the trace is {array.dtype} of shape {array.shape}; it has {n_rows} "
@@ -241,14 +369,14 @@ def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     for name in ("objective", "seconds"):
         if not np.isfinite(arrays[name]).all():
             raise InvalidInputError(f"column {name} of the trace holds other than finite numbers")
-    block = arrays["block"][~np.isnan(arrays["block"])]
-    if not np.isin(block, np.arange(size)).all():
+    block = arrays.get("block", np.full(1, np.nan))
+    if not np.isin(block[~np.isnan(block)], np.arange(size)).all():
         raise InvalidInputError(f"column block of the trace holds other than 0 to {size - 1}")
 
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:
     """Return a column's values as Python objects, None for NaN."""
-    number = int if _TYPES[name] == "int | None" else float
+    number = int if COLUMNS[name].type == "int | None" else float
     if column.dtype.kind != "f":
         return list(column.tolist())
     return [None if math.isnan(value) else number(value) for value in column]

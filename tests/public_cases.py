@@ -47,7 +47,7 @@ EXEMPT: dict[str, str] = {
         "methods.ProgramMethod methods.steps.Step "
         "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
         "estimators.TransductiveMetricLearner",
-        "what methods of one's own are made of: made in each run": "methods.Clock "
+        "what methods of one's own are made of: made in each run": "methods.Context "
         "methods.LowerBound methods.Patience methods.StallRule "
         "methods.solve_model",
         "made in each step, of arrays that were checked before": "linalg.Atoms "

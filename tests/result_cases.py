@@ -7,17 +7,6 @@ import numpy as np
 
 import gdaopt as gda
 
-COLUMNS = (
-    *("iteration", "round", "phase", "block", "objective", "block_gap", "lower_bound", "step"),
-    *("aligned_spread", "repair_distance", "oracle_calls", "eig_iterations"),
-    "eigen_decompositions",
-    *("build_seconds", "write_seconds", "canonicalize_seconds", "solve_seconds", "unpack_seconds"),
-    *("reported_seconds", "eig_seconds", "objective_seconds"),
-    *("solver", "solver_status", "scaling"),
-    *("relative_gap", "lambda_min", "left_end_min", "left_end_max", "matrix_trace"),
-    *("constraint_violation", "seconds"),
-)
-
 
 def problem(path_weight: float = 0.0, rho: float = 1e-3) -> gda.MetricProblem:
     """Return a problem of six features whose run takes some rounds."""

@@ -94,7 +94,7 @@ class TestErratum2:
         tree = gda.solve(problem, "alternating", connectivity="tree", **options)
         for end in (zeta, tree):
             assert gda.methods.Alternating(edge_floor=0.05).n_components(end.metric) == 1
-        assert tree.status == "stalled"
+        assert tree.status in ("block_minimum", "slow_progress")
         assert problem.feasible_set.violations(tree.metric) == ()
         assert tree.objective < zeta.objective
 

@@ -12,11 +12,12 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import SETS
 from gdaopt.solving import solve
+from gdaopt.status import MADE_NO_PROGRESS
 from table1.protocol import Protocol
 from table1.training import Learned, Training
 
 _ALIGNED = ("alternating", "joint")  # methods that begin at the path start and solve programs
-_ENDS = ("converged", "stalled")
+_ENDS = MADE_NO_PROGRESS | {"converged"}
 
 
 def by_objective(objective: str, method: str, kind: str) -> Callable[[Training], Learned]:

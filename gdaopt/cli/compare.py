@@ -14,7 +14,7 @@ from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets.tabular import remarks
 from gdaopt.methods import METHODS
-from gdaopt.result import FAILURES
+from gdaopt.status import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, format_columns
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges

@@ -19,7 +19,8 @@ from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS, Method, State
 from gdaopt.methods.solve import make_method
 from gdaopt.problem import MetricProblem
-from gdaopt.result import FAILURES, Result
+from gdaopt.result import Result
+from gdaopt.status import FAILURES
 from gdaopt.studies.learning import (
     LearningOptions,
     advice,

@@ -21,9 +21,10 @@ from gdaopt.objectives import LogDet
 from gdaopt.objectives.log_det import largest_trace
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result, Status
+from gdaopt.result import Result
 from gdaopt.sets import EdgeMask, GraphMetrics
 from gdaopt.solving import solve
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray, read_only
 from gdaopt.trace import Trace, TraceRow, relative_gap
 
@@ -113,11 +114,12 @@ def most_likely_metric(
             objective=value,
             lower_bound=bound,
             relative_gap=None if bound is None else relative_gap(value, bound),
-            lambda_min=None,
-            left_end_min=None,
-            left_end_max=None,
             matrix_trace=trace,
-            constraint_violation=None,
+            oracle_calls=0,
+            eig_iterations=0,
+            eigen_decompositions=0,
+            eig_seconds=0.0,
+            objective_seconds=0.0,
             seconds=at,
         )
         for iteration, phase, value, bound, trace, at in (

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.resources import check_fits
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, integer
+from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, integer, read_only
 
 IndexArray = npt.NDArray[np.intp]
 """An array of indices."""
@@ -148,3 +149,31 @@ def neighbors(n_features: int, edges: Edges) -> list[IndexArray]:
     order = np.lexsort((ends, starts))
     counts = np.bincount(starts, minlength=n_features)
     return np.split(ends[order], np.cumsum(counts)[:-1])
+
+
+def block_of(metric: csr_array, least: float) -> tuple[IndexArray, FloatArray]:
+    """Return the features at which a sparse metric is not ρI, and its block of them.
+
+    ρ is the `least` eigenvalue. There is one feature at least, and both arrays are read-only.
+    """
+    entries = metric.tocoo()
+    rows, columns = entries.coords
+    is_edge = (rows != columns) & (entries.data != 0)
+    differs = metric.diagonal() != least
+    differs[rows[is_edge]] = True
+    features = np.flatnonzero(differs) if differs.any() else np.array([0])
+    size = len(features)
+    check_fits(8.0 * size**2, f"the {size}×{size} block of a metric", "it takes more memory")
+    block: FloatArray = metric[features][:, features].toarray()
+    return read_only(features.astype(np.intp)), read_only(block)
+
+
+def sparse_symmetric(diagonal: FloatArray, edges: Edges, entries: FloatArray) -> csr_array:
+    """Return a sparse symmetric matrix with all of its diagonal."""
+    (rows, columns), places = edges, np.arange(len(diagonal))
+    index = (
+        np.concatenate([places, rows, columns]),
+        np.concatenate([places, columns, rows]),
+    )
+    values = np.concatenate([diagonal, entries, entries])
+    return csr_array((values, index), shape=(len(diagonal), len(diagonal)))

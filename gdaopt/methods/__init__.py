@@ -6,14 +6,15 @@ from gdaopt.methods.balanced import Balanced
 from gdaopt.methods.base import Method, ProgramMethod
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite, SemidefiniteFrankWolfe
+from gdaopt.methods.context import Context
 from gdaopt.methods.cvxpy_method import solve_model
 from gdaopt.methods.frank_wolfe import FrankWolfe
 from gdaopt.methods.joint import Joint
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.solve import METHODS
-from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import LowerBound, Patience, StallRule
+from gdaopt.state import State
 
 __all__ = [
     "METHODS",
@@ -21,7 +22,7 @@ __all__ = [
     "Alternating",
     "Balanced",
     "Certified",
-    "Clock",
+    "Context",
     "FrankWolfe",
     "Joint",
     "LowerBound",
@@ -30,7 +31,6 @@ __all__ = [
     "ProgramMethod",
     "ProjectedGradient",
     "ProjectedNewton",
-    "RunEnded",
     "SecondOrder",
     "Semidefinite",
     "SemidefiniteFrankWolfe",

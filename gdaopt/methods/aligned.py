@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.errors import DisconnectedError, InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.atoms import dual_alignment
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.gershgorin import Alignment, align, left_ends
-from gdaopt.methods.base import ProgramMethod, check_start
+from gdaopt.methods.base import ProgramMethod, States, check_start
 from gdaopt.methods.blocks import BlockRun
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
 from gdaopt.problem import MetricProblem
@@ -30,6 +28,7 @@ from gdaopt.sets import (
     SignedGraphMetrics,
     TwoSparseAtoms,
 )
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, number, store_checked
 
 _FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
@@ -79,10 +78,10 @@ class AlignedMethod(ProgramMethod):
         find_step(self.step)
 
     @abstractmethod
-    def rounds(self, run: AlignedRun) -> Iterator[State]:
-        """Yield the states after the start; end by raising `RunEnded`."""
+    def rounds(self, run: AlignedRun) -> States:
+        """Yield the states after the start; return how the run ended."""
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set = problem.feasible_set
         assert isinstance(feasible_set, EntrywiseMetrics)
         if feasible_set.path_weight > 0:
@@ -99,9 +98,11 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
         initial = self.initial_metric(problem)
-        run = AlignedRun(self, problem, clock, self.start(problem) if initial is None else initial)
+        if initial is None:
+            initial = self.start(problem)
+        run = AlignedRun(self, problem, context, initial)
         yield run.state
-        yield from self.rounds(run)
+        return (yield from self.rounds(run))
 
     def _check_options(self, problem: MetricProblem) -> None:
         """Refuse options that do not go with linear constraints."""
@@ -160,7 +161,7 @@ class AlignedRun:
     alignment: Alignment
 
     def __init__(
-        self, method: AlignedMethod, problem: MetricProblem, clock: Clock, initial: FloatArray
+        self, method: AlignedMethod, problem: MetricProblem, context: Context, initial: FloatArray
     ) -> None:
         self.problem = problem
         self._method = method
@@ -170,34 +171,27 @@ class AlignedRun:
         self._edge_threshold = method.floor_threshold or laplacian.edge_threshold(
             self.feasible_set.trace_bound, problem.n_features
         )
-        self._clock = clock
+        self.context = context
         self._step = find_step(method.step).prepared(problem)
         point = problem.objective.at(initial)
         check_start(problem, point)
-        self.state = State(
-            point=point,
-            objective=point.value,
-            objective_seconds=clock.seconds,  # with the search for a start
-        )
+        self.state = State(point=point)
+        context.add("objective", context.seconds)  # with the search for a start
         self._aligned: Point | None = None
-        self._eig_seconds = 0.0  # of alignments since the last step
         self.align()
-        self.state = replace(self.state, eig_seconds=self._eig_seconds)
-        self._eig_seconds = 0.0
-        self._ended = clock.seconds  # the last step, or the start
 
     def align(self) -> None:
         """Align the left-ends of the current metric, from the last scaling."""
         if self._aligned is self.state.point:
             return  # the block before left the metric where it was
-        start = time.perf_counter()
         self._aligned = self.state.point
-        self.alignment = align(
-            self.state.metric,
-            self.feasible_set.min_eigenvalue,
-            edge_threshold=self._edge_threshold,
-            guess=self.state.v,
-        )
+        with self.context.timed("eig"):
+            self.alignment = align(
+                self.state.metric,
+                self.feasible_set.min_eigenvalue,
+                edge_threshold=self._edge_threshold,
+                guess=self.state.v,
+            )
         self.state = replace(
             self.state,
             v=self.alignment.v,
@@ -205,17 +199,15 @@ class AlignedRun:
             scaling=self.alignment.scaling,
             eig_iterations=self.state.eig_iterations + self.alignment.iterations,
         )
-        self._eig_seconds += time.perf_counter() - start
 
     def align_by_gradient(self, edges: Edges) -> None:
         """Take the scaling from the gradient."""
-        start = time.perf_counter()
-        gradient = self.family.gradient_at(self.state.point)
-        v = dual_alignment(self.family.as_of_graph(gradient), edges)
-        ends = left_ends(self.state.metric, v)
+        with self.context.timed("eig"):
+            gradient = self.family.gradient_at(self.state.point)
+            v = dual_alignment(self.family.as_of_graph(gradient), edges)
+            ends = left_ends(self.state.metric, v)
         spread = float(ends.max() - ends.min())
         self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
-        self._eig_seconds += time.perf_counter() - start
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.
@@ -232,17 +224,11 @@ class AlignedRun:
 
     def advance(self, block: BlockRun, iteration: int, round_: int) -> State:
         """Go on to the state after a step of a block, unless that would disconnect the graph."""
-        left, seconds = self._clock.left, self._eig_seconds
-        self._eig_seconds = 0.0
-        state = block.step(self.state, self._step, iteration, round_, left, seconds)
-        # The block's polytope and what is done around the program is neither of these.
-        known = seconds + (state.solve_seconds or 0.0) + state.objective_seconds
-        self._ended, begun = self._clock.seconds, self._ended
-        building = max(self._ended - begun - known, state.build_seconds or 0.0)
-        state = replace(state, build_seconds=building)
+        assert self.context.programs is not None
+        block.program.use(self.context.programs)
+        state = block.step(self.state, self._step, iteration, round_, self.context)
         if state.step and (n_components := self._method.n_components(state.metric)) > 1:
-            raise RunEnded(
-                "disconnected",
+            raise DisconnectedError(
                 f"the step in column {state.block} would leave {n_components} components by edges "
                 f"of weight ≥ {self._method.edge_floor:g}; connectivity='tree' prevents it",
             )

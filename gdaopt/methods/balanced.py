@@ -12,16 +12,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, RoundOffError
 from gdaopt.linalg.entries import Edges, neighbors
 from gdaopt.linalg.laplacian import maximum_spanning_tree
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods.base import Demand, Method
+from gdaopt.methods.base import Demand, Method, States
 from gdaopt.methods.certified import Certified
+from gdaopt.methods.context import Context
 from gdaopt.methods.hull import active_set_of, split_metric
-from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import FeasibleSet, SDDMetrics
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, integer, store_checked
 
 _FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
@@ -74,8 +75,8 @@ class Balanced(Method):
         super().__post_init__()
         store_checked(self, integer, "node_limit", at_least=1)
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        yield from _Search(self, problem, clock).states()
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        return (yield from _Search(self, problem, context).states())
 
 
 @dataclass(order=True)
@@ -93,9 +94,9 @@ class _Search:
 
     best: State
 
-    def __init__(self, method: Balanced, problem: MetricProblem, clock: Clock) -> None:
+    def __init__(self, method: Balanced, problem: MetricProblem, context: Context) -> None:
         assert isinstance(problem.feasible_set, SDDMetrics)
-        self._method, self._problem, self._clock = method, problem, clock
+        self._method, self._problem, self._context = method, problem, context
         self._hull = problem.feasible_set
         self._inner = Certified(
             tolerance=_SHARE * method.tolerance,
@@ -111,7 +112,7 @@ class _Search:
         self._numbers = count(1)
         self._n_steps = self._oracle_calls = self._newton_steps = 0
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> States:
         start = self._split_initial()
         heapq.heappush(self._open, _Node(-math.inf, next(self._numbers), self._fixed, start))
         for n_nodes in count(1):
@@ -119,10 +120,8 @@ class _Search:
             if not self._open:
                 break
             if n_nodes == self._method.node_limit:
-                raise RunEnded("iteration_limit", f"node_limit = {n_nodes} reached")
-        raise RunEnded(
-            "stalled", "all colours are decided, and what is left of the gap is round-off"
-        )
+                return "iteration_limit", f"node_limit = {n_nodes} reached"
+        return "stalled", "all colours are decided, and what is left of the gap is round-off"
 
     def _split_initial(self) -> ActiveSet | None:
         """Return the atoms of `initial`; take its colours."""
@@ -148,7 +147,7 @@ class _Search:
                 self.best = hull
             elif number == 1:  # until the hull is solved, there is nothing else
                 self._take_rounded(node, hull)
-            yield self._state(node, number, hull, "hull")
+            yield self._state(node, number, "hull")
             # What is below the best metric by far will be branched on, if it has conflicts.
             is_far = hull.objective - node.bound <= _FAR * (self.best.objective - hull.objective)
             if self._is_closed(node) or (is_far and len(self._round(node, hull)[1][0])):
@@ -165,7 +164,7 @@ class _Search:
                 self._branch(node, hull, pairs)
                 return
         self._closed = min(self._closed, node.bound)
-        yield self._state(node, number, hull, "closed")
+        yield self._state(node, number, "closed")
 
     def _is_closed(self, node: _Node) -> bool:
         """Say whether no completion of a node's colours is better by more than the tolerance."""
@@ -186,7 +185,7 @@ class _Search:
         """Look for the best metric of some colours, as long as it may be better than the best."""
         for state in self._solve(colors, _select_atoms(hull, colors)):
             self._take(state, colors)
-            yield self._state(node, number, state, "colours")
+            yield self._state(node, number, "colours")
             bound = state.lower_bound
             if bound is not None and self.best.objective - bound <= _SHARE * self._allowed_gap:
                 return
@@ -212,8 +211,8 @@ class _Search:
         problem = replace(self._problem, feasible_set=feasible_set)
         problem.take_central_gap(self._problem.central_gap)
         n_calls, n_newton = self._oracle_calls, self._newton_steps
-        with suppress(RunEnded):  # stalled: the bound is what can be had
-            for state in self._inner.states_from(start, problem, self._clock):
+        with suppress(RoundOffError):  # the bound is what can be had
+            for state in self._inner.states_from(start, problem, self._context):
                 self._oracle_calls = n_calls + state.oracle_calls
                 self._newton_steps = n_newton + state.newton_steps
                 yield state
@@ -231,17 +230,13 @@ class _Search:
         part = _select_atoms(hull, colors)
         base = self._problem.members.base
         point = self._problem.objective.at(part.atoms.added_to(base, part.weights))
-        rounded = replace(
-            hull, point=point, objective=point.value, atoms=part.atoms, weights=part.weights
-        )
-        self._take(rounded, colors)
+        self._take(replace(hull, point=point, atoms=part.atoms, weights=part.weights), colors)
 
-    def _state(self, node: _Node, number: int, inner: State, phase: str) -> State:
+    def _state(self, node: _Node, number: int, phase: str) -> State:
         """Return the state of the run after a step of a node."""
         self._n_steps += 1
         return State(
             point=self.best.point,
-            objective=self.best.objective,
             atoms=self.best.atoms,
             weights=self.best.weights,
             colors=self._colors,
@@ -251,8 +246,6 @@ class _Search:
             phase="start" if self._n_steps == 1 else phase,
             oracle_calls=self._oracle_calls,
             newton_steps=self._newton_steps,
-            objective_seconds=inner.objective_seconds,
-            solve_seconds=inner.solve_seconds,
         )
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import nothing_to_certify
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods.state import Clock, State
+from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.sets import FeasibleSet
+from gdaopt.state import State
 from gdaopt.support.resources import free_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
@@ -33,13 +35,16 @@ from gdaopt.support.validation import (
 _FEW_FEATURES = 2000  # of which K×K arrays always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
 
+States = Generator[State, None, Ending]
+"""The states of a run, the start first; it returns how the run ended."""
+
 Demand = Literal["not convex", "linear constraints"]
 """What only some problems are or have, and only some methods take."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method(ABC):
-    """A method with its options. Subclasses yield states; the driver does the rest.
+    """A method with its options. Subclasses yield states; the driver (`Run`) does the rest.
 
     Parameters
     ----------
@@ -59,7 +64,8 @@ class Method(ABC):
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
-        Called with the `State` after each step; the run ends when it returns False.
+        Called with the `State` at the start and after each step. It returns None (or True) to go
+        on, False to end the run, or a `gdaopt.Change` for the next step.
     verbose : bool, optional
         Print a line for each round.
     on_interrupt : {"raise", "return"}, optional
@@ -89,7 +95,7 @@ class Method(ABC):
     max_iterations: int | None = None
     time_limit: float | None = None
     initial: FloatArray | None = None
-    callback: Callable[[State], bool | None] | None = None
+    callback: Callable[[State], Change | bool | None] | None = None
     verbose: bool = False
     on_interrupt: str = "raise"
     trace_every: int = 1
@@ -113,6 +119,20 @@ class Method(ABC):
         """Who solves the programs of the method; ``"analytic"`` where it has none to solve."""
         return ANALYTIC
 
+    @cached_property
+    def program_options(self) -> ProgramOptions | None:
+        """Who solves the programs of the method, and how; None where it has none to solve."""
+        return None
+
+    def changed(self, change: Change) -> Self:
+        """Return the method with the options that a callback asks for; refuse those it lacks."""
+        options = {name: value for name, value in vars(change).items() if value is not None}
+        for name in options:
+            check_name(f"option of method {self.name!r}:", name, self.__dataclass_fields__)
+        if "solver" in options:
+            options.setdefault("solver_opts", None)  # those before are of another solver
+        return replace(self, **options)
+
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, and say which does."""
         why = _has_many_features(problem)
@@ -131,10 +151,11 @@ class Method(ABC):
             )
 
     @abstractmethod
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        """Yield the start, then the state after each step; end by raising `RunEnded`.
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        """Yield the start, then the state after each step; return how the run ended.
 
-        The metric of every state is a member of the set that keeps the linear constraints.
+        The metric of every state is a member of the set that keeps the linear constraints. The
+        driver ends a run that has converged or reached a limit, and fills in `State.timings`.
         """
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
@@ -211,7 +232,7 @@ class ProgramMethod(Method):
         for name in ("solver", "solver_opts", "fallback"):
             object.__setattr__(self, name, getattr(options, name))
 
-    @property
+    @cached_property
     def program_options(self) -> ProgramOptions:
         """Who solves the programs, and how."""
         return ProgramOptions(

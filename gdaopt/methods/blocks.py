@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from gdaopt.backends import Answer
 from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
 from gdaopt.linalg.entries import Edges, IndexArray, pairs_of
-from gdaopt.methods.state import State
+from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
 from gdaopt.programs import Program
 from gdaopt.programs.base import Polytope, observe
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
 
@@ -94,36 +92,32 @@ class BlockRun:
         rule: Step,
         iteration: int,
         round_: int,
-        time_limit: float | None,
-        eig_seconds: float = 0.0,
+        context: Context,
     ) -> State:
         """Solve the program, step towards its vertex, and return the state there.
 
-        `iteration` counts the steps taken before with the same polytope, and `eig_seconds` is the
-        time that the alignment before this step took.
+        `iteration` counts the steps taken before with the same polytope.
         """
-        start = time.perf_counter()
         point = state.point
-        cost = self.block.cost(point)
-        before_program = time.perf_counter()
-        answer = self.program.solve(cost, self.polytope, time_limit)
+        with context.timed("objective"):
+            cost = self.block.cost(point)
+        answer = self.program.solve(cost, self.polytope, context.left)
+        context.add_program(answer)
         observe(cost, self.polytope, self.values, answer.point)
-        after_program = time.perf_counter()
-        change = answer.point - self.values
-        gap = -float(cost @ change)
-        gamma = 0.0
-        if gap > 0:  # else the block is at its optimum, up to round-off
-            line = point.line(self.block.direction(change))
-            gamma = rule.checked_size(line, iteration)
-        if gamma > 0:
-            point = line.at(gamma)
-            self.values = self.values + gamma * change
-        objective = point.value
-        end = time.perf_counter()
+        with context.timed("objective"):
+            change = answer.point - self.values
+            gap = -float(cost @ change)
+            gamma = 0.0
+            if gap > 0:  # else the block is at its optimum, up to round-off
+                line = point.line(self.block.direction(change))
+                gamma = rule.checked_size(line, iteration)
+            if gamma > 0:
+                point = line.at(gamma)
+                self.values = self.values + gamma * change
+            point.value  # noqa: B018  (is evaluated here)
         return replace(
             state,
             point=point,
-            objective=objective,
             iteration=state.iteration + 1,
             round=round_,
             phase=self.block.phase,
@@ -132,22 +126,6 @@ class BlockRun:
             step=gamma,
             oracle_calls=state.oracle_calls + 1,
             repair_distance=answer.repair_distance,
-            **program_columns(answer),
-            eig_seconds=eig_seconds,
-            objective_seconds=end - after_program + before_program - start,
+            solver=answer.solver,
+            solver_status=answer.status,
         )
-
-
-def program_columns(answer: Answer) -> dict[str, Any]:
-    """Return the columns of the trace on a program: its solver, the status and the times."""
-    seconds = answer.seconds
-    return {
-        "build_seconds": seconds.build,
-        "write_seconds": seconds.write,
-        "canonicalize_seconds": seconds.canonicalize,
-        "solve_seconds": seconds.solve,
-        "unpack_seconds": seconds.unpack,
-        "reported_seconds": answer.reported_seconds,
-        "solver": answer.solver,
-        "solver_status": answer.status,
-    }

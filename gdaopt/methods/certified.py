@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, find_best_weights_with_rows
 from gdaopt.master.master_point import MasterFunction
 from gdaopt.master.weights import find_best_weights
-from gdaopt.methods.base import Demand, Method
+from gdaopt.methods.base import Demand, Method, States
+from gdaopt.methods.context import Context
 from gdaopt.methods.hull import HullRun, active_set_of, split_initial
 from gdaopt.methods.starts import Optimum, find_last_state, find_newton_start, rescale
-from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.methods.stopping import Patience, StallRule
 from gdaopt.objectives import Linear
 from gdaopt.objectives.base import Objective, SumObjective
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.state import State
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, store_checked
 
@@ -104,40 +102,40 @@ class Certified(Method):
                 f"{name}, initial={shortened(self.initial)}"
             )
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    def states(self, problem: MetricProblem, context: Context) -> States:
         start = split_initial(self, problem)
         if start is None:
-            start = find_newton_start(self, problem, clock)
+            start = find_newton_start(self, problem, context)
+        surrogate = problem.objective.surrogate()
         if start is None and self.warm_start is not None:
-            run = self._begin_warm(self.warm_start, problem, clock)
-            yield from self._rounds(run, is_warm=True)
-        elif start is None and (surrogate := problem.objective.surrogate()) is not None:
-            yield from self._states_from_two_starts(problem, surrogate, clock)
-        else:
-            yield from self.states_from(start, problem, clock)
+            run = self._begin_warm(self.warm_start, problem, context)
+            return (yield from self._rounds(run, is_warm=True))
+        if start is None and surrogate is not None:
+            return (yield from self._states_from_two_starts(problem, surrogate, context))
+        return (yield from self.states_from(start, problem, context))
 
     def states_from(
-        self, start: ActiveSet | None, problem: MetricProblem, clock: Clock
-    ) -> Iterator[State]:
+        self, start: ActiveSet | None, problem: MetricProblem, context: Context
+    ) -> States:
         """Yield the states of a run from some atoms; None is the middle of the set."""
-        yield from self._rounds(HullRun(problem, clock, start))
+        return (yield from self._rounds(HullRun(problem, context, start)))
 
     def _states_from_two_starts(
-        self, problem: MetricProblem, surrogate: Objective, clock: Clock
-    ) -> Iterator[State]:
+        self, problem: MetricProblem, surrogate: Objective, context: Context
+    ) -> States:
         """Yield the states of a run, and at its end that of a run from another start, if lower."""
-        ended: RunEnded | None = None
+        states, ending = self.states_from(None, problem, context), None
         try:
-            for state in self.states_from(None, problem, clock):
-                if self.is_converged(problem, state):
-                    break
+            while not self.is_converged(problem, state := next(states)):
                 yield state
-        except RunEnded as end:
-            ended = end
+        except StopIteration as end:
+            ending = end.value
+        except RoundOffError as error:
+            ending = "stalled", str(error)
         rough = replace(self, tolerance=_SURROGATE_TOLERANCE, absolute_tolerance=0.0)
-        other = rough._find_optimum(None, problem.with_objective(surrogate), clock)
+        other = rough._find_optimum(None, problem.with_objective(surrogate), context)
         if other is not None:
-            other = self._find_optimum(active_set_of(other), problem, clock)
+            other = self._find_optimum(active_set_of(other), problem, context)
         if other is not None and other.objective < state.objective:
             yield replace(
                 other,
@@ -147,43 +145,45 @@ class Certified(Method):
                 oracle_calls=state.oracle_calls + other.oracle_calls,
                 newton_steps=state.newton_steps + other.newton_steps,
             )
-        elif ended is None:
+        elif ending is None:
             yield state
-        if ended is not None:
-            raise ended
+        return ending or ("slow_progress", "stopped: both starts have been tried")
 
     def _find_optimum(
-        self, start: ActiveSet | None, problem: MetricProblem, clock: Clock
+        self, start: ActiveSet | None, problem: MetricProblem, context: Context
     ) -> State | None:
         """Return the end of a run within a run; None if the time was up before its start."""
-        return find_last_state(self, self.states_from(start, problem, clock), problem, clock)
+        return find_last_state(self, self.states_from(start, problem, context), problem, context)
 
     def _begin_warm(
-        self, answer: Result | Optimum, problem: MetricProblem, clock: Clock
+        self, answer: Result | Optimum, problem: MetricProblem, context: Context
     ) -> HullRun:
         """Return a run at the best weights of the atoms of an answer."""
         multipliers = answer.multipliers
         if multipliers is not None and len(multipliers) != len(problem.members.names):
             multipliers = None
-        run = HullRun(problem, clock, rescale(answer, problem), multipliers)
-        with suppress(TimeLimitError), clock.limiting():
+        run = HullRun(problem, context, rescale(answer, problem), multipliers)
+        with suppress(TimeLimitError), context.limiting():
             self._improve(run, run.active_set, run.point)
         return run
 
-    def _rounds(self, run: HullRun, *, is_warm: bool = False) -> Iterator[State]:
+    def _rounds(self, run: HullRun, *, is_warm: bool = False) -> States:
         """Let the best atoms join, find the best weights of all, and drop those without any."""
         problem, sample = run.problem, run.problem.subsample()
         run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
         yield from run.certify()
-        patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
-        stall = None  # it keeps points, and their memory
-        if not problem.objective.convex:  # the gap may grow on the way
-            stall = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE)
+        rule: Patience | StallRule
+        if problem.objective.convex:
+            rule = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
+        else:  # the gap may grow on the way
+            rule = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE, status="stalled")
         phase = "weights" if sample is None else "sample"
-        for round_ in count(1):
-            began, gap = time.perf_counter(), run.gap
+        round_, ending = 0, None
+        while ending is None:
+            round_, gap = round_ + 1, run.gap
             is_first = round_ == 1 and not is_warm
-            with suppress(TimeLimitError):  # the round ends with the weights found by then
+            with suppress(TimeLimitError), run.context.timed("objective"):
+                # When the time is up, the round ends with the weights found by then.
                 if sample is not None and phase == "sample":
                     self._follow(sample, run, is_first=is_first and run.is_central)
                 elif not (is_first and self._begin_with_new_atoms(run, sample)):
@@ -191,17 +191,12 @@ class Certified(Method):
                     point = run.point if problem.restricted is None else None
                     active_set = run.active_set.with_new(run.list_joining())
                     self._improve(run, active_set, point, sample)
-            seconds = time.perf_counter() - began
-            yield from run.certify(
-                iteration=round_, round=round_, phase=phase, objective_seconds=seconds
-            )
-            if stall is None:
-                patience.check(run.point.value)
-            else:
-                stall.check(run.point)
+            yield from run.certify(iteration=round_, round=round_, phase=phase)
+            ending = rule.check(run.point)
             if sample is not None:  # after one that gained little comes a round of all samples
                 gains = phase == "weights" or run.gap <= _SAMPLE_GAIN * gap
                 phase = "sample" if gains else "weights"
+        return ending
 
     def _begin_with_new_atoms(self, run: HullRun, sample: MetricProblem | None) -> bool:
         """Move to the best weights of new atoms alone, if old ones are many; say whether.
@@ -273,11 +268,14 @@ class Certified(Method):
         rough = replace(
             self, tolerance=0.0, absolute_tolerance=_SAMPLE_ACCURACY * run.gap, time_limit=None
         )
+        inner = Context(time_limit=run.context.left)
         if is_first:
-            end = rough._find_optimum(None, sample, run.clock)
+            end = rough._find_optimum(None, sample, inner)
         else:
             corrected = _with_gradient_at(run.point, sample)
-            end = rough._find_optimum(run.active_set, corrected, run.clock)
+            end = rough._find_optimum(
+                run.active_set, corrected, Context(time_limit=run.context.left)
+            )
         if end is not None:
             run.newton_steps += end.newton_steps
             if run.move_down(active_set_of(end)):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,17 +16,18 @@ from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.entries import entries_of
-from gdaopt.methods.base import Demand, Method, ProgramMethod
-from gdaopt.methods.blocks import Block, BlockRun, program_columns
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Demand, Method, ProgramMethod, States
+from gdaopt.methods.blocks import Block, BlockRun
+from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Program
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keeping_rows
 from gdaopt.programs.whole_set import WholeSet, placed
+from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import flag, options_mapping, store_checked
 
@@ -47,9 +47,9 @@ _LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such
 class ConicMethod(Method):
     """The problem as one conic program.
 
-    The solver's point is moved into the set (`Result.repair_distance`), then certified. The run has
-    *stalled* when the solver was not accurate enough. Interior-point solvers leave weights of about
-    1e-9 on edges that the optimum does not have, and these count as edges.
+    The solver's point is moved into the set (`Result.repair_distance`), then certified. The run is
+    *inaccurate* when the solver was not accurate enough. Interior-point solvers leave weights of
+    about 1e-9 on edges that the optimum does not have, and these count as edges.
 
     Parameters
     ----------
@@ -86,7 +86,11 @@ class ConicMethod(Method):
     def solver_name(self) -> str:
         return self.solver
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    @cached_property
+    def program_options(self) -> ProgramOptions:
+        return ProgramOptions(solver=self.solver, solver_opts=self.solver_opts, cone=self.cone)
+
+    def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         start = self.start_point(problem)
         n_edges = len(feasible_set.family.edges_of(size)[0])
@@ -94,59 +98,58 @@ class ConicMethod(Method):
         if not self.force:
             check_fits(needed, f"the {self.cone} program", _REMEDY)
         bound = LowerBound()
-        first = bound.certified(problem, State(point=start, objective=start.value))
+        first = bound.certified(problem, State(point=start))
         if self.initial is None:
             problem.take_central_gap(first.frank_wolfe_gap)
-        began = time.perf_counter()
-        with suppress(TimeLimitError), clock.limiting():  # the run then ends at its start
+        with suppress(TimeLimitError), context.limiting(), context.timed("build"):
+            # When the time is up, the run ends at its start.
             program, variable = self._program(problem, problem.size_of(start.value))
-        built = time.perf_counter()
         yield first
+        assert context.programs is not None
+        solver = context.programs.solver
         try:
             answer = solve_program(
                 program,
-                self.solver,
-                solver_opts=self.solver_opts,
-                time_limit=clock.left,
+                solver,
+                solver_opts=context.programs.solver_opts,
+                time_limit=context.left,
                 gap=self.tolerance,
-                isolate=is_isolated(self.isolate, needed, clock),
+                isolate=is_isolated(self.isolate, needed, context),
                 name=f"{self.cone} program",
             )
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
         metric = np.asarray(variable.value)
         found = (metric + metric.T) / 2  # exactly symmetric
-        began_objective = time.perf_counter()
+        context.add_program(answer)
         feasible = problem.made_feasible(found)
         moved = float(np.abs(feasible - found).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
-                f"{self.solver} called the {self.cone} program {answer.status} and returned a "
+                f"{solver} called the {self.cone} program {answer.status} and returned a "
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
-        columns = program_columns(answer)
-        columns["build_seconds"] += built - began
-        with unlimited():  # the solver's answer is not lost
+        with context.completing(), context.timed("objective"):  # the answer is not lost
             point = problem.objective.at(feasible)
             state = State(
                 point=point,
-                objective=point.value,
                 iteration=1,
                 round=1,
                 phase=self.name,
                 repair_distance=moved,
                 oracle_calls=1,
-                **columns,
+                solver=answer.solver,
+                solver_status=answer.status,
             )
             state = bound.certified(problem, state)
-        yield replace(state, objective_seconds=time.perf_counter() - began_objective)
-        gap = f"{self.solver} ended {answer.status}, and its answer has a certified gap of "
+        yield state
+        gap = f"{solver} ended {answer.status}, and its answer has a certified gap of "
         gap += f"{state.objective - bound.value:.3g}"
         if is_at_kink(problem, point):
             why = "at a kink of the objective, where the gap of one subgradient tells little"
-            raise RunEnded("stalled", f"{gap}, {why}")
-        raise RunEnded("stalled", f"{gap}; ask for more by solver_opts, or by another solver")
+            return "inaccurate", f"{gap}, {why}"
+        return "inaccurate", f"{gap}; ask for more by solver_opts, or by another solver"
 
     def _program(self, problem: MetricProblem, unit: float) -> tuple[cp.Problem, cp.Expression]:
         """Return the CVXPY problem, in units that solvers like, and the metric in it."""
@@ -204,8 +207,8 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
 
     The vertices are those of `FrankWolfe`; here a conic solver finds them, as it would have to
-    without their closed form. A round is K steps. The run has *stalled* when two rounds in a row
-    lower the objective by less than `tolerance` of its size together (`StallRule`).
+    without their closed form. A round is K steps. The run ends for *slow_progress* when two
+    rounds in a row lower the objective by less than `tolerance` of its size together (`StallRule`).
 
     Parameters
     ----------
@@ -240,31 +243,38 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         find_step(self.step)
         store_checked(self, flag, "force")
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
+    def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.family.edges_of(size)
         block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
-        isolate = is_isolated(self.isolate, needed, clock)
+        isolate = is_isolated(self.isolate, needed, context)
         program = Program(replace(self.program_options, isolate=isolate))
         if self.solver != ANALYTIC and not self.force:
             check_fits(needed, f"the {WholeSet.name}", _REMEDY)
         step, bound = find_step(self.step).prepared(problem), LowerBound()
-        state = bound.certified(problem, State(point=point, objective=point.value))
+        state = bound.certified(problem, State(point=point))
         yield state
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
-        for iteration in count(1):
+        options, iteration, ending = context.programs, 0, None
+        while ending is None:
+            iteration += 1
+            if context.programs is not options:
+                options = context.programs
+                assert options is not None
+                program.use(replace(options, isolate=isolate))
             whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
             kept = keeping_rows(whole, problem.rows, state.metric, (block.rows, block.columns))
             current = BlockRun(block, program, kept)
             round_ = 1 + (iteration - 1) // size
-            state = current.step(state, step, iteration - 1, round_, clock.left)
-            with unlimited():  # a step that has been taken is not lost
+            state = current.step(state, step, iteration - 1, round_, context)
+            with context.completing():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state
             if iteration % size == 0:
-                stall.check(state.point)
+                ending = stall.check(state.point)
+        return ending
 
 
 def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
@@ -274,9 +284,9 @@ def cone_bytes(n_features: int, n_edges: int, cone: str) -> float:
     return _BYTES[cone] * entries**2
 
 
-def is_isolated(asked: bool | None, needed: float, clock: Clock) -> bool:
+def is_isolated(asked: bool | None, needed: float, context: Context) -> bool:
     """Say whether a conic program is solved in a worker process, which can be killed.
 
     Solvers look at the clock once an iteration, and CVXPY never does.
     """
-    return clock.left is not None and needed > _LARGE if asked is None else asked
+    return context.left is not None and needed > _LARGE if asked is None else asked

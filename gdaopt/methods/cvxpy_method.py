@@ -18,6 +18,7 @@ from gdaopt.methods.solve import make_method, run
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.cvxpy_loading import cp, cvxpy_internals, when_cvxpy_is_used
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _status(posed: MetricProblem, result: Result) -> str:
     A gap that is nothing but round-off is no gap. At a kink of the objective, where gaps tell
     little, the word is that of the conic solver.
     """
-    if result.status == "stalled" and result.gap is not None:
+    if result.status in MADE_NO_PROGRESS and result.gap is not None:
         certificate = certify_metric(posed, result.metric, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:
             return "optimal"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.linalg.directions import AtomsDirection, DenseDirection, Direction
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Method, States
+from gdaopt.methods.context import Context
 from gdaopt.methods.hull import HullRun, split_initial
-from gdaopt.methods.state import Clock, State
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name
 
 _VARIANTS = ("vanilla", "away", "pairwise")
@@ -29,8 +28,8 @@ _REFRESH_EVERY = 50  # steps: the metric is then summed up anew from its atoms
 class FrankWolfe(Method):
     """Frank–Wolfe over any set, with its exact linear minimisation oracle.
 
-    A round is K steps. The run has *stalled* when two rounds in a row change the objective by less
-    than `tolerance` of its size together (`StallRule`).
+    A round is K steps. The run ends for *slow_progress* when two rounds in a row change the
+    objective by less than `tolerance` of its size together (`StallRule`).
 
     Parameters
     ----------
@@ -66,51 +65,53 @@ class FrankWolfe(Method):
         check_name("variant", self.variant, _VARIANTS)
         find_step(self.step)
 
-    def states(self, problem: MetricProblem, clock: Clock) -> Iterator[State]:
-        yield from _Run(self, problem, clock).states()
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        return (yield from _Run(self, problem, context).states())
 
 
 class _Run(HullRun):
-    def __init__(self, method: FrankWolfe, problem: MetricProblem, clock: Clock) -> None:
-        super().__init__(problem, clock, split_initial(method, problem))
+    def __init__(self, method: FrankWolfe, problem: MetricProblem, context: Context) -> None:
+        super().__init__(problem, context, split_initial(method, problem))
         self._method = method
         self._step = find_step(method.step).prepared(problem)
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> States:
         yield from self.certify()
         size = self.problem.n_features
         stall = StallRule(
             self.problem, self.point, self._method.tolerance, rounds=_ROUNDS, rises_count=True
         )
-        for round_ in count(1):
+        round_, ending = 0, None
+        while ending is None:
+            round_ += 1
             for iteration in range((round_ - 1) * size, round_ * size):
                 yield from self._advance(iteration, round_)
-            stall.check(self.point)
+            ending = stall.check(self.point)
+        return ending
 
     def _advance(self, iteration: int, round_: int) -> Iterator[State]:
-        start = time.perf_counter()
-        gap = self.level * self.budget - self.budget * min(float(self.best.prices[0]), 0.0)
-        target, change, phase = self._change()
-        gamma = 0.0
-        if change.any():
-            line = self.point.line(self._direction(target, change))
-            gamma = self._step.checked_size(line, iteration)
-        if gamma > 0:
-            weights = target.weights + gamma * change
-            if gamma == 1:
-                weights[weights < self._round_off] = 0.0
-            moved = ActiveSet(target.atoms, np.maximum(weights, 0.0)).without_zeros()
-            if (iteration + 1) % _REFRESH_EVERY == 0:
-                self.move_to(moved)
-            else:
-                self.active_set, self.point = moved, line.at(gamma)
+        with self.context.timed("objective"):
+            gap = self.level * self.budget - self.budget * min(float(self.best.prices[0]), 0.0)
+            target, change, phase = self._change()
+            gamma = 0.0
+            if change.any():
+                line = self.point.line(self._direction(target, change))
+                gamma = self._step.checked_size(line, iteration)
+            if gamma > 0:
+                weights = target.weights + gamma * change
+                if gamma == 1:
+                    weights[weights < self._round_off] = 0.0
+                moved = ActiveSet(target.atoms, np.maximum(weights, 0.0)).without_zeros()
+                if (iteration + 1) % _REFRESH_EVERY == 0:
+                    self.move_to(moved)
+                else:
+                    self.active_set, self.point = moved, line.at(gamma)
         yield from self.certify(
             iteration=iteration + 1,
             round=round_,
             phase=phase,
             step=gamma,
             block_gap=max(gap, 0.0),
-            objective_seconds=time.perf_counter() - start,
         )
 
     @property

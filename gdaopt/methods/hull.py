@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
 from gdaopt.certificate.tangent import nothing_to_certify
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.methods.base import Method, check_start
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
+from gdaopt.state import State
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
@@ -55,7 +55,7 @@ class HullRun:
     def __init__(
         self,
         problem: MetricProblem,
-        clock: Clock,
+        context: Context,
         start: ActiveSet | None = None,
         multipliers: FloatArray | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class HullRun:
         self.members = problem.members
         self.budget = problem.members.budget
         self.base = problem.objective.at(problem.members.base)
-        self.clock = clock
+        self.context = context
         self.lower_bound = LowerBound()
         self.newton_steps = 0
         self.is_central = start is None
@@ -117,25 +117,22 @@ class HullRun:
         A step to a point that carries no information is shortened first. When the time is up before
         atoms are priced, the state has an earlier lower bound, and is the last.
         """
-        start = time.perf_counter()
         late: TimeLimitError | None = None
-        with self.clock.completing():
-            share = self._step_back()
-            priced = time.perf_counter()
+        with self.context.completing():
+            with self.context.timed("objective"):
+                share = self._step_back()
             self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
-            try:
-                self.lower_bound.add(self._best_certificate())
-            except TimeLimitError as error:
-                late = error
+            with self.context.timed("solve"):
+                try:
+                    self.lower_bound.add(self._best_certificate())
+                except TimeLimitError as error:
+                    late = error
         if self.is_central and self.problem.objective.convex:  # the first gap is kept
             self.problem.take_central_gap(self.lower_bound.frank_wolfe_gap)
         if "step" in columns:
             columns["step"] *= share
-        columns["objective_seconds"] = columns.get("objective_seconds", 0.0) + priced - start
-        columns["solve_seconds"] = columns.get("solve_seconds", 0.0) + time.perf_counter() - priced
         yield State(
             point=self.point,
-            objective=self.point.value,
             atoms=self.active_set.atoms,
             weights=self.active_set.weights,
             oracle_calls=self._oracle_calls,
@@ -161,7 +158,7 @@ class HullRun:
                 break
             share /= 2
             if share < _SHORTEST_STEP:
-                raise RunEnded("stalled", reason)
+                raise RoundOffError(reason)
             self.move_to(self._certified.on_the_way(target, share))
         self._certified = self.active_set
         return share
@@ -198,8 +195,8 @@ class HullRun:
                 gradient, self.multipliers, self.n_priced, self.active_set.atoms
             )
         except InvalidInputError as error:
-            raise RunEnded(
-                "stalled", "stopped: the constraints' multipliers leave floating point"
+            raise RoundOffError(
+                "stopped: the constraints' multipliers leave floating point"
             ) from error
         self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
         self._oracle_calls += 1

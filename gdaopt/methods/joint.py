@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import ClassVar
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
-from gdaopt.methods.base import Demand
+from gdaopt.methods.base import Demand, States
 from gdaopt.methods.blocks import Block, BlockRun
-from gdaopt.methods.state import State
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, Program
@@ -29,7 +26,7 @@ class Joint(AlignedMethod):
     """Frank–Wolfe whose program moves all entries of the metric at once.
 
     A round is K steps. Two rounds in a row that lower the objective by less than `tolerance` of its
-    size together (`StallRule`) end the run as *stalled*.
+    size together (`StallRule`) end the run for *slow_progress*.
 
     Parameters
     ----------
@@ -49,7 +46,7 @@ class Joint(AlignedMethod):
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> result = gda.solve(problem, "joint", solver="HIGHS")
     >>> result.status, result.metric in problem.feasible_set
-    ('stalled', True)
+    ('slow_progress', True)
     """
 
     name: ClassVar[str] = "joint"
@@ -76,7 +73,7 @@ class Joint(AlignedMethod):
                 f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
             )
 
-    def rounds(self, run: AlignedRun) -> Iterator[State]:
+    def rounds(self, run: AlignedRun) -> States:
         size = run.problem.n_features
         pairs = run.family.edges_of(size)
         index, signs = run.family.edge_variables(pairs)
@@ -84,7 +81,9 @@ class Joint(AlignedMethod):
         block = Block.all_entries(size, edges, signs)
         program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
-        for round_ in count(1):
+        round_, ending = 0, None
+        while ending is None:
+            round_ += 1
             for step in range((round_ - 1) * size, round_ * size):
                 iteration = step % (self.realign_every or size)
                 if iteration == 0:
@@ -94,21 +93,22 @@ class Joint(AlignedMethod):
                         run.align()
                     current = BlockRun(block, program, self._polytope(run, block))
                 yield run.advance(current, iteration, round_)
-            stall.check(run.state.point)
+            ending = stall.check(run.state.point)
+        return ending
 
     def _polytope(self, run: AlignedRun, block: Block) -> Polytope:
         """Return what the metric may be under the current scaling."""
         metric, feasible_set, size = run.state.metric, run.feasible_set, block.n_features
         edges = block.rows[size:], block.columns[size:]
         assert run.state.v is not None
-        polytope = JointPolytope(
-            run.state.v,
-            feasible_set.min_eigenvalue,
-            feasible_set.trace_bound,
-            edges,
-            tree_floors(metric, self.edge_floor)[edges],
-            entries_of(metric, edges, block.signs[size:]),
-        )
-        return keeping_rows(
-            polytope, run.problem.rows, metric, (block.rows, block.columns), block.signs
-        )
+        pairs = block.rows, block.columns
+        with run.context.timed("build"):
+            polytope = JointPolytope(
+                run.state.v,
+                feasible_set.min_eigenvalue,
+                feasible_set.trace_bound,
+                edges,
+                tree_floors(metric, self.edge_floor)[edges],
+                entries_of(metric, edges, block.signs[size:]),
+            )
+            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)

@@ -1,4 +1,4 @@
-"""What every state of a run must keep, whatever the method is: the driver asks here.
+"""What every state of a run must keep, whatever the method is.
 
 No value at a member of the set may be below a lower bound that is claimed: that would prove that
 the gradient is wrong or that the objective is not convex.
@@ -15,33 +15,65 @@ from gdaopt.certificate import certify_point
 from gdaopt.certificate.certify import value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
 from gdaopt.linalg.spectrum import is_at_least
-from gdaopt.methods.state import State
+from gdaopt.methods.run import Listener, Run
+from gdaopt.methods.tracer import is_due
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
-from gdaopt.problem import MetricProblem
+from gdaopt.state import State
+from gdaopt.status import ENDED_NORMALLY
 from gdaopt.support.validation import FloatArray, is_finite
 
 _ROOM = 0.01  # of the way into the set
 
 
-class PostConditions:
-    """The conditions on the states of one run; `in_order` is the last one checked in full."""
+class PostConditions(Listener):
+    """The listener that keeps the conditions; `in_order` is the last state checked in full.
 
-    def __init__(self, problem: MetricProblem, start: State, is_users: bool) -> None:
-        self._problem = problem
-        self._is_tested = bool(problem.objective.tested)
+    States are checked in full where a round begins, at every n-th step and at the end.
+    """
+
+    def __init__(self, every: int = 1) -> None:
+        self._every = every
         self._rng = np.random.default_rng(0)
+        self._allowance: float | None = None  # of the least value
+        self._bound = -math.inf
+        self._by: FloatArray | None = None  # the multipliers that it was found with
+
+    def started(self, run: Run) -> None:
+        """Check the start, and the gradient there unless the objective is `tested`."""
+        self._problem, start = run.problem, run.state
+        self._is_tested = bool(run.problem.objective.tested)
         broken = self._broken(start)
-        if broken and is_users:
+        if broken and run.method.initial is not None:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
         self.in_order = self._best = self._least = start
         self._start_metric = start.metric
-        self._allowance: float | None = None  # of the least value
-        self._bound = -math.inf
-        self._by: FloatArray | None = None  # the multipliers that it was found with
         self._compare(start)
+        if not (self._is_tested or run.context.is_over):
+            self._check_gradient_at_start()
+
+    def stepped(self, run: Run) -> None:
+        """Check the state, and the bounds that have been claimed before."""
+        self.claim(*run.claimed)
+        self.check(run.state, in_full=run.begins_round or is_due(run.state, self._every))
+
+    def ended(self, run: Run) -> None:
+        """Check the last state in full, or go back to the one before; look back if there is time.
+
+        Whoever listens afterwards measures a state that keeps the conditions.
+        """
+        assert run.ending is not None
+        try:
+            self.check(run.state, in_full=True)
+        except LeftDomainError as error:
+            run.go_back(self.in_order, str(error))
+        run.proof  # noqa: B018  (which claims its bound)
+        self.claim(*run.claimed)
+        is_normal = run.ending[0] in ENDED_NORMALLY
+        if is_normal and not (self._is_tested or run.context.is_over):
+            self._check_end(run.state)
 
     def check(self, state: State, in_full: bool) -> None:
         """Take the next state; refuse one that is not in order, or below a lower bound."""
@@ -53,9 +85,7 @@ class PostConditions:
                 f"step {state.iteration} left the domain of the problem: {broken}"
             )
         if in_full:
-            # An interrupt may have left a later state that does not count.
-            if self.in_order.iteration < state.iteration:
-                self._best = min(self.in_order, self._best, key=lambda each: each.objective)
+            self._best = min(self.in_order, self._best, key=lambda each: each.objective)
             self.in_order = state
         self._compare(state)
 
@@ -107,10 +137,8 @@ class PostConditions:
             allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
 
-    def check_start(self) -> None:
-        """Compare the gradient at the start with differences, unless the objective is `tested`."""
-        if self._is_tested:
-            return
+    def _check_gradient_at_start(self) -> None:
+        """Compare the gradient at the start with differences."""
         point, feasible_set = self.in_order.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
@@ -118,10 +146,8 @@ class PostConditions:
         is_inside = is_at_least(atomic_part, room)
         self._check_gradient(point if is_inside else self._inside(point))
 
-    def check_end(self, state: State) -> None:
+    def _check_end(self, state: State) -> None:
         """Look once more at the gradient, and at the value where the last tangent is least."""
-        if self._is_tested:
-            return
         problem, point = self._problem, state.point
         if state.metric is not self._start_metric:  # the start has been checked
             self._check_gradient(self._inside(point))
@@ -132,7 +158,7 @@ class PostConditions:
         vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
         there = problem.objective.at(_between(vertex, point.metric))
         if math.isfinite(there.value):
-            self._compare(replace(state, point=there, objective=there.value, multipliers=None))
+            self._compare(replace(state, point=there, multipliers=None))
 
     def _check_gradient(self, point: Point) -> None:
         if math.isfinite(point.value) and point.degenerate_reason() is None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gdaopt.errors import RoundOffError
 from gdaopt.linalg.projection import Projection, positive_part, project_spectrum
-from gdaopt.methods.base import Method
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Method, States
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
-from gdaopt.support.deadline import check_time, unlimited
+from gdaopt.state import State
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
@@ -70,14 +69,15 @@ class ProjectedGradient(Method):
         super().__post_init__()
         check_name("projection", self.projection, _PROJECTIONS)
 
-    def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
-        yield from _Run(self, problem).states(self.start_point(problem))
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        return (yield from _Run(self, problem, context).states(self.start_point(problem)))
 
 
 class _Run:
     """One run: the metric x, the point y that gradients are taken at, and the step's length."""
 
-    def __init__(self, method: ProjectedGradient, problem: MetricProblem) -> None:
+    def __init__(self, method: ProjectedGradient, problem: MetricProblem, context: Context) -> None:
+        self._context = context
         self._problem = problem
         self._feasible_set = problem.feasible_set
         self._project = self._nearest if method.projection == "dykstra" else self._clipped
@@ -88,7 +88,7 @@ class _Run:
         self._accuracy = _PROJECTION_ACCURACY
         self._unit = 1.0
 
-    def states(self, start: Point) -> Iterator[State]:
+    def states(self, start: Point) -> States:
         x = start
         ahead: FloatArray | None = None  # where y is, unless it is x
         # Values of any size are compared, and logarithms, whose round-off is absolute.
@@ -96,21 +96,23 @@ class _Run:
         yield self._certified(x)
         slope = _norm(self._gradient(x))
         if slope == 0:
-            raise RunEnded("stalled", "the gradient is 0")
+            return "stalled", "the gradient is 0"
         curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
         inertia = 1.0
         patience = Patience(self._lower_bound, x.value, _PATIENCE, "steps")
-        for iteration in count(1):
-            began = time.perf_counter()
-            y = x if ahead is None else self._problem.objective.at(ahead)
-            if y is not x and (y.degenerate_reason() or not self._is_inside(y, curvature)):
-                y, inertia = x, 1.0  # outside of the objective's domain, or of float64
-            following, curvature = self._step(y, curvature)
-            if not self._value(following) <= self._value(x) and y is not x:
-                y, inertia = x, 1.0  # the momentum has carried it too far
+        iteration, ending = 0, None
+        while ending is None:
+            iteration += 1
+            with self._context.timed("solve"):
+                y = x if ahead is None else self._problem.objective.at(ahead)
+                if y is not x and (y.degenerate_reason() or not self._is_inside(y, curvature)):
+                    y, inertia = x, 1.0  # outside of the objective's domain, or of float64
                 following, curvature = self._step(y, curvature)
-            if self._value(following) > self._value(x) + self._noise(x):
-                following = x
+                if not self._value(following) <= self._value(x) and y is not x:
+                    y, inertia = x, 1.0  # the momentum has carried it too far
+                    following, curvature = self._step(y, curvature)
+                if self._value(following) > self._value(x) + self._noise(x):
+                    following = x
             restart = float(np.vdot(y.metric - following.metric, following.metric - x.metric)) > 0
             inertia = 1.0 if restart else inertia
             gained = (1 + math.sqrt(1 + 4 * inertia**2)) / 2
@@ -126,10 +128,10 @@ class _Run:
                 phase="projection",
                 step=step,
                 repair_distance=self._repair_distance,
-                solve_seconds=time.perf_counter() - began,
                 oracle_calls=iteration,
             )
-            patience.check(x.value)
+            ending = patience.check(x)
+        return ending
 
     def _is_inside(self, y: Point, curvature: float) -> bool:
         """Say whether the squares of a step from y, which a projection adds up, stay in float64."""
@@ -149,9 +151,8 @@ class _Run:
                 return moved, curvature
             curvature *= _SHORTER
             if curvature == math.inf:
-                raise RunEnded(
-                    "stalled",
-                    f"no step is short enough: Q is {moved.value:.6g} after the shortest one",
+                raise RoundOffError(
+                    f"no step is short enough: Q is {moved.value:.6g} after the shortest one"
                 )
 
     def _value(self, point: Point) -> float:
@@ -187,14 +188,11 @@ class _Run:
         self._repair_distance = float(np.abs(feasible - found.point).max())
         return feasible
 
-    @unlimited()  # a step that has been taken is not lost
     def _certified(self, point: Point, **columns: Any) -> State:
-        start, decompositions = time.perf_counter(), self._decompositions
-        state = State(
-            point=point, objective=point.value, eigen_decompositions=decompositions, **columns
-        )
-        state = self._lower_bound.certified(self._problem, state)
-        return replace(state, objective_seconds=time.perf_counter() - start)
+        state = State(point=point, eigen_decompositions=self._decompositions, **columns)
+        # A step that has been taken is not lost.
+        with self._context.completing(), self._context.timed("objective"):
+            return self._lower_bound.certified(self._problem, state)
 
 
 def _norm(matrix: FloatArray) -> float:

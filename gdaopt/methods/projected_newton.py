@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -16,11 +13,12 @@ from gdaopt.certificate import Certificate
 from gdaopt.certificate.tangent import dual_bound, trace_multiplier
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.spectrum import is_at_least
-from gdaopt.methods.base import Demand, Method, check_start
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.base import Demand, Method, States, check_start
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel
 from gdaopt.problem import MetricProblem
+from gdaopt.state import State
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
@@ -45,9 +43,9 @@ class ProjectedNewton(Method):
 
     In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
     others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
-    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It also
-    stalls where the bound on the smallest eigenvalue binds, or the cone around a fixed path does,
-    and says that ``"certified"`` goes on from there. The options are those of `Method`.
+    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It ends for
+    *slow_progress* where the bound on the smallest eigenvalue binds, or the cone around a fixed
+    path does, and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
     Raises
     ------
@@ -85,30 +83,36 @@ class ProjectedNewton(Method):
                 f"{shortened(problem.feasible_set)} have to keep more: take 'certified'"
             )
 
-    def states(self, problem: MetricProblem, _: Clock) -> Iterator[State]:
-        start = time.perf_counter()
-        run = _Run(problem, self.initial_metric(problem))
-        check_start(problem, run.point)
-        yield run.certify(objective_seconds=time.perf_counter() - start)
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        with context.timed("objective"):
+            run = _Run(problem, self.initial_metric(problem))
+            check_start(problem, run.point)
+            state = run.certify()
+        yield state
         patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "steps")
-        for number in count(1):
-            start, before = time.perf_counter(), run.point.value
-            direction = run.find_direction()
+        number, ending = 0, None
+        while ending is None:
+            number, value = number + 1, run.point.value
+            with context.timed("solve"):
+                direction = run.find_direction()
             if not is_finite(direction):
-                raise RunEnded("stalled", "stopped: Newton's equation leaves floating point")
-            solved = time.perf_counter()
-            step = run.move_along(direction)
-            yield run.certify(
-                iteration=number,
-                round=number,
-                newton_steps=number,
-                phase="newton",
-                step=step,
-                solve_seconds=solved - start,
-                objective_seconds=time.perf_counter() - solved,
-            )
-            if before - run.point.value <= _ROUND_OFF * abs(before):
-                patience.check(run.point.value)
+                return "stalled", "stopped: Newton's equation leaves floating point"
+            with context.timed("objective"):
+                step = run.move_along(direction)
+                state = run.certify(
+                    iteration=number, round=number, newton_steps=number, phase="newton", step=step
+                )
+            yield state
+            if value - run.point.value <= _ROUND_OFF * abs(value):
+                ending = patience.check(run.point)
+            if run.n_cut == _MOST_CUT:
+                least = problem.feasible_set.min_eigenvalue
+                return (
+                    "slow_progress",
+                    f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton steps do "
+                    "not go along such a bound; take method 'certified', or lower it",
+                )
+        return ending
 
 
 class _Run:
@@ -122,7 +126,7 @@ class _Run:
         self._near_zero = _NEAR_ZERO
         self._released = math.inf
         self.lower_bound = LowerBound()
-        self._n_cut = 0  # steps in turn that would have left the set
+        self.n_cut = 0  # steps in turn that would have left the set
         self.point = problem.objective.at(self._find_start(initial))
 
     def _find_start(self, initial: FloatArray | None) -> FloatArray:
@@ -208,13 +212,7 @@ class _Run:
         else:
             step = 0.0
         self._near_zero *= _FARTHER if step == 1 else _NEARER
-        self._n_cut = self._n_cut + 1 if cut else 0
-        if self._n_cut == _MOST_CUT:
-            raise RunEnded(
-                "stalled",
-                f"stopped: min_eigenvalue {self._set.min_eigenvalue:g} or a fixed path binds, and "
-                "Newton steps do not go along such a bound; take method 'certified', or lower it",
-            )
+        self.n_cut = self.n_cut + 1 if cut else 0
         return step
 
     def certify(self, **columns: Any) -> State:
@@ -224,7 +222,7 @@ class _Run:
         self.lower_bound.add(
             Certificate(value, bound.value, "dual", round_off=error, gap_round_off=error)
         )
-        return State(point=self.point, objective=value, **self.lower_bound.columns(), **columns)
+        return State(point=self.point, **self.lower_bound.columns(), **columns)
 
 
 def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:

@@ -1,23 +1,13 @@
-"""One `solve` over all methods: it runs a method until a rule ends the run, a limit or the user."""
+"""All methods by name, and what `gdaopt.solve` and `gdaopt.iterate` make of a run."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import numpy as np
-
 from gdaopt.certificate import certify_point
-from gdaopt.errors import (
-    InfeasibleProblemError,
-    InvalidInputError,
-    LeftDomainError,
-    SolverFailedError,
-    TimeLimitError,
-)
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.methods.alternating import Alternating
@@ -30,15 +20,14 @@ from gdaopt.methods.joint import Joint
 from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.state import Clock, RunEnded, State
+from gdaopt.methods.run import Caller, Listener, Printer, Proof, Run, calculating
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result, Status
-from gdaopt.support.deadline import unlimited
-from gdaopt.support.resources import keep_freed_memory, single_threaded
+from gdaopt.result import Result
+from gdaopt.state import State
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, read_only
-from gdaopt.support.warning_filters import arithmetic_unwarned
 
 _ALL: tuple[type[Method], ...] = (
     Alternating,
@@ -53,9 +42,6 @@ _ALL: tuple[type[Method], ...] = (
     ProjectedNewton,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-
-_TO_THE_END = ("converged", "stationary", "stalled", "iteration_limit")  # with time to look back
-_SMALL = 512**3  # multiplications of a matrix product or a decomposition: threads gain little
 
 
 def make_method(method: str | Method | None, **options: Any) -> Method:
@@ -93,79 +79,49 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
 
 def run(method: Method, problem: MetricProblem) -> Result:
     """Run a method until a rule ends the run, a limit or the user."""
+    conditions = PostConditions(method.trace_every)
+    tracer = Tracer(method.trace_every, keep_iterates=method.keep_iterates)
+    listeners: list[Listener] = [conditions, tracer]
+    listeners += [Printer()] if method.verbose else []
+    listeners += [] if method.callback is None else [Caller(method.callback)]
     with calculating(problem.n_features**3):
-        return _run(method, problem)
-
-
-def _run(method: Method, problem: MetricProblem) -> Result:
-    method.check(problem)
-    clock = Clock(method.time_limit)
-    tracer = Tracer(problem, clock, method.trace_every, method.keep_iterates)
-    states = method.states(problem, clock)
-    with unlimited():  # without a start there would be nothing to return
-        state = next(states)
-    seconds = clock.seconds
-    with clock.paused():
-        conditions = PostConditions(problem, state, is_users=method.initial is not None)
-        if not clock.is_over:
-            conditions.check_start()
-        tracer.record(state, seconds)
-        conditions.claim(*tracer.claimed)
-    solved_by = Counter[str]()
-    status: Status
-    try:
-        with clock.paused():
-            goes_on = _show(method, state, True)
-        while True:
-            _check_limits(method, problem, state, clock)
-            if not goes_on:
-                raise RunEnded("interrupted", f"by the callback after step {state.iteration}")
-            with clock.limiting():
-                following = _next(states)
-            seconds = clock.seconds
-            with clock.paused():
-                begins = following.round != state.round
-                conditions.check(following, in_full=begins or tracer.is_due(following))
-                tracer.record(following, seconds)
-                conditions.claim(*tracer.claimed)
-                state = following
-                solved_by.update([state.solver] if state.solver else [])
-                goes_on = _show(method, state, begins)
-    except RunEnded as end:
-        status, message = end.status, end.message
-    except TimeLimitError as error:
-        status, message = "time_limit", str(error)
-    except KeyboardInterrupt:
-        if method.on_interrupt == "raise":
-            raise
-        status, message = "interrupted", f"by the user after step {state.iteration}"
-    except (SolverFailedError, InfeasibleProblemError) as error:
-        status, message = "solver_failed", f"after step {state.iteration}: {error}"
-        if isinstance(error, SolverFailedError) and clock.is_over:
-            status = "time_limit"  # solvers get the remaining time, and fail when it is not enough
-    except LeftDomainError as error:
-        status, message = "left_domain", str(error)
-    seconds = clock.seconds
-    with clock.paused():
+        steps = Run(method, problem, listeners)
         try:
-            conditions.check(state, in_full=True)
-        except LeftDomainError as error:
-            status, message, state = "left_domain", str(error), conditions.in_order
-        trace = tracer.trace(state, seconds)
-        conditions.claim(*tracer.claimed)
-        if status in _TO_THE_END and not clock.is_over:
-            conditions.check_end(state)
-        best = conditions.best(state)
-        stationary = tracer.frank_wolfe_gap  # methods that stall do not look at it
-        if best is not state or status == "left_domain":
-            message += f"; the result is the best state, that after step {best.iteration}"
-        if best is not state and stationary is not None:
+            for _ in steps:
+                pass
+        except Exception as error:
+            steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
+            vars(error)["result"] = _result(steps, conditions, tracer)
+            raise
+        return _result(steps, conditions, tracer)
+
+
+def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
+    """Yield the states of a run one by one, until it ends or reaches a limit."""
+    steps = Run(method, problem, [PostConditions()])
+    yield from steps
+    if steps.error is not None:
+        raise steps.error
+
+
+def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
+    """Put together what a run has reached: its best state, its end and its trace."""
+    assert run.ending is not None
+    status, message = run.ending
+    state, problem, method = run.state, run.problem, run.method
+    best = conditions.best(state)
+    proof = Proof(-math.inf, None, None) if status == "failed" else run.proof
+    if best is not state or status == "left_domain":
+        message += f"; the result is the best state, that after step {best.iteration}"
+    stationary = proof.frank_wolfe_gap  # which methods that stop do not look at
+    if stationary is not None:
+        if best is not state:
             stationary = certify_point(problem, best.point).frank_wolfe_gap
-    may_be = status == "stalled" or (status == "stationary" and best is not state)
-    if stationary is not None and may_be:
-        is_stationary = stationary <= method.allowed_gap(best.objective)
-        status = "stationary" if is_stationary else "stalled"
-    lower_bound = min(tracer.lower_bound, best.objective)
+        if stationary <= method.allowed_gap(best.objective):
+            status = "stationary" if status in MADE_NO_PROGRESS else status
+        elif status == "stationary" and best is not state:
+            status = "slow_progress"
+    lower_bound = min(proof.lower_bound, best.objective)
     metric, feasible_set = best.metric, problem.feasible_set
     threshold = edge_threshold(feasible_set.trace_bound, problem.n_features)
     atoms = None if best.atoms is None else read_only(best.atoms.dense(len(metric)).copy())
@@ -184,12 +140,12 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         oracle_calls=state.oracle_calls,
         eigen_decompositions=state.eigen_decompositions,
         repair_distance=best.repair_distance,
-        seconds=seconds,
-        tracing_seconds=clock.paused_seconds,
+        seconds=run.context.seconds,
+        tracing_seconds=run.context.paused_seconds,
         method=method.name,
         solver=method.solver_name,
-        solved_by=dict(solved_by),
-        trace=trace,
+        solved_by=dict(tracer.solved_by),
+        trace=tracer.trace,
         atoms=atoms,
         weights=weights,
         colors=None if best.colors is None else read_only(best.colors.copy()),
@@ -197,75 +153,3 @@ def _run(method: Method, problem: MetricProblem) -> Result:
         constraints=problem.members.names,
         constraint_violation=problem.members.violation(best.metric),
     )
-
-
-def states_of(method: Method, problem: MetricProblem) -> Iterator[State]:
-    """Yield the states of a run one by one, until it ends or reaches a limit."""
-    method.check(problem)
-    clock = Clock(method.time_limit)
-    states = method.states(problem, clock)
-    try:
-        with unlimited(), calculating(problem.n_features**3):
-            state = _next(states)
-            conditions = PostConditions(problem, state, is_users=method.initial is not None)
-            conditions.check_start()
-        while True:
-            yield state
-            _check_limits(method, problem, state, clock)
-            with clock.limiting(), calculating(problem.n_features**3):
-                state = _next(states)
-            with unlimited(), calculating(problem.n_features**3):
-                conditions.check(state, in_full=True)
-    except TimeLimitError:
-        return
-    except RunEnded as end:
-        if end.status in _TO_THE_END:
-            with unlimited(), calculating(problem.n_features**3):
-                conditions.check_end(state)
-        return
-
-
-def _next(states: Iterator[State]) -> State:
-    """Return the next state; end the run at the one before where there is none."""
-    state = next(states, None)
-    if state is None:
-        raise RunEnded("stalled", "stopped: the method has no more steps to take")
-    return state
-
-
-def _check_limits(method: Method, problem: MetricProblem, state: State, clock: Clock) -> None:
-    """Raise RunEnded or TimeLimitError when the run has converged or a limit is reached."""
-    if method.is_converged(problem, state):
-        if not problem.objective.convex:
-            raise RunEnded(
-                "stationary",
-                f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "
-                "the tolerances; the objective is not convex, and has no lower bound",
-            )
-        raise RunEnded("converged", "the certified gap is within the tolerances")
-    if method.max_iterations is not None and state.iteration >= method.max_iterations:
-        raise RunEnded("iteration_limit", f"max_iterations = {method.max_iterations} reached")
-    clock.check()
-
-
-def _show(method: Method, state: State, begins_round: bool) -> bool:
-    """Print a line and call back, where the method says so; say whether the run goes on."""
-    if method.verbose and begins_round:
-        print(
-            f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}",
-            flush=True,
-        )
-    answer = None if method.callback is None else method.callback(state)
-    return not (isinstance(answer, bool | np.bool_) and not answer)
-
-
-@contextmanager
-def calculating(multiplications: int) -> Iterator[None]:
-    """Set the context in which steps calculate: memory, threads, no warnings about numbers.
-
-    Threads gain little where a product of matrices has few multiplications.
-    """
-    keep_freed_memory()
-    threads = single_threaded() if multiplications <= _SMALL else nullcontext()
-    with threads, arithmetic_unwarned():
-        yield

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gdaopt.errors import InvalidInputError, TimeLimitError
+from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods.base import Method
+from gdaopt.methods.base import Method, States
+from gdaopt.methods.context import Context
 from gdaopt.methods.hull import split_metric
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.state import Clock, RunEnded, State
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
 _SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
@@ -37,19 +37,19 @@ class Optimum:
 
 
 def find_last_state(
-    method: Method, states: Iterator[State], problem: MetricProblem, clock: Clock
+    method: Method, states: States, problem: MetricProblem, context: Context
 ) -> State | None:
     """Return the end of a run within a run; None if there was no start, or no time for it."""
     state = None
-    with suppress(TimeLimitError, RunEnded, InvalidInputError), clock.limiting():
+    with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limiting():
         for state in states:
             if method.is_converged(problem, state):
                 break
-            clock.check()
+            context.check()
     return state
 
 
-def find_newton_start(method: Method, problem: MetricProblem, clock: Clock) -> ActiveSet | None:
+def find_newton_start(method: Method, problem: MetricProblem, context: Context) -> ActiveSet | None:
     """Return the metric at the end of `ProjectedNewton`; None if it is not for the problem."""
     is_entrywise = problem.feasible_set.family.is_entrywise
     if not problem.objective.barrier or not is_entrywise or problem.members.names:
@@ -58,7 +58,7 @@ def find_newton_start(method: Method, problem: MetricProblem, clock: Clock) -> A
         tolerance=_FURTHER * method.tolerance,
         absolute_tolerance=_FURTHER * method.absolute_tolerance,
     )
-    end = find_last_state(newton, newton.states(problem, clock), problem, clock)
+    end = find_last_state(newton, newton.states(problem, context), problem, context)
     if end is None:
         return None
     start = split_metric(problem, end.metric)

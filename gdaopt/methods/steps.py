@@ -30,7 +30,7 @@ class Step(ABC):
     >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
     >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
     >>> gda.solve(problem, "alternating", step=Timid(), solver="analytic").status
-    'stalled'
+    'block_minimum'
     """
 
     @abstractmethod

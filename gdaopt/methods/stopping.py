@@ -8,10 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
+from gdaopt.errors import RoundOffError
 from gdaopt.linalg.magnitudes import magnitude_inner
-from gdaopt.methods.state import RunEnded, State
+from gdaopt.methods.context import Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
+from gdaopt.state import State
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 
 _NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
@@ -35,29 +38,36 @@ class StallRule:
         *,
         rounds: int = 1,
         rises_count: bool = False,
-        what: str = "stopped",
+        status: Status = "slow_progress",
     ) -> None:
         self._points = deque([start], maxlen=rounds + 1)
         self._tolerance = tolerance
         self._rises_count = rises_count
-        self._what = what
+        self._status: Status = status
         self._problem = problem
 
-    def check(self, point: Point) -> None:
-        """Take the objective after a round; raise `RunEnded` when the run has stalled."""
+    def check(self, point: Point) -> Ending | None:
+        """Take the objective after a round; return how the run has ended if it makes no progress.
+
+        The status is that of the rule, or "stalled" if the objective is degenerate.
+        """
         self._points.append(point)
         before, rounds = self._points[0], len(self._points) - 1
         decrease = before.value - point.value
         change = abs(decrease) if self._rises_count else decrease
         if len(self._points) < (self._points.maxlen or 0):
-            return
-        if change <= self._tolerance * self._problem.size_of(self._size(before)):
-            last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
-            message = (
-                f"{self._what}: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most "
-                f"the tolerance of {self._tolerance:g} of its size"
-            )
-            raise RunEnded("stalled", point.degenerate_reason() or message)
+            return None
+        if not change <= self._tolerance * self._problem.size_of(self._size(before)):
+            return None
+        reason = point.degenerate_reason()
+        if reason is not None:
+            return "stalled", reason
+        last = "the last round" if rounds == 1 else f"the last {rounds} rounds"
+        return (
+            self._status,
+            f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
+            f"tolerance of {self._tolerance:g} of its size",
+        )
 
     def _size(self, point: Point) -> float:
         """Return the size of the objective, against which its changes are judged."""
@@ -67,7 +77,7 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run when the certified gap has not become smaller for so many steps."""
+    """Ends a run as *stalled* when the certified gap has not become smaller for so many steps."""
 
     def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
         self._bound = bound
@@ -76,8 +86,9 @@ class Patience:
         self._steps = steps
         self._waited = 0
 
-    def check(self, objective: float) -> None:
-        """Take the objective after a step; raise `RunEnded` when the patience is over."""
+    def check(self, point: Point) -> Ending | None:
+        """Take the objective after a step; return how the run has ended if patience is over."""
+        objective = point.value
         gap, left, round_off = (
             self._bound.gap(objective),
             self._bound.left(objective),
@@ -86,30 +97,30 @@ class Patience:
         fell = gap < self._least or left < self._left
         self._waited = 0 if fell else self._waited + 1
         self._least, self._left = min(self._least, gap), min(self._left, left)
-        if self._waited >= self._most:
-            more = ""
-            if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
-                more = (
-                    "; up to that the objective is at its minimum, and with an absolute_tolerance "
-                    "as large as the gap the run is converged"
-                )
-            elif abs(objective) <= _NOTHING * self._least:
-                more = (
-                    f"; the objective is {objective:.3g}, negligible beside that gap: where "
-                    "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
-                    "be met"
-                )
-            else:
-                more = (
-                    "; where the objective has kinks, as norms have, take method 'sdp' "
-                    '(by="sdp" in CVXPY), which needs no derivatives'
-                )
-            raise RunEnded(
-                "stalled",
-                f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
-                f"{self._least:.3g}, of which {round_off:.3g} is the certificate's allowance for "
-                f"round-off{more}",
+        if self._waited < self._most:
+            return None
+        if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
+            more = (
+                "; up to that the objective is at its minimum, and with an absolute_tolerance "
+                "as large as the gap the run is converged"
             )
+        elif abs(objective) <= _NOTHING * self._least:
+            more = (
+                f"; the objective is {objective:.3g}, negligible beside that gap: where "
+                "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
+                "be met"
+            )
+        else:
+            more = (
+                "; where the objective has kinks, as norms have, take method 'sdp' "
+                '(by="sdp" in CVXPY), which needs no derivatives'
+            )
+        return (
+            "stalled",
+            f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
+            f"{self._least:.3g}, of which {round_off:.3g} is the certificate's allowance for "
+            f"round-off{more}",
+        )
 
 
 class LowerBound:
@@ -130,9 +141,9 @@ class LowerBound:
         return min(objective - self.value, self.frank_wolfe_gap + self.gap_round_off)
 
     def add(self, certificate: Certificate) -> float:
-        """Take a certificate; end the run where the objective underflows; return the best bound."""
+        """Take a certificate and return the best bound; RoundOffError where Q underflows."""
         if certificate.reason and not math.isinf(certificate.round_off):
-            raise RunEnded("stalled", certificate.reason)  # else other points may have a bound
+            raise RoundOffError(certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
         self.value = min(self.value, certificate.objective)  # of a member, but for round-off

@@ -1,150 +1,110 @@
-"""The tracer: keeps the rows, and measures the columns that the method itself does not need."""
+"""The tracer: keeps the rows of the trace, which `gdaopt.trace.TraceRow` declares."""
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
-from dataclasses import fields
+from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
-from gdaopt.certificate import certify_point
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
-from gdaopt.methods.state import Clock, State
-from gdaopt.problem import MetricProblem
+from gdaopt.methods.run import Listener, Run
+from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, read_only
-from gdaopt.trace import StepColumns, Trace, TraceRow, relative_gap
+from gdaopt.trace import COLUMNS, Moment, Trace, TraceRow
 
-_SAID = tuple(field.name for field in fields(StepColumns))
-_TIMES = tuple(name for name in _SAID if name.endswith("_seconds"))
 _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors
 
 
-class Tracer:
-    """Collects a trace: a row for the start, for every n-th step, and for the end.
+class Tracer(Listener):
+    """The listener that collects a trace: a row for the start, for every n-th step, for the end."""
 
-    Lower bound, Frank–Wolfe gap and multipliers are those of the last row; the largest bound that
-    was found is `claimed`, with its multipliers.
-    """
-
-    def __init__(
-        self, problem: MetricProblem, clock: Clock, every: int = 1, keep_iterates: bool = False
-    ) -> None:
-        self._problem = problem
-        self._clock = clock
-        self.lower_bound = -math.inf
-        self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
-        self.multipliers: FloatArray | None = None
-        self.frank_wolfe_gap: float | None = None
-        self._tight_multipliers = problem.members.multipliers()
+    def __init__(self, every: int = 1, *, keep_iterates: bool = False) -> None:
         self._every = every
         self._keep_iterates = keep_iterates
-        self._rows: list[tuple[TraceRow, FloatArray]] = []
-        self._iterates: list[FloatArray] = []  # one for each row, where they are kept
-        self._multipliers: list[FloatArray] = []  # one for each row, where there are constraints
-        self._times: dict[str, float] = {}  # of the steps since the last row
+        self._entries: list[_Entry] = []
+        self._timings = Counter[str]()  # of the steps since the last row
+        self.solved_by = Counter[str]()
+        self.multipliers: FloatArray | None = None  # of the linear constraints, at the end
 
-    def record(self, state: State, seconds: float) -> None:
-        """Take note of a state; measure it and add its row when it is its turn."""
-        columns = vars(state)
-        for name in _TIMES:
-            if (value := columns[name]) is not None:
-                self._times[name] = self._times.get(name, 0.0) + value
-        if self.is_due(state):
-            self._add(state, seconds)
+    def started(self, run: Run) -> None:
+        """Add the row of the start."""
+        self._timings.update(run.state.timings)
+        self._entries.append(self._entry(run))
 
-    def is_due(self, state: State) -> bool:
-        """Say whether it is a state's turn to get a row."""
-        return not self._rows or bool(self._every and state.iteration % self._every == 0)
+    def stepped(self, run: Run) -> None:
+        """Take note of a state; add its row if it is its turn."""
+        if self._entries[-1].row.iteration == run.state.iteration:
+            return  # the start
+        self._timings.update(run.state.timings)
+        self.solved_by.update([run.state.solver] if run.state.solver else [])
+        if is_due(run.state, self._every):
+            self._entries.append(self._entry(run))
 
-    def trace(self, end: State, seconds: float) -> Trace:
-        """Return the rows up to the end of the run, which gets a row if it has none."""
-        # An interrupt inside `record` may have left a row of a step that does not count.
-        self._rows = [row for row in self._rows if row[0].iteration <= end.iteration]
-        if self._rows[-1][0].iteration < end.iteration:
-            self._add(end, seconds)
-        self._keep_smallest_multipliers(end)
-        rows, ends = zip(*self._rows, strict=True)
-        size = self._problem.n_features
+    def ended(self, run: Run) -> None:
+        """Add the row of the end if it has none, with the smallest multipliers."""
+        if self._entries[-1].row.iteration < run.state.iteration:
+            self._entries.append(self._entry(run))
+        if run.proof.multipliers is not None:
+            self.multipliers = run.multipliers.smallest(run.state.point, run.proof.multipliers)
+            self._entries[-1] = self._entries[-1]._replace(multipliers=self.multipliers)
+
+    @property
+    def trace(self) -> Trace:
+        """The rows so far."""
+        rows, ends, iterates, multipliers = zip(*self._entries, strict=True)
         return Trace(
             rows,
-            read_only(np.array(ends).reshape(-1, size)),
-            read_only(np.array(self._iterates[: len(rows)])) if self._keep_iterates else None,
-            read_only(np.array(self._multipliers)) if self._multipliers else None,
+            read_only(np.array(ends)),
+            read_only(np.array(iterates)) if self._keep_iterates else None,
+            None if multipliers[0] is None else read_only(np.array(multipliers)),
         )
 
-    def _keep_smallest_multipliers(self, end: State) -> None:
-        """Give the last row the smallest multipliers that prove its bound."""
-        del self._multipliers[len(self._rows) :]
-        if self.multipliers is not None:
-            self.multipliers = self._tight_multipliers.smallest(end.point, self.multipliers)
-            self._multipliers[-1] = self.multipliers
-
-    def _certify(self, state: State) -> None:
-        """Take the state's lower bound; find one where there is none, or the objective is below."""
-        known = -math.inf if state.lower_bound is None else state.lower_bound
-        self.multipliers = state.multipliers
-        if -math.inf < known <= state.objective:
-            self.lower_bound = known
-            self.claimed = known, state.multipliers
-            return
-        # At a point of its own: the tracer must not do computations in place of the method.
-        at = self._problem.objective.at
-        point = state.point if self._clock.is_over else at(state.metric)
+    def _entry(self, run: Run) -> _Entry:
+        """Measure the run at its state."""
+        state, members = run.state, run.problem.members
+        ends: FloatArray | None
         try:
-            multipliers = self._tight_multipliers.tight(point)
-            certificate = certify_point(self._problem, point, multipliers=multipliers)
-        except TimeLimitError:  # an earlier bound holds as well
-            self.lower_bound = min(self.claimed[0], state.objective)
-            self.frank_wolfe_gap = None
-            return
-        self.multipliers = certificate.multipliers
-        self.frank_wolfe_gap = (
-            None if self._problem.objective.convex else certificate.frank_wolfe_gap
-        )
-        if certificate.reason and not math.isinf(certificate.round_off):
-            # Next to an objective that underflows, an earlier bound would look like a proof.
-            self.lower_bound = -math.inf
-            return
-        self.claimed = max(
-            self.claimed,
-            (known, state.multipliers),
-            (certificate.lower_bound, certificate.multipliers),
-            key=lambda bound_and_multipliers: bound_and_multipliers[0],
-        )
-        self.lower_bound = min(self.claimed[0], state.objective)
-
-    def _add(self, state: State, seconds: float) -> None:
-        spectrum = None
-        with suppress(TimeLimitError):
-            spectrum = _spectrum(state)
-        size = self._problem.n_features
-        ends, smallest, scaling = spectrum or (np.full(size, np.nan), None, "")
-        self._certify(state)
-        known = self.lower_bound > -math.inf
-        columns = vars(state)
-        said = {name: columns[name] for name in _SAID}
-        bound = self.lower_bound if known else None
-        row = TraceRow(
-            **said | self._times | {"scaling": scaling, "lower_bound": bound},
-            relative_gap=relative_gap(state.objective, self.lower_bound) if known else None,
+            ends, smallest, scaling = _spectrum(state)
+        except TimeLimitError:
+            ends, smallest, scaling = None, None, ""
+        moment = Moment(
+            state=state,
+            seconds=run.context.seconds,
+            timings=self._timings,
+            lower_bound=run.proof.lower_bound,
+            left_ends=ends,
             lambda_min=smallest,
-            left_end_min=None if spectrum is None else float(ends.min()),
-            left_end_max=None if spectrum is None else float(ends.max()),
-            matrix_trace=float(np.trace(state.metric)),
-            constraint_violation=self._problem.members.violation(state.metric),
-            seconds=seconds,
+            scaling=scaling,
+            constraint_violation=members.violation(state.metric),
         )
-        if self._keep_iterates:
-            self._iterates.append(state.metric)
-        if self._problem.members.names:
-            found = self.multipliers
-            nothing = np.full(len(self._problem.members.names), np.nan)
-            self._multipliers.append(nothing if found is None else found)
-        self._rows.append((row, ends))
-        self._times = {}
+        row = TraceRow(**{name: column.measure(moment) for name, column in COLUMNS.items()})
+        self._timings.clear()
+        multipliers = run.proof.multipliers
+        if members.names and multipliers is None:
+            multipliers = np.full(len(members.names), np.nan)
+        return _Entry(
+            row,
+            np.full(run.problem.n_features, np.nan) if ends is None else ends,
+            state.metric if self._keep_iterates else None,
+            multipliers,
+        )
+
+
+class _Entry(NamedTuple):
+    """A row of the trace, and the arrays that belong to it."""
+
+    row: TraceRow
+    left_ends: FloatArray
+    iterate: FloatArray | None
+    multipliers: FloatArray | None
+
+
+def is_due(state: State, every: int) -> bool:
+    """Say whether it is a state's turn, of every n-th step and the start."""
+    return state.iteration == 0 or bool(every and state.iteration % every == 0)
 
 
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:

@@ -120,6 +120,12 @@ class Program:
     def _backends(self) -> tuple[Backend, ...]:
         return self.options.backends()
 
+    def use(self, options: ProgramOptions) -> None:
+        """Let the solver of other options solve programs from now on."""
+        if options is not self.options:
+            self.options = options
+            self.__dict__.pop("_backends", None)
+
     def solve(
         self, cost: FloatArray, polytope: Polytope, time_limit: float | None = None
     ) -> Answer:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.convergence import largest_bound
-from gdaopt.result import FAILURES, Result
+from gdaopt.result import Result
+from gdaopt.status import FAILURES
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.text import markdown_table
 from gdaopt.trace import relative_gap

@@ -301,6 +301,9 @@ _LARGE = 1e-2
 _ENDS = {
     "converged": "the optimum is reached",
     "stationary": "a stationary point is reached",
+    "block_minimum": "no block improves on its own",
+    "slow_progress": "further steps gain too little",
+    "inaccurate": "the solver was not accurate enough",
     "iteration_limit": "the limit of steps is reached",
     "time_limit": "the time limit is reached, and a longer one may lead further",
     "interrupted": "stopped, and the same command goes on with it",

@@ -16,7 +16,7 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import columns_of
 from gdaopt.methods.certified import Certified
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Status
+from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.certificate import SparseMember
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
@@ -125,7 +125,7 @@ class Search:
             self._take(np.union1d(np.unique(atomic_part.indices), missing))
         if len(self.features) > _MOST:
             self.end = (
-                "stalled",
+                "slow_progress",
                 f"stopped: the optimum needs over {_MOST} features at a time; with a smaller trace "
                 "bound or a larger tolerance it needs fewer",
             )

@@ -14,15 +14,20 @@ from scipy.sparse import csr_array, eye_array
 from gdaopt.certificate import Certificate
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.entries import block_of
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.solve import calculating, run, states_of
+from gdaopt.methods.context import Change, Context
+from gdaopt.methods.run import calculating
+from gdaopt.methods.solve import iterate as states_of
+from gdaopt.methods.solve import run
 from gdaopt.methods.starts import Optimum
-from gdaopt.methods.state import Clock, State
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result, block_of
+from gdaopt.result import Result
 from gdaopt.sets import has_sparse_members
+from gdaopt.state import State
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
@@ -30,7 +35,7 @@ from gdaopt.wide.certificate import member_at
 from gdaopt.wide.features import ManyFeatures, atomic_part_of
 from gdaopt.wide.search import Search
 
-_GOES_ON = ("converged", "stationary", "stalled")  # with other features
+_GOES_ON = MADE_NO_PROGRESS | {"converged", "stationary"}  # with other features
 _SHORTEST = 1e-6  # seconds: a run without time returns its start
 
 
@@ -90,7 +95,7 @@ class _Runs:
     """The runs over a few features so far, put together."""
 
     def __init__(self, problem: MetricProblem, method: Certified) -> None:
-        self.clock = Clock(method.time_limit)
+        self.clock = Context(time_limit=method.time_limit)
         warm, self._problem, self._method = method.warm_start, problem, method
         used = None if warm is None else np.unique(csr_array(warm.atoms).indices).astype(np.intp)
         self.search = Search(problem, method, used)
@@ -152,7 +157,7 @@ class _Runs:
             frank_wolfe_gap=math.inf,
         )
 
-    def _call_back(self, state: State) -> bool | None:
+    def _call_back(self, state: State) -> Change | bool | None:
         assert self._method.callback is not None
         return self._method.callback(self.shown(state))
 

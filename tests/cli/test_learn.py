@@ -109,7 +109,7 @@ def test_verbose(tmp_path: Path) -> None:
         "each of 3 classes against the rest; objective glr, set graph, trace bound C = K (the "
         "number of features), smallest eigenvalue ρ = 1e-06",
         "method alternating, solver analytic",
-        "setosa: stalled (no block improves on its own: the last round",
+        "setosa: block_minimum (no block improves on its own: the gap of each",
     ):
         assert part in output
     heading = "class objective gap λ_min comp calls build solve eig obj status"
@@ -120,7 +120,9 @@ def test_verbose(tmp_path: Path) -> None:
             f"{name} {result.objective:.6g} {result.relative_gap:.1e} "
             f"{result.trace[-1].lambda_min:.2g} {result.components} {result.oracle_calls} "
         )
-        assert re.search(re.escape(row) + r"(\d+\.\d\d ){4}stalled", table), table
+        assert re.search(re.escape(row) + r"(\d+\.\d\d ){4}(block_minimum|slow_progress)", table), (
+            table
+        )
 
 
 def test_it_says_what_it_does_from_the_start(
@@ -352,9 +354,9 @@ def test_signed_graphs_of_the_best_colours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "solver", "tolerance", "status"),
     [
-        ("joint", (), "HIGHS", 1e-5, "stalled"),
-        ("alternating", ("--solver", "highs"), "HIGHS", 1e-5, "stalled"),
-        ("alternating", ("--solver", "ECOS"), "ECOS", 1e-5, "stalled"),
+        ("joint", (), "HIGHS", 1e-5, "slow_progress"),
+        ("alternating", ("--solver", "highs"), "HIGHS", 1e-5, "block_minimum"),
+        ("alternating", ("--solver", "ECOS"), "ECOS", 1e-5, "block_minimum"),
         ("certified", (), "analytic", 1e-6, "converged"),
         ("frank-wolfe", (), "analytic", 1e-6, "converged"),
     ],
@@ -381,7 +383,7 @@ def test_methods_have_their_own_solvers_and_tolerances(
     assert (result.method, result.status) == (method, status)
     assert result.objective < result.trace[0].objective
     assert solver in result.trace.column("solver") or solver == "analytic"
-    assert (result.atoms is None) == (status == "stalled")
+    assert (result.atoms is None) == (status in ("block_minimum", "slow_progress"))
 
 
 def test_who_names_a_solver_means_the_papers_method(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_interrupted_in_the_middle(tmp_path: Path) -> None:
     assert "Accuracy: not measured, as not all runs ended well." in output
     assert names(out) == files("setosa", "versicolor")
     statuses = {name: entry["status"] for name, entry in record(out)["classes"].items()}
-    assert statuses == {"setosa": "stalled", "versicolor": "interrupted"}
+    assert statuses == {"setosa": "block_minimum", "versicolor": "interrupted"}
     result = gda.Result.load(out / "versicolor.npz")
     assert (result.status, result.iterations) == ("interrupted", 9)
     assert result.metric in gda.GraphMetrics(4.0)

@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +20,6 @@ from gdaopt.backends import CATALOGUE
 from gdaopt.cli import app
 from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
-from gdaopt.trace import TraceRow
 
 TOP = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md"))]
@@ -94,7 +92,6 @@ def test_the_index_links_every_page() -> None:
     [
         ("docs/methods.md", [f'"{name}"' for name in METHODS]),
         ("docs/modelling.md", [f"gda.{kind.__name__}(" for kind in SETS.values()]),
-        ("docs/traces.md", [f"`{field.name}`" for field in fields(TraceRow)]),
         (
             "docs/command-line.md",
             [
@@ -193,9 +190,9 @@ def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
 
 
 def test_there_is_a_recipe_for_each_part() -> None:
-    kinds = ("objective", "loss of distances", "feasible set", "method", "step rule", "backend")
+    kinds = ("objective", "loss of distances", "feasible set", "method", "callback", "step rule")
     found = [heading.split(maxsplit=1)[1] for heading in recipes()]
-    assert found == [*kinds, "estimator"]
+    assert found == [*kinds, "backend", "estimator"]
     first = recipes()["A loss of distances"].split("rng = np.random")[0]
     assert len(first.splitlines()) <= 60  # a fast objective of pairs takes one short file
 

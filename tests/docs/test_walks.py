@@ -80,9 +80,9 @@ WALKS = {
     ),
     "How a step runs": Walk(
         alternating,
-        most_files=10,
+        most_files=8,
         folders=("gdaopt/methods", "gdaopt/programs", "gdaopt/backends"),
-        begins="_next",
+        begins="Run._step",
         settled=8,
     ),
 }

@@ -158,7 +158,7 @@ class Case:
             case "time_limit":
                 if result.seconds + result.tracing_seconds < limit:
                     yield f"time_limit after {result.seconds:.3g} s of {limit:.3g} s"
-            case "stalled":
+            case "stalled" | "slow_progress" | "block_minimum" | "inaccurate":
                 size = abs(result.objective) if self.reference.is_glr else 1 + abs(result.objective)
                 products = (
                     self.problem.feasible_set.trace_bound * self.reference.steepest(result.metric)

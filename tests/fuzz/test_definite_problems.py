@@ -26,7 +26,7 @@ from tests.methods.certified_cases import HULLS, set_of
 TOLERANCE = 1e-6
 ROUND_OFF = 1e-10  # of the objective and its terms: what float64 may add to a gap
 MOST_ROUNDS = 300
-ENDS = ("converged", "stalled", "iteration_limit")
+ENDS = ("converged", "stalled", "inaccurate", "slow_progress", "iteration_limit")
 
 
 @dataclass(frozen=True, eq=False)

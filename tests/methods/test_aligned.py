@@ -11,6 +11,7 @@ import gdaopt as gda
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.methods import aligned
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import scaled
 from tests.methods.certified_cases import Watch
@@ -30,7 +31,7 @@ def fall(case: Case, way: str, **options: Any) -> float:
     rises = options.get("step") in ("agnostic", "full")
     watch = Watch(problem.feasible_set, floor, may_rise=rises)
     result = solve(problem, way, edge_floor=floor, callback=watch, trace_every=0, **options)
-    assert result.status in ("stalled", "iteration_limit"), result.message
+    assert result.status in {*MADE_NO_PROGRESS, "iteration_limit"}, result.message
     return result.objective / watch.states[0].objective
 
 
@@ -143,7 +144,8 @@ def test_the_floor_keeps_the_graph_connected(method: str) -> None:
         solve(wine("class_0"), method, edge_floor=floor, tolerance=1e-4, trace_every=0)
         for floor in (0.01, 0.0)
     )
-    assert (kept.status, kept.components) == ("stalled", 1)
+    assert kept.status in ("block_minimum", "slow_progress")
+    assert kept.components == 1
     assert n_components(free.metric, 0.01) > 1
     assert kept.objective > free.objective
 
@@ -166,7 +168,7 @@ def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
     rounds, objective = (result.trace.column(name) for name in ("round", "objective"))
     ends = np.array([objective[rounds == number][-1] for number in range(rounds[-1] + 1)])
     gains = (ends[:-window] - ends[window:]) / ends[:-window]
-    assert result.status == "stalled"
+    assert result.status in ("block_minimum", "slow_progress")
     assert gains[-1] <= 1e-3 < gains[:-1].min()
     if method == "joint":
         rows = result.trace.rows
@@ -199,7 +201,8 @@ def test_ends_no_worse_than_the_alternation(dataset: str, positive: str, solver:
     problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
     alternating = gda.solve(problem, "alternating", solver=solver, trace_every=0)
     result = gda.solve(problem, "joint", solver=solver, trace_every=0)
-    assert alternating.status == result.status == "stalled"
+    assert alternating.status in ("block_minimum", "slow_progress")
+    assert result.status == "slow_progress"
     assert result.objective <= alternating.objective
 
 

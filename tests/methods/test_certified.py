@@ -16,11 +16,12 @@ from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.methods import Clock
+from gdaopt.methods import Context
 from gdaopt.methods.hull import HullRun
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.sets.members import Support
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import generators, properties, random_metric, scaled
 from tests.methods.certified_cases import (
@@ -300,7 +301,7 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
     X, z = samples("iris", "versicolor", "half", "unit")
     problem = gda.MetricProblem(gda.GLR(X, z), set_of(kind, 4, 4.0, 1e-6))
     result = gda.solve(problem, method, tolerance=0)
-    assert result.status in {"stalled", "converged"}
+    assert result.status in {"converged", *MADE_NO_PROGRESS}
     assert result.relative_gap is not None
     assert abs(result.relative_gap) <= (1e-12 if method == "certified" else 1e-6)
     if method == "certified" and result.status == "stalled":
@@ -313,7 +314,7 @@ def test_tolerance_zero_ends_at_round_off(method: str, kind: str) -> None:
 def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     """Below the mean price of the active set, and not just below 0, they do."""
     problem = gda.MetricProblem(gda.LogDet(np.eye(3)), gda.GraphMetrics(3.0))
-    run = HullRun(problem, Clock())
+    run = HullRun(problem, Context())
     atoms, prices = Atoms.of_features(np.arange(3)), np.array([-3.0, -2.0, -1.0])
     run.best = Support(np.eye(3), np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
@@ -335,7 +336,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     problem = gda.MetricProblem(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
-    run = HullRun(problem, Clock())
+    run = HullRun(problem, Context())
     run.lower_bound.value = math.inf
     tight = run.multipliers
     assert tight is not None

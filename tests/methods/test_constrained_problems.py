@@ -208,7 +208,7 @@ def test_block_methods_say_that_rows_may_stop_them_early() -> None:
         constraints=lambda M: [M[0, 0] + M[1, 1] + 4 * M[0, 1] == 1, M[0, 0] == M[1, 1]],
     )
     result = gda.solve(problem, "alternating")
-    assert result.status == "stalled"
+    assert result.status == "block_minimum"
     assert "tie blocks together" in result.message
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods.solve import make_method
+from gdaopt.status import MADE_NO_PROGRESS
 from tests.methods.certified_cases import assert_same_optimum, certified, set_of, synthetic
 from tests.methods.run_cases import ALIGNED, CONIC, SETS, WAYS, is_for, small, solve
 from tests.programs.cases import need
@@ -135,11 +136,11 @@ def test_continued_from_its_end_a_run_ends_at_once(way: str, kind: str, floor: f
     """Where a certificate ends it, without a step; else after one more window."""
     options = {"tolerance": 1e-2 if WAYS[way][0] in SLOWER else 1e-5, "max_iterations": 1000}
     first = solve(small(kind, floor), way, **options)
-    assert first.status in ("converged", "stalled")
+    assert first.status in {"converged", *MADE_NO_PROGRESS}
     again = solve(small(kind, floor), way, initial=first.metric, **options)
     assert again.trace[0].objective == pytest.approx(first.objective, rel=1e-9)
     assert again.objective <= first.objective * (1 + 1e-12)
-    assert again.status in ("converged", "stalled")
+    assert again.status in {"converged", *MADE_NO_PROGRESS}
     if first.status == "converged":
         assert again.iterations == 0
     else:
@@ -177,7 +178,8 @@ def test_starts_off_by_round_off_are_made_feasible() -> None:
     assert (start == start.T).all()
     assert (start <= np.diag(np.diagonal(start))).all()
     assert np.linalg.eigvalsh(start)[0] >= 1e-3 - 1e-15
-    assert solve(case, "alternating", initial=initial).status == "stalled"
+    result = solve(case, "alternating", initial=initial)
+    assert result.status in ("block_minimum", "slow_progress")
 
 
 # --- The optimum ---------------------------------------------------------------------------------

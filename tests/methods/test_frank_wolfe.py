@@ -132,7 +132,7 @@ def test_takes_the_steps_of_frank_wolfe(kind: str, floor: float, step: str) -> N
 
 def test_stalls_where_two_rounds_gain_nothing_much() -> None:
     result = gda.solve(small(), SDP, solver="analytic", tolerance=1e-3)
-    assert result.status in ("converged", "stalled")
+    assert result.status in ("converged", "slow_progress")
     coarse = gda.solve(small(), SDP, solver="analytic", tolerance=0.02)
     assert coarse.iterations <= result.iterations
     vertex = -np.eye(3) + np.diag([0.0, 0.0, 9.0])

@@ -12,8 +12,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends import protocol
-from gdaopt.methods import aligned, blocks
-from gdaopt.methods import state as state_module
+from gdaopt.methods import context
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.pair_point import PairLine
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
@@ -48,7 +47,7 @@ def iterate(method: str) -> Iterator[gda.methods.State]:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that goes on whenever it is read: all times are whole and repeatable."""
-    modules = (deadline, state_module, aligned, blocks, programs, protocol)
+    modules = (deadline, context, programs, protocol)
     return FakeTime.of(monkeypatch, *modules, tick=1.0)
 
 
@@ -191,7 +190,7 @@ def test_an_interrupt_within_a_block_leaves_a_member(
     assert result.objective == result.trace[-1].objective == before.objective
     assert result.trace[-1].iteration == steps == len(result.trace) - 1
     again = solve(method, initial=result.metric)  # goes on from there
-    assert again.status == "stalled"
+    assert again.status in ("block_minimum", "slow_progress")
     assert again.objective < result.objective
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.methods import state as state_module
+from gdaopt.methods import context
 from gdaopt.objectives import PairObjective, pair_objective
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support import deadline
@@ -142,7 +142,7 @@ def test_samples_are_stratified() -> None:
 @pytest.fixture
 def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that goes on by a second in a pass over all samples, a share of it at each block."""
-    found = FakeTime.of(monkeypatch, deadline, state_module)
+    found = FakeTime.of(monkeypatch, deadline, context)
     n_pairs = objective(request.node.callspec.params["name"]).pairs.n_pairs
     original = rectangles.RectanglePairs.products
 

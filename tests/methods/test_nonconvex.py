@@ -13,13 +13,14 @@ import gdaopt as gda
 from gdaopt.certificate import Certificate
 from gdaopt.methods import METHODS
 from gdaopt.methods.hull import HullRun
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import named_set
 from tests.methods.run_cases import ALIGNED, solve
 
 K = 4
 D = np.random.default_rng(0).standard_normal((30, K))
-STALLED = ("stalled", "iteration_limit")
+STALLED = {*MADE_NO_PROGRESS, "iteration_limit"}
 REFUSING = ("balanced", "projected-newton", "sdp", "socp")
 
 

@@ -2,17 +2,20 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import cycle, product
-from typing import Any, ClassVar
+from itertools import count, cycle, product
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.methods import METHODS, Clock, RunEnded
+from gdaopt.methods import METHODS, Context
+from gdaopt.methods.base import States
+from gdaopt.methods.context import Ending
 from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.objectives.protocol import Point
 from gdaopt.support.validation import FloatArray
@@ -48,18 +51,23 @@ def feasible_set(name: str) -> gda.sets.FeasibleSet:
 
 
 class Moved:
-    """A point that says that it is elsewhere."""
+    """A point that says that it is elsewhere, or of another value."""
 
-    def __init__(self, point: Point, metric: FloatArray) -> None:
+    def __init__(self, point: Point, **said: Any) -> None:
         self._point = point
-        self.metric = metric
+        vars(self).update(said)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._point, name)
 
 
 def at(state: gda.methods.State, metric: FloatArray) -> gda.methods.State:
-    point: Any = Moved(state.point, metric)
+    point: Any = Moved(state.point, metric=metric)
+    return replace(state, point=point)
+
+
+def of_value(state: gda.methods.State, value: float) -> gda.methods.State:
+    point: Any = Moved(state.point, value=value)
     return replace(state, point=point)
 
 
@@ -69,13 +77,13 @@ FAULTS: dict[str, tuple[Callable[[gda.methods.State], gda.methods.State], str]] 
     "not symmetric": (lambda s: at(s, s.metric + np.eye(K, k=1)), "is not symmetric"),
     "row": (lambda s: at(s, np.diag([2.0, 0.5, 0.5])), r"M\[0, 0\] <= 1.5: off by 0.5"),
     "NaN in the metric": (lambda s: at(s, math.nan * s.metric), "metric are not finite"),
-    "NaN as value": (lambda s: replace(s, objective=math.nan), "the objective is nan"),
-    "infinite value": (lambda s: replace(s, objective=math.inf), "the objective is inf"),
+    "NaN as value": (lambda s: of_value(s, math.nan), "the objective is nan"),
+    "infinite value": (lambda s: of_value(s, math.inf), "the objective is inf"),
 }
 """What is done to a state, and what the message has to say."""
 
 CONTRADICTIONS: dict[str, Callable[[gda.methods.State], gda.methods.State]] = {
-    "value below a bound": lambda s: replace(s, objective=-1e6 * (1 + abs(s.objective))),
+    "value below a bound": lambda s: of_value(s, -1e6 * (1 + abs(s.objective))),
     "bound above a value": lambda s: replace(s, lower_bound=2 * abs(s.objective) + 1),
 }
 
@@ -89,11 +97,15 @@ def struck(
     """Let a method yield a state that has been changed as the given one."""
     original = METHODS[method].states
 
-    def states(
-        self: gda.methods.Method, problem: gda.MetricProblem, clock: Clock
-    ) -> Iterator[gda.methods.State]:
-        for n, state in enumerate(original(self, problem, clock)):
+    def states(self: gda.methods.Method, problem: gda.MetricProblem, context: Context) -> States:
+        steps = original(self, problem, context)
+        for n in count():
+            try:
+                state = next(steps)
+            except StopIteration as end:
+                return cast(Ending, end.value)
             yield change(state) if n == step else state
+        raise AssertionError
 
     monkeypatch.setattr(METHODS[method], "states", states)
 
@@ -219,12 +231,12 @@ class Wanderer(gda.methods.Method):
 
     name: ClassVar[str] = "wanderer"
 
-    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.methods.State]:
+    def states(self, problem: gda.MetricProblem, context: Context) -> States:
         point = self.start_point(problem)
         for n in range(100):
-            yield gda.methods.State(point=point, objective=point.value, iteration=n, round=n)
+            yield gda.methods.State(point=point, iteration=n, round=n)
             point = problem.objective.at(0.5 * point.metric)
-        raise RunEnded("converged", "so it says")
+        return "converged", "so it says"
 
 
 def test_methods_of_ones_own_are_looked_at() -> None:
@@ -237,10 +249,16 @@ def test_methods_of_ones_own_are_looked_at() -> None:
 
 def states_at(problem: gda.MetricProblem, *metrics: FloatArray) -> list[gda.methods.State]:
     points = [problem.objective.at(metric) for metric in metrics]
-    return [
-        gda.methods.State(point=point, objective=point.value, iteration=n, round=n)
-        for n, point in enumerate(points)
-    ]
+    return [gda.methods.State(point=point, iteration=n, round=n) for n, point in enumerate(points)]
+
+
+def started(problem: gda.MetricProblem, start: gda.methods.State) -> PostConditions:
+    """Return the post-conditions of a run that stands at a start."""
+    conditions = PostConditions()
+    method = gda.methods.Certified()
+    run: Any = SimpleNamespace(problem=problem, state=start, method=method, context=Context())
+    conditions.started(run)
+    return conditions
 
 
 def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optimum() -> None:
@@ -249,7 +267,7 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
     first, second, third = states_at(
         problem, *(C / K * share * np.eye(K) for share in (1.0, 1 + 2e-13, 1 + 8e-13))
     )
-    conditions = PostConditions(problem, replace(first, lower_bound=-C), is_users=False)
+    conditions = started(problem, replace(first, lower_bound=-C))
     conditions.check(second, in_full=True)
     conditions.check(third, in_full=True)
     assert conditions.in_order is third
@@ -263,7 +281,7 @@ def test_the_best_state_is_the_last_one_but_for_more_than_round_off() -> None:
     first, second, third = states_at(
         problem, np.eye(K), (1 - 8e-15) * np.eye(K), (1 - 1e-6) * np.eye(K)
     )
-    conditions = PostConditions(problem, first, is_users=False)
+    conditions = started(problem, first)
     assert first.objective < second.objective < third.objective
     for state in (second, third):
         conditions.check(state, in_full=True)
@@ -275,7 +293,7 @@ def test_the_best_state_is_one_that_keeps_all_conditions() -> None:
     """A state that was not checked in full may have a low value for being outside."""
     problem = gda.MetricProblem(gda.Linear(-np.eye(K)), gda.GraphMetrics(C))
     first, outside, last = states_at(problem, *(s * np.eye(K) for s in (0.2, 2 * C, 0.1)))
-    conditions = PostConditions(problem, first, is_users=False)
+    conditions = started(problem, first)
     conditions.check(outside, in_full=False)
     assert outside.objective < first.objective < last.objective
     assert conditions.best(last) is first
@@ -316,9 +334,9 @@ class Visitor(gda.methods.Method):
     metrics: Any
     says: Any = "stalled"
 
-    def states(self, problem: gda.MetricProblem, clock: Clock) -> Iterator[gda.methods.State]:
+    def states(self, problem: gda.MetricProblem, context: Context) -> States:
         yield from states_at(problem, *self.metrics)
-        raise RunEnded(self.says, "so it says")
+        return self.says, "so it says"
 
 
 def test_the_lower_bound_of_a_result_is_not_above_its_best_state() -> None:
@@ -344,5 +362,5 @@ def test_a_best_state_that_is_not_stationary_is_not_called_so() -> None:
     assert saddle.frank_wolfe_gap == pytest.approx(0, abs=1e-12)
     result = gda.solve(problem, Visitor(metrics=metrics, says="stationary"))
     np.testing.assert_array_equal(result.metric, metrics[0])
-    assert result.status == "stalled"
+    assert result.status == "slow_progress"
     assert result.frank_wolfe_gap == pytest.approx(0.28 * C**2)

@@ -10,9 +10,9 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align, comparison_matrix, left_ends
+from gdaopt.methods import Context
 from gdaopt.methods.aligned import AlignedRun
 from gdaopt.methods.blocks import Block
-from gdaopt.methods.state import Clock
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_symmetric
 from tests.methods.run_cases import solve
@@ -93,7 +93,7 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     metric = member(rng)
     method = gda.methods.Joint(solver="analytic")
-    run = AlignedRun(method, problem("sdd"), Clock(), metric)
+    run = AlignedRun(method, problem("sdd"), Context(method.program_options), metric)
     expected, unit = expected_gap(run, metric, lambda M: [cp.trace(M) <= C])
     assert next(method.rounds(run)).block_gap == pytest.approx(expected, abs=1e-6 * unit)
 
@@ -102,12 +102,12 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
 def test_a_column_takes_either_sign(column: int) -> None:
     rng = np.random.default_rng(column)
     metric = member(rng)
-    run = AlignedRun(gda.methods.Alternating(solver="analytic"), problem("sdd"), Clock(), metric)
+    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
+    run = AlignedRun(method, problem("sdd"), Context(method.program_options), metric)
     is_fixed = np.ones((SIZE, SIZE))
     is_fixed[column] = is_fixed[:, column] = 0
     is_fixed[column, column] = 1
     expected, unit = expected_gap(run, metric, lambda M: [cp.multiply(is_fixed, M - metric) == 0])
-    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
     others = np.delete(np.arange(SIZE), column)
     index, signs = run.family.edge_variables((np.full(SIZE - 1, column), others))
     block = Block.column(column, others[index], signs, SIZE)

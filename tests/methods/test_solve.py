@@ -4,11 +4,10 @@ import gc
 import re
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,12 +18,11 @@ from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
-from gdaopt.methods import RunEnded, StallRule
-from gdaopt.methods.post_conditions import PostConditions
-from gdaopt.methods.state import Clock, State
-from gdaopt.methods.tracer import Tracer
+from gdaopt.methods import Context, StallRule, State
+from gdaopt.methods.base import States
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric, start_of
+from tests.helpers import random_metric
 from tests.methods.run_cases import WAYS
 from tests.methods.run_cases import solve as run
 from tests.result_cases import problem, solve, solved
@@ -56,7 +54,7 @@ def test_keyboard_interrupt_while_tracing(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("gdaopt.methods.tracer.smallest_eigenvalue", interrupted)
     result = solve(on_interrupt="return")
-    assert (result.status, result.iterations, len(result.trace)) == ("interrupted", 4, 5)
+    assert (result.status, result.iterations, len(result.trace)) == ("interrupted", 5, 6)
     assert result.objective == min(row.objective for row in result.trace)
 
 
@@ -102,9 +100,9 @@ def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None
     problem: Any = SimpleNamespace(objective=objective, size_of=abs)
     stall = StallRule(problem, points[0], 1e-3, rounds=2)
     rounds = iter(points[1:])
-    with pytest.raises(RunEnded, match=r"at most the tolerance of 0\.001 of its size") as end:
-        deque(map(stall.check, rounds))
-    assert end.value.status == "stalled"
+    ending = next(filter(None, map(stall.check, rounds)))
+    assert ending[0] == "slow_progress"
+    assert "at most the tolerance of 0.001 of its size" in ending[1]
     assert next(rounds).value < 4 / longest
 
 
@@ -127,7 +125,7 @@ def test_a_run_to_an_optimum_of_0_ends(way: str, step: str | None, room: float) 
     problem = gda.MetricProblem(Residuals(differences, target), metrics)
     options: dict[str, Any] = {} if step is None else {"step": step}
     result = run(problem, way, tolerance=1e-3, trace_every=0, max_iterations=10_000, **options)
-    assert result.status in ("converged", "stalled"), result.message
+    assert result.status in {"converged", *MADE_NO_PROGRESS}, result.message
     assert result.relative_gap is not None
     assert (result.relative_gap <= 1e-3) is (result.status == "converged")
     start = result.trace[0].objective
@@ -137,7 +135,7 @@ def test_a_run_to_an_optimum_of_0_ends(way: str, step: str | None, room: float) 
 
 def test_tolerance_0_ends() -> None:
     result = solve(tolerance=0, max_iterations=20_000)
-    assert result.status == "stalled"
+    assert result.status in ("block_minimum", "slow_progress")
     assert result.objective == pytest.approx(solve().objective, rel=1e-5)
     rounds = result.trace.column("round")
     before = result.trace.column("objective")[rounds < rounds[-1]]
@@ -180,24 +178,37 @@ def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
     assert solve().trace.column("eig_iterations")[-1] > 0
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Claims(gda.methods.Method):
+    """A method of one's own that stays where it is, and claims lower bounds."""
+
+    name: ClassVar[str] = "claims"
+    bounds: tuple[float, ...]
+
+    def states(self, problem: gda.MetricProblem, context: Context) -> States:
+        point = self.start_point(problem)
+        for n, bound in enumerate(self.bounds):
+            yield State(point=point, lower_bound=bound, iteration=n, round=n)
+        return "stalled", "so it says"
+
+
 def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
-    point = problem().objective.at(start_of(problem().feasible_set, 6))
-    tracer = Tracer(problem(), Clock())
-    start = State(point=point, objective=point.value, lower_bound=point.value)
-    tracer.record(start, 0.0)
-    assert tracer.lower_bound == point.value
-    tracer.record(replace(start, lower_bound=2 * point.value, iteration=1), 0.0)
-    assert tracer.lower_bound == point.value
+    value = problem().objective.at(problem().central_metric()).value
+    method = Claims(bounds=(0.5 * value, 2 * value))
+    with pytest.raises(GdaoptError, match="convex") as error:
+        gda.solve(problem(), method)
+    result = error.value.result
+    assert result is not None
+    assert (result.status, result.objective, result.lower_bound) == ("failed", value, None)
+    assert result.trace[0].lower_bound == 0.5 * value
     with pytest.raises(GdaoptError, match="convex"):
-        PostConditions(problem(), start, is_users=False).claim(*tracer.claimed)
+        list(gda.iterate(problem(), method))
 
 
 def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
-    point = problem().objective.at(start_of(problem().feasible_set, 6))
-    tracer = Tracer(problem(), Clock())
-    bound = float(np.nextafter(point.value, np.inf))
-    tracer.record(State(point=point, objective=point.value, lower_bound=bound), 0.0)
-    assert tracer.lower_bound == point.value
+    value = problem().objective.at(problem().central_metric()).value
+    result = gda.solve(problem(), Claims(bounds=(float(np.nextafter(value, np.inf)),)))
+    assert result.lower_bound == result.trace[0].lower_bound == value
 
 
 def test_the_start_and_the_phases(result: gda.Result) -> None:

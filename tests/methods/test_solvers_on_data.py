@@ -65,7 +65,7 @@ def test_the_run_stalls_below_its_start(dataset: str, positive: str, solver: str
     need(solver)
     done = run(dataset, positive, solver)
     objectives = done.result.trace.column("objective")
-    assert done.result.status == "stalled"
+    assert done.result.status in ("block_minimum", "slow_progress")
     assert done.result.metric in done.feasible_set
     assert done.result.objective < objectives[0]
     assert (np.diff(objectives) <= 1e-12 * objectives[0]).all()

@@ -89,7 +89,7 @@ def test_a_constant_does_not_stop_methods_that_stall(method: str) -> None:
     problem = gda.MetricProblem(nearest_by_function(1e8), metrics)
     start = problem.objective.value(problem.central_metric())
     result = gda.solve(problem, method)
-    assert result.status == "stalled"
+    assert result.status in ("block_minimum", "slow_progress")
     assert result.objective - 1e8 - optimum <= 0.01 * (start - 1e8 - optimum)
 
 

@@ -247,7 +247,7 @@ def test_named_solvers_call_no_closed_form(method: str, monkeypatch: pytest.Monk
     X, z = scaled("wine", "class_1")
     problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
     result = gda.solve(problem, method, solver="HIGHS", tolerance=1e-3)
-    assert result.status == "stalled"
+    assert result.status in ("block_minimum", "slow_progress")
     assert set(result.trace.column("solver")[1:]) == {"HIGHS"}
     assert result.objective < 0.9 * result.trace[0].objective
     with pytest.raises(AssertionError, match="closed form was called"):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
 from gdaopt.methods import Certified
-from gdaopt.result import Status
+from gdaopt.status import Status
 from gdaopt.studies.applying import FOLDS, cross_validated
 from gdaopt.studies.learning import _ENDS, LearningOptions, advice, outcome, work
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run

@@ -195,7 +195,7 @@ def test_many_features_of_an_optimum_are_refused_in_the_end(
     for name, number in (("_FEW", 3), ("_MOST", 4)):
         monkeypatch.setattr(search, name, number)
     found = gda.solve(problem("MCML"), tolerance=1e-7)
-    assert found.status == "stalled"
+    assert found.status == "slow_progress"
     assert "over 4 features at a time" in found.message
     assert found.lower_bound is not None
 

@@ -145,7 +145,8 @@ class TestMetrics:
             assert metric["objective"] > 0
             assert 1 <= metric["components"] <= 2
             assert metric["iterations"] > 0
-            assert metric["status"] == ("converged" if is_certified else "stalled")
+            assert (metric["status"] == "converged") is is_certified
+            assert is_certified or metric["status"] in ("block_minimum", "slow_progress")
             assert metric["relative_gap"] <= 1e-5 if is_certified else metric["relative_gap"] > 0
 
     # Of SciPy, about how scikit-learn 1.6 calls it.

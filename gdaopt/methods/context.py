@@ -1,0 +1,143 @@
+"""What a run lends to its method, and what a callback can change while it lasts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from gdaopt.backends import Answer
+from gdaopt.programs.base import ProgramOptions
+from gdaopt.status import Status
+from gdaopt.support.deadline import Deadline, check_time, completing, until
+from gdaopt.support.validation import check_instance, options_mapping
+
+Ending = tuple[Status, str]
+"""How a run ended: its status, and a sentence that says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What a callback wants to be different from the next step on.
+
+    Parameters
+    ----------
+    solver : str, optional
+        Who solves the programs.
+    solver_opts : mapping, optional
+        Options of the solver. Those of another one before it are dropped.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=4.0))
+    >>> def callback(state):
+    ...     return gda.Change(solver="analytic") if state.iteration == 1 else None
+    >>> result = gda.solve(problem, "joint", solver="HIGHS", callback=callback, max_iterations=2)
+    >>> [row.solver for row in result.trace]
+    ['', 'HIGHS', 'analytic']
+    """
+
+    solver: str | None = None
+    solver_opts: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.solver is not None:
+            check_instance("solver", self.solver, str)
+        options_mapping("solver_opts", self.solver_opts)
+
+
+class Context:
+    """What a run lends to its method: the options in force, the time that is left, a stopwatch.
+
+    The time limit, in seconds, counts the pauses of the run; `seconds` does not.
+
+    Attributes
+    ----------
+    programs : ProgramOptions or None
+        Who solves programs now; a method that has some asks before each. None for other methods.
+    paused_seconds : float
+        How long the run has paused.
+    """
+
+    def __init__(
+        self, programs: ProgramOptions | None = None, time_limit: float | None = None
+    ) -> None:
+        self.programs = programs
+        self.paused_seconds = 0.0
+        self._started = time.perf_counter()
+        self._paused_at: float | None = None
+        self._deadline = Deadline.after(time_limit)
+        self._laps: dict[str, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start without the pauses."""
+        now = time.perf_counter() if self._paused_at is None else self._paused_at
+        return now - self._started - self.paused_seconds
+
+    @property
+    def left(self) -> float | None:
+        """Time until the limit, negative beyond it; None without a limit."""
+        return None if self._deadline is None else self._deadline.left
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self._deadline is not None and self._deadline.left <= 0
+
+    def check(self) -> None:
+        """Raise `gdaopt.errors.TimeLimitError` if the limit is reached."""
+        with self.limiting():
+            check_time()
+
+    def limiting(self) -> AbstractContextManager[None]:
+        """Make the limit the deadline of the code inside (see `gdaopt.support.deadline`)."""
+        return until(self._deadline)
+
+    def completing(self) -> AbstractContextManager[None]:
+        """Let evaluations inside be completed, and no long work (see `gdaopt.support.deadline`)."""
+        return completing(self._deadline)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the code inside out of `seconds`, and let its evaluations be completed."""
+        self._paused_at = time.perf_counter()
+        try:
+            with self.completing():
+                yield
+        finally:
+            self.paused_seconds += time.perf_counter() - self._paused_at
+            self._paused_at = None
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Count the time of the code inside as time of a stage of this step.
+
+        The trace has a column for each of the stages "build", "write", "canonicalize", "solve",
+        "unpack", "eig" and "objective".
+        """
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(stage, time.perf_counter() - started)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Count seconds that were measured elsewhere as time of a stage of this step."""
+        self._laps[stage] = self._laps.get(stage, 0.0) + seconds
+
+    def add_program(self, answer: Answer) -> None:
+        """Count the stages of a program that has been solved, and the time its solver reports."""
+        for stage in ("write", "canonicalize", "solve", "unpack", "build"):
+            self.add(stage, getattr(answer.seconds, stage))
+        if answer.reported_seconds is not None:
+            self.add("reported", answer.reported_seconds)
+
+    def laps(self) -> dict[str, float]:
+        """Return the time of each stage since the last call."""
+        laps, self._laps = self._laps, {}
+        return laps

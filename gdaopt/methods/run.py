@@ -1,0 +1,265 @@
+"""The one driver: it steps a method, minds tolerance, limits and errors, and tells listeners.
+
+A method is a generator of states that returns how it ended. `gdaopt.solve` exhausts a `Run`, and
+`gdaopt.iterate` hands it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gdaopt.certificate import certify_point
+from gdaopt.errors import (
+    DisconnectedError,
+    EdgeFloorError,
+    GdaoptError,
+    InfeasibleProblemError,
+    InvalidInputError,
+    LeftDomainError,
+    RoundOffError,
+    SolverFailedError,
+    SolverNotFoundError,
+    TimeLimitError,
+)
+from gdaopt.methods.base import Method
+from gdaopt.methods.context import Change, Context, Ending
+from gdaopt.problem import MetricProblem
+from gdaopt.state import State
+from gdaopt.status import Status
+from gdaopt.support.deadline import unlimited
+from gdaopt.support.resources import keep_freed_memory, single_threaded
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import arithmetic_unwarned
+
+_STATUSES: dict[type[GdaoptError], Status] = {
+    TimeLimitError: "time_limit",
+    RoundOffError: "stalled",
+    DisconnectedError: "disconnected",
+    EdgeFloorError: "infeasible",
+}
+_SMALL = 512**3  # multiplications of a matrix product or a decomposition: threads gain little
+
+
+class Listener:
+    """Who hears of a run, between its steps; subclasses write what they want to hear."""
+
+    def started(self, run: Run) -> None:
+        """Hear that the run stands at its start; errors go to the caller."""
+
+    def stepped(self, run: Run) -> Change | bool | None:  # noqa: ARG002
+        """Hear of a state, the start first; return what to change, or False to end the run."""
+        return None
+
+    def ended(self, run: Run) -> None:
+        """Hear that the run has an `ending`; it may `go_back`."""
+
+
+class Proof(NamedTuple):
+    """What is proven at a state: the largest lower bound so far, and what belongs to the metric."""
+
+    lower_bound: float
+    multipliers: FloatArray | None
+    frank_wolfe_gap: float | None  # None for convex objectives, which have a bound
+
+
+class Run:
+    """One run of a method on a problem: iterate over its states, then read the rest.
+
+    Attributes
+    ----------
+    method : Method
+        The method, with the options that a listener has changed.
+    state : State
+        The last state.
+    begins_round : bool
+        Whether it is the first one of a round.
+    ending : Ending or None
+        How the run ended.
+    error : GdaoptError or None
+        What ended it, if that was an error of a solver or of a domain.
+    multipliers : Multipliers
+        The search for multipliers of the linear constraints that make bounds tight.
+    claimed : tuple of float and ndarray or None
+        The largest lower bound that the method or a listener asked for, with its multipliers.
+    """
+
+    def __init__(
+        self, method: Method, problem: MetricProblem, listeners: Sequence[Listener]
+    ) -> None:
+        method.check(problem)
+        self.problem = problem
+        self.method = method
+        self.context = Context(method.program_options, method.time_limit)
+        self.ending: Ending | None = None
+        self.error: GdaoptError | None = None
+        self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
+        self._listeners = listeners
+        self._states = method.states(problem, self.context)
+        self.multipliers = problem.members.multipliers()
+        self._proof: tuple[State, Proof] | None = None
+        self.begins_round = self._goes_on = True
+        with unlimited(), calculating(problem.n_features**3):  # without a start nothing is left
+            self.state = replace(next(self._states), timings=self.context.laps())
+            with self.context.paused():
+                for listener in listeners:
+                    listener.started(self)
+
+    def __iter__(self) -> Iterator[State]:
+        self._guarded(self._tell)  # of the start
+        while self.ending is None:
+            yield self.state
+            self._guarded(self._step)
+
+    def _guarded(self, action: Callable[[], Ending | None]) -> None:
+        """Do something, and end the run if it says so, or for an error that a run has to expect."""
+        before = self.state
+        with calculating(self.problem.n_features**3):
+            try:
+                self.ending = action()
+            except (TimeLimitError, RoundOffError, DisconnectedError, EdgeFloorError) as error:
+                self.ending = _STATUSES[type(error)], str(error)
+            except KeyboardInterrupt:
+                if self.method.on_interrupt == "raise":
+                    raise
+                self.ending = "interrupted", f"by the user after step {self.state.iteration}"
+            except LeftDomainError as error:
+                self.go_back(before, str(error))
+                self.error = error
+            except (SolverFailedError, SolverNotFoundError, InfeasibleProblemError) as error:
+                message = f"after step {self.state.iteration}: {error}"
+                if isinstance(error, SolverFailedError) and self.context.is_over:
+                    self.ending = "time_limit", message  # it got what was left, and needed more
+                else:
+                    self.ending, self.error = ("solver_failed", message), error
+            if self.ending is not None:
+                with self.context.paused():
+                    for listener in self._listeners:
+                        listener.ended(self)
+
+    def go_back(self, state: State, why: str) -> None:
+        """Let the run end at an earlier state, because it has left the domain of the problem."""
+        self.state, self.ending = state, ("left_domain", why)
+
+    def _step(self) -> Ending | None:
+        """Take a step, and tell the listeners; return how the run has ended, if it has."""
+        ending = self._limit()
+        if ending is not None:
+            return ending
+        try:
+            with self.context.limiting():
+                following = next(self._states)
+        except StopIteration as end:
+            ended: Ending | None = end.value
+            return ended or ("slow_progress", "stopped: the method has no more steps to take")
+        self.begins_round = following.round != self.state.round
+        self.state = replace(following, timings=self.context.laps())
+        self._tell()
+        return None
+
+    def _limit(self) -> Ending | None:
+        """Return why no further step is taken, if that is so."""
+        method, state = self.method, self.state
+        if method.is_converged(self.problem, state):
+            if self.problem.objective.convex:
+                return "converged", "the certified gap is within the tolerances"
+            return (
+                "stationary",
+                f"a stationary point: its Frank–Wolfe gap is {state.frank_wolfe_gap:.3g}, within "
+                "the tolerances; the objective is not convex, and has no lower bound",
+            )
+        if method.max_iterations is not None and state.iteration >= method.max_iterations:
+            return "iteration_limit", f"max_iterations = {method.max_iterations} reached"
+        if not self._goes_on:
+            return "interrupted", f"by the callback after step {state.iteration}"
+        self.context.check()
+        return None
+
+    def _tell(self) -> None:
+        """Tell the listeners of the state, and do what they ask for."""
+        with self.context.paused():
+            for listener in self._listeners:
+                answer = listener.stepped(self)
+                if isinstance(answer, Change):
+                    self.method = self.method.changed(answer)
+                    self.context.programs = self.method.program_options
+                elif isinstance(answer, bool | np.bool_):
+                    self._goes_on = self._goes_on and bool(answer)
+                elif answer is not None:
+                    raise InvalidInputError(
+                        f"callback returned {shortened(answer)}; it has to return None to go on, "
+                        "False to end the run, or a gdaopt.Change for the next step"
+                    )
+
+    @property
+    def proof(self) -> Proof:
+        """What is proven at the state; computed once, for all listeners."""
+        if self._proof is None or self._proof[0] is not self.state:
+            self._proof = self.state, self._proven()
+        return self._proof[1]
+
+    def _proven(self) -> Proof:
+        """Take the state's lower bound, or find one where there is none, or Q is below it."""
+        state, problem = self.state, self.problem
+        known = -math.inf if state.lower_bound is None else state.lower_bound
+        if known > self.claimed[0]:
+            self.claimed = known, state.multipliers
+        if -math.inf < known <= state.objective:
+            return Proof(known, state.multipliers, None)
+        # At a point of its own: listeners must not do computations in place of the method.
+        point = state.point if self.context.is_over else problem.objective.at(state.metric)
+        try:
+            multipliers = self.multipliers.tight(point)
+            certificate = certify_point(problem, point, multipliers=multipliers)
+        except TimeLimitError:  # an earlier bound holds as well
+            return Proof(min(self.claimed[0], state.objective), state.multipliers, None)
+        gap = None if problem.objective.convex else certificate.frank_wolfe_gap
+        if certificate.reason and not math.isinf(certificate.round_off):
+            # Next to an objective that underflows, an earlier bound would look like a proof.
+            return Proof(-math.inf, certificate.multipliers, gap)
+        if certificate.lower_bound > self.claimed[0]:
+            self.claimed = certificate.lower_bound, certificate.multipliers
+        return Proof(min(self.claimed[0], state.objective), certificate.multipliers, gap)
+
+
+class Printer(Listener):
+    """Prints a line for each round."""
+
+    def stepped(self, run: Run) -> None:
+        """Print the state that a round begins with."""
+        if run.begins_round:
+            state = run.state
+            print(
+                f"round {state.round:>4}  step {state.iteration:>6}  "
+                f"objective {state.objective:.8g}",
+                flush=True,
+            )
+
+
+class Caller(Listener):
+    """Asks a callback of the user about each state."""
+
+    def __init__(self, callback: Callable[[State], Change | bool | None]) -> None:
+        self._callback = callback
+
+    def stepped(self, run: Run) -> Change | bool | None:
+        """Return what the callback returns."""
+        return self._callback(run.state)
+
+
+@contextmanager
+def calculating(multiplications: int) -> Iterator[None]:
+    """Set the context in which steps calculate: memory, threads, no warnings about numbers.
+
+    Threads gain little where a product of matrices has few multiplications.
+    """
+    keep_freed_memory()
+    threads = single_threaded() if multiplications <= _SMALL else nullcontext()
+    with threads, arithmetic_unwarned():
+        yield
