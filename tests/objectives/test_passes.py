@@ -39,7 +39,7 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
 
 def test_a_first_block_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     make_blocks_small(monkeypatch, 1)
-    pairs = weighted_pairs([[0.0], [1.0], [2.0]], [1.0, 1.0, -1.0])
+    pairs = weighted_pairs([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0])
     distances = [np.full((1, 1), np.inf), np.array([[3.0]])]
     assert len(list(pairs.blocks())) == len(distances)
     sums = pair_sums(Exponentials(constant=1.0), pairs, distances)
