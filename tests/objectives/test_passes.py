@@ -23,6 +23,7 @@ from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.pairs.base import Scatter
 from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
+from gdaopt.support.validation import read_only
 from tests.helpers import random_metric
 from tests.master.cases import evaluate
 from tests.objectives.cases import make_blocks_small
@@ -40,7 +41,7 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
 def test_a_first_block_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     make_blocks_small(monkeypatch, 1)
     pairs = weighted_pairs([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0])
-    distances = [np.full((1, 1), np.inf), np.array([[3.0]])]
+    distances = [read_only(np.array([[distance]])) for distance in (np.inf, 3.0)]
     assert len(list(pairs.blocks())) == len(distances)
     sums = pair_sums(Exponentials(constant=1.0), pairs, distances)
     assert sums.log_value == pytest.approx(-3.0)
