@@ -20,7 +20,7 @@ import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.linalg import spectrum
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.methods import state
+from gdaopt.methods import context
 from gdaopt.objectives import Point
 from gdaopt.support import deadline
 
@@ -187,7 +187,7 @@ def fits() -> Iterator[tuple[int, str, Run]]:
     of an idle one. The clock that limits are measured by is replaced for that.
     """
     clock = time.process_time
-    for module in (deadline, spectrum, state):
+    for module in (deadline, spectrum, context):
         module.time = SimpleNamespace(perf_counter=clock)  # type: ignore[attr-defined]
     for size, (name, make) in product(SIZES, LEARNERS.items()):
         rng = np.random.default_rng(0)

@@ -37,28 +37,22 @@ def refined(
     objective: Objective, base: FloatArray, active_set: ActiveSet, total_weight: float
 ) -> tuple[ActiveSet, int]:
     """Return an active set of other atoms where the objective is lower, and the Newton steps."""
-    start = _Factorization(objective, base, total_weight, _orthogonal(active_set, len(base)))
-    current, taken = start, 0
-    while taken < _NEWTON_STEPS and current.steepness > _FLAT:
+    values, vectors = eigh(active_set.atoms.added_to(np.zeros_like(base), active_set.weights))
+    is_used = values > _RANK * values[-1]
+    factor = vectors[:, is_used] * np.sqrt(values[is_used])
+    current, n_steps = _Factorization(objective, base, total_weight, factor), 0
+    while n_steps < _NEWTON_STEPS and current.steepness > _FLAT:
         following = _line_search(current, _newton_step(current))
         if following is None:
             break
-        current, taken = following, taken + 1
-    if not taken:
+        current, n_steps = following, n_steps + 1
+    if not n_steps:
         return active_set, 0
     values, vectors = eigh(current.factor @ current.factor.T)
-    kept = values > _NO_WEIGHT * total_weight
-    weights = values[kept] * (total_weight / values[kept].sum())
-    return ActiveSet(Atoms.of_vectors(np.ascontiguousarray(vectors[:, kept].T)), weights), taken
-
-
-def _orthogonal(active_set: ActiveSet, n_features: int) -> FloatArray:
-    """Return V of the active set, with orthogonal columns: one for each eigenvalue above 0."""
-    atomic_part = active_set.atoms.added_to(np.zeros((n_features, n_features)), active_set.weights)
-    values, vectors = eigh(atomic_part)
-    kept = values > _RANK * values[-1]
-    factor: FloatArray = vectors[:, kept] * np.sqrt(values[kept])
-    return factor
+    is_used = values > _NO_WEIGHT * total_weight
+    weights = values[is_used] * (total_weight / values[is_used].sum())
+    atoms = Atoms.of_vectors(np.ascontiguousarray(vectors[:, is_used].T))
+    return ActiveSet(atoms, weights), n_steps
 
 
 class _Factorization:
@@ -86,24 +80,20 @@ class _Factorization:
         return gradient
 
     @cached_property
-    def _product(self) -> FloatArray:
-        return self.gradient @ self.factor
-
-    @cached_property
     def multiplier(self) -> float:
         """The multiplier y of the sphere's constraint."""
-        return -float(np.vdot(self._product, self.factor)) / self.total_weight
+        return -float(np.vdot(self.gradient @ self.factor, self.factor)) / self.total_weight
 
     @cached_property
     def slope(self) -> FloatArray:
         """Half of the derivative along the sphere: ``(G + yI) V``."""
-        slope: FloatArray = self._product + self.multiplier * self.factor
+        slope: FloatArray = self.gradient @ self.factor + self.multiplier * self.factor
         return slope
 
-    @property
+    @cached_property
     def steepness(self) -> float:
         """The norm of the slope, as a share of its norm without the constraint."""
-        free = norm(self._product)
+        free = norm(self.gradient @ self.factor)
         return norm(self.slope) / free if free else 0.0
 
     def curvature(self, step: FloatArray) -> FloatArray:

@@ -106,11 +106,10 @@ class Certified(Method):
         start = split_initial(self, problem)
         if start is None:
             start = find_newton_start(self, problem, context)
-        surrogate = problem.objective.surrogate()
         if start is None and self.warm_start is not None:
             run = self._begin_warm(self.warm_start, problem, context)
             return (yield from self._rounds(run, is_warm=True))
-        if start is None and surrogate is not None:
+        if start is None and (surrogate := problem.objective.surrogate()) is not None:
             return (yield from self._states_from_two_starts(problem, surrogate, context))
         return (yield from self.states_from(start, problem, context))
 
@@ -118,8 +117,7 @@ class Certified(Method):
         self, start: ActiveSet | None, problem: MetricProblem, context: Context
     ) -> States:
         """Yield the states of a run from some atoms; None is the middle of the set."""
-        run = HullRun(problem, context, start, n_priced=_n_priced(problem))
-        return (yield from self._rounds(run))
+        return (yield from self._rounds(HullRun(problem, context, start)))
 
     def _states_from_two_starts(
         self, problem: MetricProblem, surrogate: Objective, context: Context
@@ -163,16 +161,16 @@ class Certified(Method):
         multipliers = answer.multipliers
         if multipliers is not None and len(multipliers) != len(problem.members.names):
             multipliers = None
-        start = rescale(answer, problem)
-        run = HullRun(problem, context, start, multipliers, n_priced=_n_priced(problem))
+        run = HullRun(problem, context, rescale(answer, problem), multipliers)
         with suppress(TimeLimitError), context.limiting():
             self._improve(run, run.active_set, run.point)
         return run
 
     def _rounds(self, run: HullRun, *, is_warm: bool = False) -> States:
         """Let the best atoms join, find the best weights of all, and drop those without any."""
-        yield from run.certify()
         problem, sample = run.problem, run.problem.subsample()
+        run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
+        yield from run.certify()
         rule: Patience | StallRule
         if problem.objective.convex:
             rule = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
@@ -230,7 +228,7 @@ class Certified(Method):
         accuracy = _WEIGHTS_ACCURACY if sample is None else _MANY_ACCURACY
         share = _FINAL_ACCURACY * allowed / run.gap if run.gap > 0 else 1.0
         reduction = min(max(accuracy, share), 0.5)
-        if not objective.convex and active_set.total > 0:
+        if not objective.convex and active_set.total > 0 and problem.restricted is None:
             budget = min(budget, _GROWTH * active_set.total)
         slack = max(budget - active_set.total, 0.0)
         function = MasterFunction.of(objective, run.base, active_set.atoms)
@@ -281,10 +279,6 @@ class Certified(Method):
             run.newton_steps += end.newton_steps
             if run.move_down(active_set_of(end)):
                 run.multipliers = end.multipliers
-
-
-def _n_priced(problem: MetricProblem) -> int:
-    return min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
 
 
 def _with_gradient_at(point: Point, sample: MetricProblem) -> MetricProblem:

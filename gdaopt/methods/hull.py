@@ -41,6 +41,8 @@ class HullRun:
         Those that minimise the tangent, if they had to be looked for.
     multipliers : ndarray or None
         Of the linear constraints, if there are any.
+    n_priced : int
+        How many of the best atoms the method wants to see.
     """
 
     active_set: ActiveSet
@@ -48,6 +50,7 @@ class HullRun:
     best: Support
     prices: FloatArray
     offered: Atoms | None = None
+    n_priced: int = 1
 
     def __init__(
         self,
@@ -55,7 +58,6 @@ class HullRun:
         context: Context,
         start: ActiveSet | None = None,
         multipliers: FloatArray | None = None,
-        n_priced: int = 1,
     ) -> None:
         """Begin at some atoms, or in the middle of the set."""
         self.problem = problem
@@ -65,7 +67,6 @@ class HullRun:
         self.context = context
         self.lower_bound = LowerBound()
         self.newton_steps = 0
-        self._n_priced = n_priced
         self.is_central = start is None
         self._tight_multipliers = problem.members.multipliers()
         self._oracle_calls = 0
@@ -191,7 +192,7 @@ class HullRun:
         gradient = self.members.feasible_set.family.gradient_at(self.point)
         try:
             self.best = self.members.support(
-                gradient, self.multipliers, self._n_priced, self.active_set.atoms
+                gradient, self.multipliers, self.n_priced, self.active_set.atoms
             )
         except InvalidInputError as error:
             raise RoundOffError(

@@ -16,7 +16,7 @@ from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.base import Demand, Method, States, check_start
 from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import LowerBound, Patience
-from gdaopt.objectives.protocol import BarrierPoint, NewtonModel, Point
+from gdaopt.objectives.protocol import BarrierPoint, NewtonModel
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
 from gdaopt.support.deadline import check_time
@@ -84,72 +84,59 @@ class ProjectedNewton(Method):
             )
 
     def states(self, problem: MetricProblem, context: Context) -> States:
-        return (yield from _Run(self, problem, context).states())
+        with context.timed("objective"):
+            run = _Run(problem, self.initial_metric(problem))
+            check_start(problem, run.point)
+        yield run.certify()
+        patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "steps")
+        number, ending = 0, None
+        while ending is None:
+            number, before = number + 1, run.point.value
+            with context.timed("solve"):
+                direction = run.find_direction()
+            if not is_finite(direction):
+                return "stalled", "stopped: Newton's equation leaves floating point"
+            with context.timed("objective"):
+                step = run.move_along(direction)
+                if run.n_cut == _MOST_CUT:
+                    least = problem.feasible_set.min_eigenvalue
+                    return (
+                        "slow_progress",
+                        f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton "
+                        "steps do not go along such a bound; take method 'certified', or lower it",
+                    )
+                state = run.certify(
+                    iteration=number, round=number, newton_steps=number, phase="newton", step=step
+                )
+            yield state
+            if before - run.point.value <= _ROUND_OFF * abs(before):
+                ending = patience.check(run.point)
+        return ending
 
 
 class _Run:
     """One run; its matrices are in units of the current metric, whose diagonal is 1 in them."""
 
-    def __init__(self, method: ProjectedNewton, problem: MetricProblem, context: Context) -> None:
-        self._method = method
-        self._context = context
-        self._problem = problem
-        self._set = problem.feasible_set
-        size = problem.n_features
-        self._base, self._budget = self._set.base(size), self._set.budget(size)
+    def __init__(self, problem: MetricProblem, initial: FloatArray | None) -> None:
+        self._problem, self._set = problem, problem.feasible_set
+        self._base, self._budget = problem.members.base, problem.members.budget
         self._has_base = bool(self._base.any())
-        self._diagonal = np.eye(size, dtype=bool)
-        self._dtype: type = np.float32 if size > _SINGLE else np.float64
+        self._dtype: type = np.float32 if problem.n_features > _SINGLE else np.float64
         self._near_zero = _NEAR_ZERO
         self._released = math.inf
-        self._lower_bound = LowerBound()
-        self._cut = 0  # steps in turn that would have left the set
+        self.lower_bound = LowerBound()
+        self.n_cut = 0  # steps in turn that would have left the set
+        self.point = problem.objective.at(self._find_start(initial))
 
-    def states(self) -> States:
-        with self._context.timed("objective"):
-            point = self._start()
-            check_start(self._problem, point)
-            state = self._state(point)
-        patience = Patience(self._lower_bound, point.value, _PATIENCE, "steps")
-        yield state
-        number, ending = 0, None
-        while ending is None:
-            number, value = number + 1, point.value
-            with self._context.timed("solve"):
-                direction = self._direction(point)
-            if not is_finite(direction):
-                return "stalled", "stopped: Newton's equation leaves floating point"
-            with self._context.timed("objective"):
-                point, step = self._moved(point, direction)
-                state = self._state(
-                    point,
-                    iteration=number,
-                    round=number,
-                    newton_steps=number,
-                    phase="newton",
-                    step=step,
-                )
-            yield state
-            if value - point.value <= _ROUND_OFF * abs(value):
-                ending = patience.check(point)
-            if self._cut == _MOST_CUT:
-                least = self._set.min_eigenvalue
-                return (
-                    "slow_progress",
-                    f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton steps do "
-                    "not go along such a bound; take method 'certified', or lower it",
-                )
-        return ending
-
-    def _start(self) -> Point:
-        """Return the objective at `initial`, or else at the start of the objective's own."""
-        metric = self._method.initial_metric(self._problem)
-        if metric is None:
-            metric = self._problem.objective.first_metric(self._feasible)
+    def _find_start(self, initial: FloatArray | None) -> FloatArray:
+        """Return a member near `initial`, or else near the start of the objective's own."""
+        metric = (
+            self._problem.objective.first_metric(self._feasible) if initial is None else initial
+        )
         atomic_part = self._feasible(metric - self._base)
         if not (is_finite(atomic_part) and is_at_least(atomic_part, 0.0)):
-            return self._problem.objective.at(self._problem.central_metric())
-        return self._problem.objective.at(self._base + self._within_trace(atomic_part))
+            return self._problem.central_metric()
+        return self._base + self._within_trace(atomic_part)
 
     def _feasible(self, atomic_part: FloatArray) -> FloatArray:
         return self._set.family.with_feasible_entries(atomic_part)
@@ -159,7 +146,9 @@ class _Run:
         total = float(np.trace(atomic_part))
         return (self._budget / total) * atomic_part if total > self._budget else atomic_part
 
-    def _direction(self, point: Point) -> FloatArray:
+    def find_direction(self) -> FloatArray:
+        """Return the step to the minimiser of the quadratic model on the free entries."""
+        point = self.point
         units = np.sqrt(np.diagonal(point.metric))
         products = np.outer(units, units)
         model = cast(BarrierPoint, point).newton_model(units, self._dtype)
@@ -168,7 +157,7 @@ class _Run:
         free = self._free(atomic_part, gradient / model.of_entries, gradient, point.value)
         to_zero = np.where(free, 0.0, -atomic_part)
         # Accuracy is worth its price near the optimum only.
-        gap = self._lower_bound.gap(point.value)
+        gap = self.lower_bound.gap(point.value)
         share = abs(gap / point.value) if point.value else math.inf
         accuracy = max(_TIGHT, min(_LOOSE, math.sqrt(share)))
         solved = partial(_solved, model, free.astype(self._dtype), accuracy)
@@ -183,8 +172,7 @@ class _Run:
             if fall > 0:  # else it is round-off
                 excess = float(np.trace(point.metric + direction)) - self._set.trace_bound
                 direction += (excess / fall) * of_trace
-        found: FloatArray = direction
-        return found
+        return np.asarray(direction)
 
     def _free(
         self, atomic_part: FloatArray, shifts: FloatArray, gradient: FloatArray, value: float
@@ -194,15 +182,16 @@ class _Run:
         leaves = self._feasible(atomic_part - shifts) != 0
         candidates = np.abs(gradient[at_zero & leaves])
         largest = float(candidates.max()) if len(candidates) else 0.0
-        is_close = self._lower_bound.gap(value) < _CLOSE * abs(value)
+        is_close = self.lower_bound.gap(value) < _CLOSE * abs(value)
         self._released = 0.0 if is_close else _RELEASED * min(self._released, largest)
         stays = at_zero & (np.abs(gradient) <= self._released)
         goes = ~leaves & (np.abs(atomic_part) <= self._near_zero)
-        return self._diagonal | ~(goes | stays)
+        return np.eye(len(at_zero), dtype=bool) | ~(goes | stays)
 
-    def _moved(self, point: Point, direction: FloatArray) -> tuple[Point, float]:
-        """Return the point after a step along the projected path, and the step size."""
-        gradient, step, cut = point.gradient(), 1.0, False
+    def move_along(self, direction: FloatArray) -> float:
+        """Take a step along the projected path, and return its size."""
+        point, step, cut = self.point, 1.0, False
+        gradient, most = point.gradient(), point.value + _ROUND_OFF * abs(point.value)
         while step > _SHORTEST:
             check_time()
             # A direction's terms may be so large that its trace is off by their round-off.
@@ -211,31 +200,28 @@ class _Run:
             )
             metric = self._base + atomic_part
             if not self._has_base or is_at_least(atomic_part, 0.0):
-                found = self._problem.objective.at(metric)
-                promised = _DECREASE * float(np.vdot(gradient, metric - point.metric))
-                if found.value <= point.value + promised + _ROUND_OFF * abs(point.value):
+                reached = self._problem.objective.at(metric)
+                promised = float(np.vdot(gradient, metric - point.metric))
+                if reached.value <= most + _DECREASE * promised:
+                    self.point = reached
                     break
             elif is_at_least(metric, 0.0):
                 cut = True
             step /= 2
         else:
-            found, step = point, 0.0
+            step = 0.0
         self._near_zero *= _FARTHER if step == 1 else _NEARER
-        self._cut = self._cut + 1 if cut else 0
-        return found, step
+        self.n_cut = self.n_cut + 1 if cut else 0
+        return step
 
-    def _state(self, point: Point, **columns: Any) -> State:
-        """Return the state at a point, with the best bound of the dual problem so far."""
-        bound = dual_bound(self._problem, point)
-        certificate = Certificate(
-            point.value,
-            bound.value,
-            "dual",
-            round_off=bound.round_off,
-            gap_round_off=bound.round_off,
+    def certify(self, **columns: Any) -> State:
+        """Return the state at the point, with the best bound of the dual problem so far."""
+        value, bound = self.point.value, dual_bound(self._problem, self.point)
+        error = bound.round_off
+        self.lower_bound.add(
+            Certificate(value, bound.value, "dual", round_off=error, gap_round_off=error)
         )
-        self._lower_bound.add(certificate)
-        return State(point=point, **self._lower_bound.columns(), **columns)
+        return State(point=self.point, **self.lower_bound.columns(), **columns)
 
 
 def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:

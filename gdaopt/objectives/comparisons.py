@@ -48,8 +48,11 @@ class TripletLoss(DistanceLoss):
         near = distances[0::2]
         z = self.margin + near - distances[1::2]
         values, slopes = self.function(z)
-        pushed, first = self.push * slopes, np.empty(len(distances))
-        first[0::2], first[1::2] = self.pull + pushed, -pushed
+
+        def first() -> FloatArray:
+            pushed, derivatives = self.push * slopes, np.empty(len(distances))
+            derivatives[0::2], derivatives[1::2] = self.pull + pushed, -pushed
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             """Return the sum of ``b ψ'' (φ_x - φ_y)(φ_x - φ_y)'``."""
@@ -196,9 +199,12 @@ class LSMLLoss(DistanceLoss):
         near, far = np.maximum(distances[0::2], 0), np.maximum(distances[1::2], 0)
         place = np.flatnonzero(near > far)
         x, y = near[place], far[place]
-        ratio, first = np.sqrt(y / x), np.zeros(len(distances))
-        first[2 * place] = self.weight * (1 - ratio)
-        first[2 * place + 1] = -self.weight * (1 - ratio) / ratio
+
+        def first() -> FloatArray:
+            ratio, derivatives = np.sqrt(y / x), np.zeros(len(distances))
+            derivatives[2 * place] = self.weight * (1 - ratio)
+            derivatives[2 * place + 1] = -self.weight * (1 - ratio) / ratio
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             """Return the sum of the squares of ``√(w/2) (y^¼ x^-¾ φ_x - x^¼ y^-¾ φ_y)``."""

@@ -47,7 +47,7 @@ class Exponentials(DistanceLoss):
         terms = np.subtract(-self.shift, distances, out=out)
         np.exp(terms, out=terms)
         curvature = partial(weighted_curvature, terms, negligible=_NEGLIGIBLE)
-        return LossValues(float(terms.sum()), terms, curvature)
+        return LossValues(float(terms.sum()), lambda: terms, curvature)
 
     def shifted(self, shift: float, /) -> Self:
         return replace(self, shift=shift)

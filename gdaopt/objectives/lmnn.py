@@ -77,11 +77,14 @@ class LMNNLoss(TripletLoss):
         row, impostor = np.divmod(np.flatnonzero(within), within.shape[1])
         z = reach[row] - distances[row, impostor][:, None]
         values, slopes = self.function(z)
-        first = np.zeros(distances.shape)
-        first[row, impostor] = -self.push * slopes.sum(axis=1)
-        for k, neighbors in enumerate(targets.T):
-            pushed = np.bincount(row, slopes[:, k], len(distances))
-            first[every, neighbors] += self.pull + self.push * pushed
+
+        def first() -> FloatArray:
+            derivatives = np.zeros(distances.shape)
+            derivatives[row, impostor] = -self.push * slopes.sum(axis=1)
+            for k, neighbors in enumerate(targets.T):
+                pushed = np.bincount(row, slopes[:, k], len(distances))
+                derivatives[every, neighbors] += self.pull + self.push * pushed
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             """Return the sum of ``b h'' (φ_ij - φ_il)(φ_ij - φ_il)'``, where the hinge is bent."""

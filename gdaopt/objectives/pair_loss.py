@@ -30,14 +30,14 @@ class LossValues(NamedTuple):
     ----------
     value : float
         ``f(δ)``.
-    first : ndarray of the shape of the distances
-        ``∂f/∂δ`` times the sign of the loss.
+    first : callable
+        It returns ``∂f/∂δ`` times the sign of the loss, an array of the shape of the distances.
     curvature : callable
         It returns the second derivatives along the n directions of some `Changes`, shape (n, n).
     """
 
     value: float
-    first: FloatArray
+    first: Callable[[], FloatArray]
     curvature: Callable[[Changes], FloatArray]
 
 
@@ -54,7 +54,7 @@ class DistanceLoss(ABC):
         Of each sample, what terms of the derivatives by distances add up to before they cancel
         each other, apart from what is left; None where none do.
     sign : float
-        -1.0 where no derivative is positive; `LossValues.first` are then their magnitudes.
+        -1.0 where no derivative is positive; `LossValues.first` returns then their magnitudes.
     convex : bool
         Whether f is convex.
     curvature_is_local : bool

@@ -48,20 +48,24 @@ class _SeparableLoss(DistanceLoss):
         self.curvature_is_local = any(term.function.curvature_is_local for term in terms)
 
     def at(self, block: Block, distances: FloatArray) -> LossValues:
-        value, first = 0.0, np.zeros(distances.shape)
-        parts: list[tuple[Term, Chosen, FloatArray]] = []
+        value, parts = 0.0, list[tuple[Term, Chosen, FloatArray, FloatArray]]()
         for term in self.terms:
             chosen = self.pairs.chosen(block, term.similar)
             if chosen is not None:
                 z = term.sign * (distances[chosen] - term.threshold)
                 values, slopes = term.function(z)
                 value += term.weight * float(values.sum())
-                first[chosen] = term.weight * term.sign * slopes
-                parts.append((term, chosen, z))
+                parts.append((term, chosen, z, slopes))
+
+        def first() -> FloatArray:
+            derivatives = np.zeros(distances.shape)
+            for term, chosen, _, slopes in parts:
+                derivatives[chosen] = term.weight * term.sign * slopes
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             second = np.zeros(distances.shape)
-            for term, chosen, z in parts:
+            for term, chosen, z, _ in parts:
                 second[chosen] = term.weight * term.function.second(z)
             return weighted_curvature(second, changes)
 

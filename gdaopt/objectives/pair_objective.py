@@ -150,11 +150,10 @@ class PairObjective(Objective, Generic[LossT]):
 
         The form is ``ε'|M|ε`` as a function of ε, and the drift what distances are off by beside.
         """
-        cancelled = self.cancelled
-        squares = self.pairs.squares(cancelled)
+        weight, squares = self.cancelled
         with np.errstate(over="ignore", invalid="ignore"):
             of_terms = abs(sums.scaled)
-            of_terms += self.constant * (sums.weight + float(cancelled.sum()) / 2)
+            of_terms += self.constant * (sums.weight + weight)
             of_terms += form(np.sqrt(sums.squares + squares))
             factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
             of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
@@ -172,7 +171,9 @@ class PairObjective(Objective, Generic[LossT]):
         if issparse(metric):
             return SparsePoint(self, symmetric_sparse("metric", metric, self.n_features))
         metric = symmetric_matrix("metric", metric, self.n_features)
-        return SparsePoint(self, csr_array(metric)) if self.is_sparse else PairPoint(self, metric)
+        if issparse(self.pairs.features):
+            return SparsePoint(self, csr_array(metric))
+        return PairPoint(self, metric)
 
     def conic_bytes(self) -> float:
         return expression_bytes(self.pairs)
@@ -235,10 +236,12 @@ class PairObjective(Objective, Generic[LossT]):
         return self.loss.constant + self.pairs.log_weight_size()
 
     @cached_property
-    def cancelled(self) -> FloatArray:
-        """Of each sample, what cancels in the derivatives by distances."""
+    def cancelled(self) -> tuple[float, FloatArray]:
+        """What cancels in the derivatives by distances, as `weight` and `squares` of sums."""
         degrees = self.loss.cancelled
-        return np.zeros(self.n_samples) if degrees is None else degrees
+        if degrees is None:
+            return 0.0, np.zeros(self.n_features)
+        return float(degrees.sum()) / 2, self.pairs.squares(degrees)
 
     @cached_property
     def n_blocks(self) -> int:

@@ -6,7 +6,7 @@ Where there are few pairs, their numbers are kept. Of many, one pass finds value
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -59,13 +59,11 @@ class PairPoint(Point):
         self.moves = moves
         self._metric = read_only(metric)
         self._gradient: FloatArray | None = None
+        self._derivatives: list[FloatArray] = []  # by the distances, if these can drift
         self._in_chunks = distances is None and objective.is_single_pass
         # ``δ_p - log w_p`` of all pairs
-        self.distances = distances or self._kept(partial(self.pairs.distances, metric))
-
-    def _kept(self, compute: Callable[[], Iterator[FloatArray]]) -> PairValues:
-        """Return numbers of all pairs, which are kept where memory allows it."""
-        return PairValues(compute, self.objective.keeps_pairs)
+        compute = partial(self.pairs.distances, metric)
+        self.distances = distances or PairValues(compute, objective.keeps_pairs)
 
     @property
     def metric(self) -> FloatArray:
@@ -75,7 +73,8 @@ class PairPoint(Point):
     def sums(self) -> PairSums:
         """Value, gradient and round-off, from one pass over all pairs."""
         if not self._in_chunks:
-            return pair_sums(self.objective.loss, self.pairs, self.distances)
+            kept = self._derivatives if self.moves else None
+            return pair_sums(self.objective.loss, self.pairs, self.distances, derivatives=kept)
         sums: PairSums = self.objective.sums(self.metric)
         return sums
 
@@ -157,11 +156,11 @@ class PairPoint(Point):
                     continue
                 distances, changes = of_block[rows], pairs.changes(part, values, means)
                 n_seen += distances.size
-                _, first, curvature = loss.at(part, distances)
+                at = loss.at(part, distances)
                 if least:
-                    total += weighted_curvature(thinned(first, least, rng), changes)
+                    total += weighted_curvature(thinned(at.first(), least, rng), changes)
                 else:
-                    total += curvature(changes)
+                    total += at.curvature(changes)
         total *= pairs.n_pairs / n_seen
         return total
 
@@ -184,9 +183,9 @@ class PairPoint(Point):
         if not self.moves:
             return drift
         computed = self.pairs.distances(self.metric)
-        for block, there, here in zip(self.pairs.blocks(), self.distances, computed, strict=True):
+        for first, there, here in zip(self._derivatives, self.distances, computed, strict=True):
             here -= there
-            here *= (first := self.loss.at(block, there).first)
+            here *= first
             drift += float(np.abs(here[first != 0]).sum())  # other distances may be infinite
         return drift
 
@@ -259,7 +258,7 @@ class PairLine(Line):
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        return self.start._kept(self._compute_rates)
+        return PairValues(self._compute_rates, self.start.objective.keeps_pairs)
 
     def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
         """Yield the distances at ``M + γ D``."""
@@ -282,7 +281,7 @@ class PairLine(Line):
         slope = bend = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
             bend += float(loss.curvature(Rates(rate))[0, 0])
-            slope += float(np.vdot(loss.first, rate))
+            slope += float(np.vdot(loss.first(), rate))
         scale = self.start.sums.scale
         return self.start.loss.sign * scale * slope, scale * bend
 
@@ -291,7 +290,7 @@ class PairLine(Line):
         """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
         rising = falling = rising_rate = falling_rate = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
-            weighted = loss.first * rate
+            weighted = loss.first() * rate
             part = np.minimum(weighted, 0.0)
             rising -= float(part.sum())
             rising_rate += float(np.vdot(part, rate))
@@ -317,7 +316,8 @@ class PairLine(Line):
         def distances() -> Iterator[FloatArray]:
             return self._distances(gamma, self.rates if has_rates else self._compute_rates())
 
-        return PairPoint(objective, metric, start._kept(distances), start.moves + 1)
+        moved = PairValues(distances, is_kept=True)
+        return PairPoint(objective, metric, moved, start.moves + 1)
 
 
 @dataclass(frozen=True, eq=False)

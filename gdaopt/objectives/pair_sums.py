@@ -77,10 +77,12 @@ def pair_sums(
     distances: Iterable[FloatArray],
     adjoint: Adjoint | None = None,
     squares: Callable[[FloatArray], FloatArray] | None = None,
+    derivatives: list[FloatArray] | None = None,
 ) -> PairSums:
     """Return the sums of a loss at the distances of all pairs, which may be gone through twice.
 
     The adjoint of the distances is `Pairs.scatter`, if it is left out; and squares `Pairs.squares`.
+    In `derivatives`, if given, are those by the distances of each block afterwards.
     """
     adjoint, squares = adjoint or pairs.scatter, squares or pairs.squares
     for n_blocks in (1, None):
@@ -89,12 +91,17 @@ def pair_sums(
             shift = -float(min(map(np.min, islice(distances, n_blocks))))
         all_vanish = shift == -math.inf
         in_unit = loss if all_vanish else loss.shifted(shift)
-        values, degrees = [0.0], np.zeros(pairs.features.shape[0])
+        values: list[float] = []
+        degrees = np.zeros(pairs.features.shape[0])
         first = _derivatives(in_unit, pairs, distances, values, degrees)
+        if derivatives is not None:
+            derivatives[:] = first
+            first = iter(derivatives)
         scatter = adjoint(first, degrees if loss.sign < 0 else None)
-        if not loss.is_exponential or (values[0] <= _LARGEST_SUM and not all_vanish):
+        value = sum(values)
+        if not loss.is_exponential or (value <= _LARGEST_SUM and not all_vanish):
             break
-    return PairSums(shift, values[0], scatter, float(degrees.sum()) / 2, squares(degrees))
+    return PairSums(shift, value, scatter, float(degrees.sum()) / 2, squares(degrees))
 
 
 def _derivatives(
@@ -104,13 +111,14 @@ def _derivatives(
     values: list[float],
     degrees: FloatArray,
 ) -> Iterator[FloatArray]:
-    """Yield the derivatives by the distances of each block, and add the block's value.
+    """Yield the derivatives by the distances of each block; append its value to the values.
 
     To the degrees of samples it adds the magnitudes of derivatives that can have both signs.
     """
     for block, of_block in zip(pairs.blocks(), distances, strict=True):
-        value, first, _ = loss.at(block, of_block)
-        values[0] += value
+        at = loss.at(block, of_block)
+        values.append(at.value)
+        first = at.first()
         if loss.sign > 0:
             pairs.add_degrees(degrees, block, np.abs(first))
         yield first

@@ -120,10 +120,13 @@ class _MCMLLoss(SoftmaxLoss):
         terms, nearest = self.terms(block, distances)
         totals, weights = terms.sum(axis=1), self.weights[block.rows]
         value = float(weights @ (pulled - nearest + np.log(totals)))
-        first = terms * (-weights / totals)[:, None]
-        self.pull(block, first)
-        every = np.arange(len(first))
-        first[every, block.rows.start + every] = 0.0
+        every = np.arange(len(terms))
+
+        def first() -> FloatArray:
+            derivatives: FloatArray = terms * (-weights / totals)[:, None]
+            self.pull(block, derivatives)
+            derivatives[every, block.rows.start + every] = 0.0
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             """Return the sum over rows of ``w_i`` times the covariance of φ_ik under p_ik."""
@@ -217,18 +220,21 @@ class _NCALoss(SoftmaxLoss):
             others[rows] += terms[rows, members.stop :].sum(axis=1)
         own, others = own / totals, others / totals
         shares = terms * (1 / totals)[:, None]
-        # w_i p_ij (1 - p_i) within a class, -w_i p_ij p_i elsewhere
-        first = shares * (-weights * own)[:, None]
-        for rows, members in classes:
-            first[rows, members] = shares[rows, members] * (weights * others)[rows, None]
+
+        def first() -> FloatArray:
+            """Return ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
+            derivatives: FloatArray = shares * (-weights * own)[:, None]
+            for rows, members in classes:
+                derivatives[rows, members] = shares[rows, members] * (weights * others)[rows, None]
+            return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
             """Return ``-Σ_ij c_ij ψ_ij ψ_ij'`` with the derivatives c by distances.
 
             ``ψ_ij = φ_ij - Σ_l p_il φ_il``, which is 0 in the mean.
             """
-            means = changes.row_sums(shares)
-            magnitudes = np.abs(first)
+            means, derivatives = changes.row_sums(shares), first()
+            magnitudes = np.abs(derivatives)
             n_rows, n_samples = magnitudes.shape
             if n_samples**2 > MANY_PAIRS and len(means) > 1:
                 rng = np.random.default_rng(block.rows.start)
@@ -236,7 +242,10 @@ class _NCALoss(SoftmaxLoss):
                 magnitudes = thinned(magnitudes, least, rng)
             counts = magnitudes > NEGLIGIBLE * magnitudes.max()
             total = np.zeros((len(means), len(means)))
-            for sign, pairs in ((1.0, counts & (first < 0)), (-1.0, counts & (first > 0))):
+            for sign, pairs in (
+                (1.0, counts & (derivatives < 0)),
+                (-1.0, counts & (derivatives > 0)),
+            ):
                 rows, columns = np.nonzero(pairs)
                 factors = changes(rows, columns)
                 factors -= means[:, rows]

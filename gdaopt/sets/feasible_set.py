@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection
@@ -271,26 +270,19 @@ def matrix_of_eigenvalues(family: AtomFamily, matrix: FloatArray) -> FloatArray:
 def _entry_violations(family: AtomFamily, matrix: FloatArray, slack: float) -> list[str]:
     """Return a sentence on the largest wrong sign, and on the largest entry without an edge."""
     feasible = family.with_feasible_entries(matrix)
-    if isinstance(matrix, np.ndarray) and np.array_equal(matrix, feasible):
+    if np.array_equal(matrix, feasible):
         return []  # as nearly always: a second array of this size costs more than all of this
-    refused = matrix - feasible
+    refused = np.triu(matrix - feasible, 1)
     if largest_entry(refused) <= slack:
         return []
-    rows, columns, excesses = _off_diagonals(refused)
     # There is no edge where the other sign is refused as well.
-    other = _off_diagonals(-1.0 * matrix - family.with_feasible_entries(-1.0 * matrix))[-1] != 0
-    found = []
-    for what, of in (("", ~other), ("not among the edges", other)):
-        sizes = np.where(of, np.abs(excesses), 0.0)
-        if sizes.max(initial=0.0) > slack:
-            worst = int(sizes.argmax())
-            entry = float(excesses[worst])
-            what = what or ("positive" if entry > 0 else "negative")
-            found.append(f"off-diagonal [{rows[worst]},{columns[worst]}] is {what}: {entry:.6g}")
-    return found
-
-
-def _off_diagonals(matrix: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return rows, columns and values of the off-diagonals i < j."""
-    rows, columns = np.triu_indices(len(matrix), 1)
-    return rows, columns, matrix[rows, columns]
+    has_no_edge = -1.0 * matrix - family.with_feasible_entries(-1.0 * matrix) != 0
+    broken = []
+    for reason, chosen in (("", ~has_no_edge), ("not among the edges", has_no_edge)):
+        sizes = np.where(chosen, np.abs(refused), 0.0)
+        if sizes.max() > slack:
+            i, j = np.unravel_index(sizes.argmax(), sizes.shape)
+            entry = float(refused[i, j])
+            reason = reason or ("positive" if entry > 0 else "negative")
+            broken.append(f"off-diagonal [{i},{j}] is {reason}: {entry:.6g}")
+    return broken

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -84,10 +83,9 @@ class TwoSparseAtoms(AtomFamily):
             return np.asarray(self._sign)
         return np.asarray(-self._colors[rows] * self._colors[columns])
 
-    @cached_property
-    def _all_signs(self) -> FloatArray:
-        """The signs of all pairs: K×K, or one number."""
-        every = np.arange(0 if self._colors is None else len(self._colors))
+    def _all_signs(self, n_features: int) -> FloatArray:
+        """Return the signs of all pairs: K×K, or one number."""
+        every = np.arange(n_features)
         return self.signs_of(every[:, None], every)
 
     def edge_variables(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
@@ -103,14 +101,17 @@ class TwoSparseAtoms(AtomFamily):
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
         if self._colors is None and self._sign == -1:
             return entries
-        return _toward(self.signs_of(rows, columns), entries)
+        signs = self.signs_of(rows, columns)
+        if not signs.any():
+            return np.abs(entries)
+        return np.where(signs == 0, np.abs(entries), -signs * entries)
 
     def as_of_graph(self, gradient: FloatArray) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
-        if self._colors is None and self._sign == -1:
-            return gradient
-        changed = _toward(self._all_signs, gradient)
-        np.fill_diagonal(changed, gradient.diagonal())
+        every = np.arange(len(gradient))
+        changed = self.graph_entries(gradient, every[:, None], every)
+        if changed is not gradient:
+            np.fill_diagonal(changed, gradient.diagonal())
         return changed
 
     # --- atoms ---------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ class TwoSparseAtoms(AtomFamily):
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
-        kept = self._all_signs * atomic_part >= 0
+        kept = self._all_signs(size) * atomic_part >= 0
         if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)
             rows, columns = self.edges_of(size)
@@ -196,7 +197,7 @@ class TwoSparseAtoms(AtomFamily):
             return Projection(np.diag(diagonal))
         if self.is_entrywise:
             return super().projected(atomic_part, budget, accuracy, correction)
-        signs = self._all_signs
+        signs = self._all_signs(len(atomic_part))
         flips = np.where(signs, -signs, np.copysign(1.0, -atomic_part))
         np.fill_diagonal(flips, 1.0)
         correction = None if correction is None else flips * correction
@@ -225,17 +226,6 @@ class TwoSparseAtoms(AtomFamily):
             is_outside[edges] = False
             constraints.append(atomic_part[is_outside.nonzero()] == 0)
         return constraints
-
-
-def _toward(signs: FloatArray, entries: FloatArray) -> FloatArray:
-    """Return how fast an edge of an allowed sign would lower ``⟨G, M⟩``, by entries of G."""
-    if not signs.any():
-        return np.abs(entries)
-    lowered: FloatArray = -signs * entries
-    free = signs == 0
-    if free.any():
-        lowered[free] = np.abs(entries[free])
-    return lowered
 
 
 def _second_order(atomic_part: cp.Expression, edges: Edges) -> list[cp.Constraint]:

@@ -242,3 +242,14 @@ def test_multipliers_where_a_gradient_underflows() -> None:
     assert certificate.multipliers is not None
     assert np.isfinite(certificate.multipliers).all()
     assert certificate.lower_bound <= 0
+
+
+def test_the_bounds_of_constraints_are_rounded_too() -> None:
+    """With a Lagrangian of 0, what else is rounded is half as much."""
+    problem = gda.MetricProblem(
+        gda.Linear(np.diag([-1.0, 0.0])), gda.GraphMetrics(0.8), lambda M: [M[0, 0] <= 0.7]
+    )
+    support = problem.members.support(np.diag([-1.0, 0.0]), np.ones(1))
+    assert not support.priced.any()
+    assert support.least == pytest.approx(-0.7, abs=1e-5)
+    assert problem.members.round_off(support, np.zeros(2)) >= 20 * 2.0**-53 * 0.7

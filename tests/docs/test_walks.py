@@ -76,7 +76,7 @@ WALKS = {
     "How a sum over pairs is computed": Walk(partial(regulariser, 300), 6, OBJECTIVES),
     "How a sum over many pairs is computed": Walk(partial(regulariser, 800), 6, OBJECTIVES),
     "How a certificate is computed": Walk(
-        certificate, 6, ("gdaopt", "gdaopt/certificate", "gdaopt/sets")
+        certificate, 5, ("gdaopt", "gdaopt/certificate", "gdaopt/sets")
     ),
     "How a step runs": Walk(
         alternating,

@@ -16,7 +16,7 @@ import gdaopt as gda
 from gdaopt.estimators import cross_validated
 from gdaopt.estimators.cross_validated import _choice, path_results
 from gdaopt.estimators.draws import stratified_sample
-from tests.estimators.cases import LEARNERS, clouds, samples
+from tests.estimators.cases import LEARNERS, clouds, refused, samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdaopt.errors.NothingLearnedWarning")
 
@@ -261,3 +261,20 @@ def test_no_fold_is_learned_before_a_refusal(
     search = gda.MetricLearnerCV(gda.MetricLearner("glr"), trace_bounds=trace_bounds, **options)
     with pytest.raises(ValueError, match=message):
         search.fit(X, y, np.full(len(y), weight))
+
+
+@pytest.mark.parametrize("trace_bounds", [2, [1.0, 4.0]])
+def test_no_fold_is_learned_before_a_set_is_refused(
+    trace_bounds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_validated, "_fold_scores", lambda *_: pytest.fail("learned"))
+    learner = gda.MetricLearner("glr", metrics="signed")
+    search = gda.MetricLearnerCV(learner, trace_bounds=trace_bounds, objectives=["glr"])
+    with refused("the labels of two classes, and there are 3"):
+        search.fit(*samples())
+
+
+def test_the_last_fit_has_the_time_that_is_left() -> None:
+    learner = gda.DiagonalMetricLearner("glr", time_limit=60.0)
+    found = gda.MetricLearnerCV(learner, trace_bounds=2, cv=2).fit(*samples())
+    assert 0.0 < found.learner_.time_limit < 60.0

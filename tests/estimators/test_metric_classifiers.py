@@ -167,3 +167,7 @@ def test_units_of_features_and_the_origin_do_not_matter() -> None:
     np.testing.assert_allclose(
         other.kneighbors((X + 10.1) * units)[0], plain.kneighbors(X + 0.1)[0], rtol=1e-8
     )
+    brute = MetricKNeighborsClassifier(metric=metric, algorithm="brute").fit(X + 1e6, y)
+    np.testing.assert_allclose(
+        brute.kneighbors(X + 1e6 + 0.1)[0], plain.kneighbors(X + 0.1)[0], rtol=1e-6
+    )

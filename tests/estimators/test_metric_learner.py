@@ -18,7 +18,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
-from gdaopt.methods import state
+from gdaopt.methods import context
 from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
 from gdaopt.scaling import auto_trace_bound
@@ -351,7 +351,7 @@ def test_the_time_limit_covers_the_whole_fit(
 ) -> None:
     """By a clock that each pass over the pairs moves on by a second."""
     clock = SimpleNamespace(now=0.0)
-    for module in (deadline, state):
+    for module in (deadline, context):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
 
     def slow(original: Any) -> Any:

@@ -159,7 +159,11 @@ TEXTS: list[tuple[Any, Any, str]] = [
         for table in (FRAME, FRAME.astype({"colour": "category"}))
     ),
     (EuclideanMetric(), FRAME.assign(shape=[*"abca"]), "'colour', 'shape' of X hold text, such as"),
-    (EuclideanMetric(), [[1, "2"], [2, "x"], [4, "9"], [0, "1"]], "column 1 of X holds text, such"),
+    (
+        EuclideanMetric(),
+        [[1, "2"], [2, "x"], [4, "9"], [0, "1"]],
+        "column 1 of X holds text, such as 'x'",
+    ),
 ]
 METRICS: list[tuple[Any, str]] = [
     ([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]], "not symmetric: [0,1] is 0.5, [1,0] is 0"),

@@ -204,6 +204,7 @@ def test_a_learner_that_finds_nothing_says_so() -> None:
     with pytest.warns(NothingLearnedWarning, match="such as 'logistic-triplets'$"):
         TripletMetricLearner().fit(X[[[0, 1, 2], [0, 2, 1]]])
     gda.MetricLearner().fit(X[:, :1], y)  # of one feature all metrics are
+    gda.MetricLearner("none").fit(X, y)  # as it was asked to
     assert not np.allclose(gda.MetricLearner("lmnn").fit(X, y).feature_importances_, 0.25)
 
 

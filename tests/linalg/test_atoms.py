@@ -135,6 +135,13 @@ class TestPairs:
             assert list(zip(rows, columns, strict=True)) == [found[:2] for found in expected]
             np.testing.assert_allclose(prices, [found[2] for found in expected], atol=1e-14)
 
+    @pytest.mark.parametrize("first", [0, 100, 200, 398])
+    def test_pairs_of_all_blocks_are_priced(self, first: int) -> None:
+        matrix = np.eye(400)
+        matrix[first, first + 1] = matrix[first + 1, first] = 2.0
+        rows, columns, prices = best_pairs(matrix, 1)
+        assert (rows[0], columns[0], prices[0]) == (first, first + 1, -1.0)
+
     @pytest.mark.parametrize("size", [1, 4, 101])
     def test_no_pair_has_a_positive_entry(self, size: int) -> None:
         rows, columns, prices = best_pairs(-np.ones((size, size)), 3)

@@ -336,7 +336,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     problem = gda.MetricProblem(
         objective, gda.GraphMetrics(2.0), constraints=lambda M: [M[0, 0] <= 0.5]
     )
-    run = HullRun(problem, Context(), n_priced=8)
+    run = HullRun(problem, Context())
     run.lower_bound.value = math.inf
     tight = run.multipliers
     assert tight is not None

@@ -184,7 +184,7 @@ def test_a_matrix_that_has_a_factor_may_have_an_eigenvalue_below_0() -> None:
 def test_every_copy_remembers_the_set(cone: str) -> None:
     feasible_set = gda.GraphMetrics(4.0, edges=[(0, 1), (1, 2)])
     M = cp.Variable((3, 3), symmetric=True)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(M)), feasible_set.of(M, cone=cone))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(1 * M)), feasible_set.of(M, cone=cone))
     for other in (
         problem,
         cp.Problem(problem.objective, problem.constraints),

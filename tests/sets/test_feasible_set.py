@@ -332,6 +332,16 @@ def test_wrong_matrices_are_refused(family: Family, use: str) -> None:
             family.feasible_set(2).family.best_atoms(np.array(matrix))
 
 
+@families
+def test_a_member_is_made_feasible_without_a_change(family: Family) -> None:
+    size, rng = 6, np.random.default_rng(0)
+    feasible_set = family.feasible_set(size)
+    for _ in range(10):
+        share = rng.uniform(0.1, 0.9, size) * feasible_set.budget(size) / size
+        metric = feasible_set.base(size) + np.diag(share)
+        np.testing.assert_array_equal(feasible_set.made_feasible(metric), metric)
+
+
 @pytest.mark.parametrize(
     "family", [each for each in FAMILIES if has_sparse_members(each.feasible_set(8))], ids=str
 )

@@ -58,7 +58,7 @@ def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
         feasible_set, target = case(rng, (kind, floor), size)
         ours = feasible_set.projected(target).point
         change: Any = cp.Variable((size, size), symmetric=True)
-        rise = cp.sum_squares(change) + 2 * cp.sum(cp.multiply(ours - target, change))
+        rise = cp.sum_squares(1 * change) + 2 * cp.sum(cp.multiply(ours - target, change))
         program = cp.Problem(cp.Minimize(rise), feasible_set.of(ours + change))
         program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-12))
         assert np.abs(change.value).max() <= 1e-6 * size
