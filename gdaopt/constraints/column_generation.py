@@ -13,32 +13,25 @@ infeasible.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
 
 from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import SolverFailedError
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
-_ACCURACY = 1e-10  # of the linear programs, in their units; HiGHS takes no smaller one
-_COARSE = 1e-7  # that of programs that it cannot solve more accurately, as is usual
-_MOST_STEPS = (
-    20  # of the simplex method, times the size of a program: above, HiGHS goes in a circle
-)
-_FINE_COSTS = 1e-4  # of the largest: the unit of costs in which its tolerance is near round-off
 _FINE = 1e-14  # of the prices: atoms that are better by less do not join
+_COST_UNIT = 1e-2  # of the largest cost: in it slopes end at their round-off
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
-_LEAST_UNIT = 1e-6  # of the budget: HiGHS calls programs with longer steps unbounded
+_LEAST_UNIT = 1e-6  # of the budget
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
-_NOISE = 10 / _ACCURACY  # times its round-off: a row in smaller units could not be kept
+_NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
@@ -62,6 +55,7 @@ class Extra:
     coefficients: FloatArray  # what one unit adds to each row
     trace: float = 0.0  # what one unit adds to the trace
     most: float = np.inf
+    start: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +75,10 @@ class LinearProgram:
     G are the costs ``u'Gu`` of the weights, 0 by default, whose sum is at most the budget; `extras`
     are variables beside the weights.
 
-    HiGHS gets it in units of its own: weights in units of the largest right-hand side, each row in
-    units of its own right-hand side, and prices in units of the gradient's largest entry. So its
-    absolute tolerances suit problems of any scale, and trace bounds that are far from binding.
+    The master problems are in units of their own: weights in units of the largest right-hand side,
+    each row in units of its own right-hand side, and prices in units of the gradient's largest
+    entry. So absolute tolerances suit problems of any scale, and trace bounds that are far from
+    binding.
     """
 
     def __init__(
@@ -111,18 +106,25 @@ class LinearProgram:
         self._scale = self._price_unit * self._unit if self._price_unit else 1.0
         if 0 < self._price_unit < _LEAST_NORMAL or not _LEAST_NORMAL <= self._scale < np.inf:
             raise SolverFailedError(
-                f"HiGHS gets no costs that under- or overflow: up to {self._price_unit:g} for a "
-                f"trace of 1, and traces up to {self._unit:g}"
+                f"a linear program has costs that under- or overflow: up to {self._price_unit:g} "
+                f"for a trace of 1, and traces up to {self._unit:g}"
             )
         self._many = 4 * _PRICED + len(rows)  # atoms: above that many, atoms of weight 0 leave
 
-    def solve(self, atoms: Atoms, ends: Callable[[float, float], bool]) -> LinearSolution:
-        """Generate atoms, beside those of some solution, until ``ends(value, lower_bound)``."""
+    def solve(
+        self, atoms: Atoms, weights: FloatArray, ends: Callable[[float, float], bool]
+    ) -> LinearSolution:
+        """Generate atoms until ``ends(value, lower_bound)``, from weights that keep the rows.
+
+        The extra variables start at their `start`.
+        """
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
+        extras = np.array([extra.start for extra in self._extras])
         forms = self._rows.quadratic_forms(atoms)
         least, waited = np.inf, 0
         for _ in range(_MOST_ROUNDS):
-            master = self._master(atoms, forms)
+            master = self._master(atoms, forms, weights, extras)
+            weights, extras = master.weights, master.extras
             priced = self._gradient + self._rows.combined(master.multipliers)
             new = self._set.family.best_atoms(priced, _PRICED, atoms)
             found = self._bound(master.multipliers, float(new.prices[0]))
@@ -134,16 +136,12 @@ class LinearProgram:
             joining = new.atoms[new.prices < master.level - fine]
             if ends(master.value, bound) or not len(joining) or waited == _PATIENCE:
                 break
-            kept = master.weights > 0 if len(atoms) > self._many else slice(None)
+            kept = weights > 0 if len(atoms) > self._many else slice(None)
             atoms = atoms[kept].joined(joining)
+            weights = np.append(weights[kept], np.zeros(len(joining)))
             forms = np.hstack([forms[:, kept], self._rows.quadratic_forms(joining)])
         return LinearSolution(
-            atoms[: len(master.weights)],
-            master.weights,
-            master.extras,
-            multipliers,
-            master.value,
-            bound,
+            atoms[: len(weights)], weights, extras, multipliers, master.value, bound
         )
 
     def _bound(self, multipliers: FloatArray, price: float) -> float:
@@ -153,114 +151,48 @@ class LinearProgram:
         # search ends; where the variable is at its bound, no better value is sought.
         return self._budget * min(0.0, price) - float(multipliers @ self._right)
 
-    def _master(self, atoms: Atoms, forms: FloatArray) -> _Master:
-        """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``."""
-        n, equal, extras, units = len(atoms), self._rows.is_equality, self._extras, self._row_units
-        costs = np.append(
-            atoms.quadratic_forms(self._gradient) * (self._unit / self._scale),
-            [extra.cost for extra in extras],
+    def _master(
+        self, atoms: Atoms, forms: FloatArray, weights: FloatArray, extras: FloatArray
+    ) -> _Master:
+        """Solve the linear master problem: the best weights of some atoms, of forms ``u'A_k u``.
+
+        The variables are the weights, the extra ones, and the slack of the budget in its unit.
+        """
+        n, m, equal = len(atoms), len(self._right), self._rows.is_equality
+        unit, row_units, n_equal = self._unit, self._row_units, int(equal.sum())
+        costs = np.concatenate(
+            [
+                atoms.quadratic_forms(self._gradient) * (unit / self._scale),
+                [extra.cost for extra in self._extras],
+                [0.0],
+            ]
         )
-        extra = (
-            np.array([extra.coefficients for extra in extras]).reshape(len(extras), len(equal)).T
-        )
-        left = np.hstack([forms * self._unit, extra]) / units[:, None]
-        right, most = self._right / units, self._budget / self._unit
-        trace = np.append(np.ones(n), [extra.trace / self._unit for extra in extras])
-        program = _Program(
-            costs,
-            np.vstack([left[equal], left[~equal], trace]),
-            np.concatenate([right[equal], right[~equal], [most]]),
-            int(equal.sum()),
-            np.append(np.full(n, most), [extra.most for extra in extras]),
-        )
-        try:
-            x, prices = program.solution()
-        except SolverFailedError as error:
-            raise SolverFailedError(
-                f"{error}, on the constraints {self._rows.enumerated()}"
-            ) from error
-        multipliers = np.zeros(len(equal))
-        multipliers[equal], multipliers[~equal] = np.split(prices[:-1], [program.n_equal])
+        traces = [extra.trace / self._budget for extra in self._extras]
+        trace = np.concatenate([np.full(n, unit / self._budget), traces, [1.0]])
+        left = np.zeros((m, len(costs)))
+        left[:, :n] = forms * (unit / row_units[:, None])
+        for column, extra in enumerate(self._extras, start=n):
+            left[:, column] = extra.coefficients / row_units
+        right = self._right / row_units
+        most = np.array([*np.full(n, np.inf), *(extra.most for extra in self._extras), np.inf])
+        bounded = np.isfinite(most)
+        x = np.concatenate([weights / unit, extras, [0.0]])
+        x[-1] = max(1.0 - float(trace @ x), 0.0)
+        x, prices = QuadraticProgram(
+            x,
+            costs / _COST_UNIT,
+            np.zeros((len(x), len(x))),
+            np.vstack([trace, left[equal], left[~equal], np.eye(len(x))[bounded]]),
+            np.concatenate([[1.0], right[equal], right[~equal], most[bounded]]),
+            1 + n_equal,
+        ).solve()
+        prices *= _COST_UNIT
+        multipliers = np.zeros(m)
+        multipliers[equal], multipliers[~equal] = np.split(prices[1 : 1 + m], [n_equal])
         return _Master(
-            weights=self._unit * x[:n],
-            extras=x[n:],
-            multipliers=multipliers * (self._scale / units),
-            level=-float(prices[-1]) * (self._scale / self._unit),
+            weights=unit * x[:n],
+            extras=x[n:-1],
+            multipliers=multipliers * (self._scale / row_units),
+            level=-float(prices[0]) * (self._scale / self._budget),
             value=self._scale * float(costs @ x),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Program:
-    """min c'x  s.t.  0 ≤ x ≤ u and ``A x ≤ b``, the first `n_equal` rows being equalities."""
-
-    costs: FloatArray
-    left: FloatArray
-    right: FloatArray
-    n_equal: int
-    most: FloatArray
-
-    def solution(self) -> tuple[FloatArray, FloatArray]:
-        """Return x ≥ 0 and the multipliers of the rows, not negative for inequalities."""
-        attempts = (
-            partial(self._by_highs, _FINE_COSTS, True),  # the finest costs are the best
-            partial(self._by_highs, 1.0, True),
-            # The presolve calls some feasible programs infeasible.
-            partial(self._by_highs, 1.0, False),
-            # HiGHS finds no regular basis where rows are nearly dependent.
-            self._by_orthonormal_rows,
-            partial(self._by_highs, 1.0, True, _COARSE),
-        )
-        for attempt in attempts:
-            with suppress(SolverFailedError):
-                x, prices = attempt()
-                prices[self.n_equal :] = np.maximum(prices[self.n_equal :], 0.0)
-                return np.maximum(x, 0.0), prices
-        raise SolverFailedError("HiGHS failed")
-
-    def _by_highs(
-        self, cost_unit: float, presolve: bool, accuracy: float = _ACCURACY
-    ) -> tuple[FloatArray, FloatArray]:
-        from scipy.optimize import linprog  # on demand: it takes 40 ms to import
-
-        n_equal = self.n_equal
-        answer = linprog(
-            self.costs / cost_unit,
-            A_ub=self.left[n_equal:],
-            b_ub=self.right[n_equal:],
-            A_eq=self.left[:n_equal] if n_equal else None,
-            b_eq=self.right[:n_equal] if n_equal else None,
-            bounds=[(0.0, float(most)) for most in self.most],
-            method="highs",
-            options={
-                "presolve": presolve,
-                "maxiter": _MOST_STEPS * sum(self.left.shape),
-                "primal_feasibility_tolerance": accuracy,
-                "dual_feasibility_tolerance": accuracy,
-            },
-        )
-        if answer.x is None or not answer.success:
-            raise SolverFailedError(answer.message)
-        of_equalities = answer.eqlin.marginals if n_equal else np.zeros(0)
-        return answer.x, -cost_unit * np.append(of_equalities, answer.ineqlin.marginals)
-
-    def _by_orthonormal_rows(self) -> tuple[FloatArray, FloatArray]:
-        """Solve the program with orthonormal equalities that say the same."""
-        n_equal = self.n_equal
-        if not n_equal:
-            raise SolverFailedError("there are no equalities")
-        basis, triangle, order = qr(self.left[:n_equal].T, mode="economic", pivoting=True)
-        rank = int((np.abs(np.diagonal(triangle)) > _FINE * abs(triangle[0, 0])).sum())
-        triangle, chosen = triangle[:rank, :rank], order[:rank]
-        same = replace(
-            self,
-            left=np.vstack([basis[:, :rank].T, self.left[n_equal:]]),
-            right=np.append(
-                solve_triangular(triangle, self.right[chosen], trans=1), self.right[n_equal:]
-            ),
-            n_equal=rank,
-        )
-        x, duals = same._by_highs(1.0, False)
-        prices = np.append(np.zeros(n_equal), duals[rank:])
-        prices[chosen] = solve_triangular(triangle, duals[:rank])
-        return x, prices

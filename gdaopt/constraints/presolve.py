@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from gdaopt.constraints.column_generation import Extra, LinearProgram, LinearSolution
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import ROW_TOLERANCE, LinearConstraints
-from gdaopt.errors import InfeasibleProblemError, NoInteriorError, SolverFailedError
+from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
@@ -32,6 +33,7 @@ _FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the
 _EXACT = 1e-13  # of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
 _DISTANCES = (1e-2, 1e-4, 1e-6)  # of rows to the span of those before: the far ones come first
+_NOISE = 10.0  # round-offs: so much room of rows that cancel is none
 _TINY = 1e-300  # instead of the squared norm of a row of zeros
 _NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
 _ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
@@ -43,18 +45,21 @@ _SMALLEST = 1e-13  # of the scale: the smallest unit of a feature
 _WIDE = 1e6  # times the scale of the rows: the trace up to which an interior point is looked for
 _MOST_UNITS = 40  # rounds in which features get smaller units
 
+Weighted: TypeAlias = tuple[Atoms, FloatArray]
+"""Atoms and weights of a metric."""
+
 
 def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> Restricted:
     """Return the members of a set that keep rows, as methods keep them."""
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
-    moved, atoms = _consistent(
+    moved, start = _consistent(
         feasible_set, replace(rows, bounds=np.where(is_noise, at_base, rows.bounds))
     )
-    presolved, kept, implied = _reduced(feasible_set, moved, atoms)
-    atoms, weights = _interior(feasible_set, presolved, atoms, rows)
-    return Restricted(feasible_set, rows, presolved, kept, atoms, weights, tuple(implied))
+    presolved, kept, proofs, start = _reduced(feasible_set, moved, start)
+    centre = _interior(feasible_set, presolved, start, rows)
+    return Restricted(feasible_set, rows, presolved, kept, centre, start, tuple(proofs))
 
 
 def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
@@ -74,13 +79,14 @@ def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
 
 def _consistent(
     feasible_set: FeasibleSet, rows: LinearConstraints
-) -> tuple[LinearConstraints, Atoms]:
-    """Return the rows, moved within the tolerance so that a metric keeps them, and its atoms."""
+) -> tuple[LinearConstraints, Weighted]:
+    """Return the rows, moved within the tolerance so that a metric keeps them, and that metric."""
     size, scale = rows.n_features, _scale(feasible_set, rows)
     allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
-    program = LinearProgram(feasible_set, rows, extras=[*_breaking(rows, scale)])
-    found = program.solve(
+    breaking = [*_list_breaking(rows, rows.residuals(feasible_set.base(size)), scale)]
+    found = LinearProgram(feasible_set, rows, extras=breaking).solve(
         feasible_set.family.basis(size),
+        np.zeros(size),
         lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
     )
     if found.lower_bound > allowed:
@@ -92,68 +98,66 @@ def _consistent(
             f"metric breaks them by {found.value * scale:.2g} in all. Mend or drop one, or enlarge "
             "the set"
         )
-    # What the linear program left is taken from its metric: no tolerance of its solver remains.
-    moved = rows.excesses(_metric(feasible_set, found, size))
-    return replace(rows, bounds=rows.bounds + moved), found.atoms[found.weights > 0]
+    # What the linear program left is taken from its metric: no tolerance remains.
+    moved = rows.excesses(found.atoms.added_to(feasible_set.base(size), found.weights))
+    return replace(rows, bounds=rows.bounds + moved), (found.atoms, found.weights)
 
 
-def _metric(feasible_set: FeasibleSet, found: LinearSolution, n_features: int) -> FloatArray:
-    """Return the metric of a solution, exactly within the trace bound."""
-    most = feasible_set.budget(n_features) / max(float(found.weights.sum()), 1e-300)
-    weights = min(most, 1.0) * found.weights
-    inner: FloatArray = found.atoms.added_to(feasible_set.base(n_features), weights)
-    return inner
-
-
-def _breaking(rows: LinearConstraints, scale: float) -> Iterator[Extra]:
+def _list_breaking(rows: LinearConstraints, residuals: FloatArray, scale: float) -> Iterator[Extra]:
     """Yield the variables that hold the violations of the rows, in units of a scale."""
     for k, row in enumerate(scale * np.eye(len(rows))):
-        yield Extra(1.0, -row)
+        yield Extra(1.0, -row, start=max(residuals[k], 0.0) / scale)
         if rows.is_equality[k]:
-            yield Extra(1.0, row)
+            yield Extra(1.0, row, start=max(-residuals[k], 0.0) / scale)
 
 
 # --- which rows bind ----------------------------------------------------------------------------
 
 
 def _reduced(
-    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms
-) -> tuple[LinearConstraints, npt.NDArray[np.intp], list[FloatArray]]:
+    feasible_set: FeasibleSet, rows: LinearConstraints, start: Weighted
+) -> tuple[LinearConstraints, npt.NDArray[np.intp], list[FloatArray], Weighted]:
     """Return the rows with equalities for inequalities that no metric keeps strictly.
 
     Equalities that follow from other equalities are left out. Also returned are the indices of the
-    remaining rows, and multipliers of all rows that prove which inequalities are equalities.
+    remaining rows, multipliers of all rows that prove which inequalities are equalities, and a
+    metric that keeps the remaining rows.
     """
     n_rows = len(rows)
     kept = _independent(feasible_set, rows)
-    rows = rows.chosen(kept)
+    rows, base = rows.chosen(kept), feasible_set.base(rows.n_features)
     proofs: list[FloatArray] = []
     scale = _scale(feasible_set, rows)
     enough = min(_NO_ROOM * _allowed(feasible_set, rows) / scale, 0.1)
     while not rows.is_equality.all():
         room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
-        try:
-            found = LinearProgram(feasible_set, rows, extras=[room]).solve(
-                feasible_set.family.basis(rows.n_features).joined(atoms),
-                lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
-            )
-        except SolverFailedError:
-            break  # no room at all is feasible, so that only round-off makes it infeasible
+        found = LinearProgram(feasible_set, rows, extras=[room]).solve(
+            *_with_zeros(feasible_set.family.basis(rows.n_features), start),
+            lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
+        )
+        inner = found.atoms.added_to(base, found.weights)
         binds = found.multipliers > _COUNTS * np.abs(found.multipliers).max()
         binds &= ~rows.is_equality
-        if -found.value > enough or not binds.any():
+        noise = _NOISE * float(np.abs(found.multipliers) @ rows.round_off(inner))
+        if -found.value > max(enough, noise) or not binds.any():
             break
         proof = np.zeros(n_rows)
         proof[kept] = found.multipliers
         proofs.append(proof)
-        here = rows.residuals(_metric(feasible_set, found, rows.n_features))
+        here = rows.residuals(inner)
         rows = replace(rows, is_equality=rows.is_equality | binds)
         rows = replace(
             rows, bounds=rows.bounds + np.where(rows.is_equality, here, np.maximum(here, 0.0))
         )
         left = _independent(feasible_set, rows)
         rows, kept = rows.chosen(left), kept[left]
-    return rows, kept, proofs
+        start = found.atoms, found.weights
+    return rows, kept, proofs, start
+
+
+def _with_zeros(atoms: Atoms, start: Weighted) -> Weighted:
+    """Return atoms of weight 0 before others."""
+    return atoms.joined(start[0]), np.append(np.zeros(len(atoms)), start[1])
 
 
 def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDArray[np.intp]:
@@ -197,8 +201,8 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
 
 
 def _interior(
-    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms, written: LinearConstraints
-) -> tuple[Atoms, FloatArray]:
+    feasible_set: FeasibleSet, rows: LinearConstraints, start: Weighted, written: LinearConstraints
+) -> Weighted:
     """Return atoms and weights of a metric that keeps the rows, inside the set's cone.
 
     A small metric may not keep the rows as they were written, which are judged by its trace; then
@@ -209,8 +213,9 @@ def _interior(
     leave far less get units of their own.
     """
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
-    for most in sorted({min(budget, _WIDE * scale), budget}):
-        found = _interior_within(feasible_set, rows, atoms, most, scale)
+    enough = max(_WIDE * scale, float(start[1].sum()))
+    for most in sorted({min(budget, enough), budget}):
+        found = _interior_within(feasible_set, rows, start, most, scale)
         if found is None:
             continue
         metric = found[0].added_to(feasible_set.base(rows.n_features), found[1])
@@ -223,8 +228,8 @@ def _interior(
 
 
 def _interior_within(
-    feasible_set: FeasibleSet, rows: LinearConstraints, atoms: Atoms, budget: float, scale: float
-) -> tuple[Atoms, FloatArray] | None:
+    feasible_set: FeasibleSet, rows: LinearConstraints, start: Weighted, budget: float, scale: float
+) -> Weighted | None:
     """Return atoms and weights of an interior point whose weights keep a budget; None for none."""
     size = rows.n_features
     basis = feasible_set.family.basis(size)
@@ -232,13 +237,9 @@ def _interior_within(
     units = np.full(size, budget / size)
     for _ in range(_MOST_UNITS):
         middle = Extra(-1.0, forms @ units, float(units.sum()), most=1.0)
-        program = LinearProgram(feasible_set, rows, budget, extras=[middle])
-        try:
-            found = program.solve(
-                basis.joined(atoms), lambda value, bound: value <= _ENOUGH * bound
-            )
-        except SolverFailedError:
-            return None  # the share 0 is feasible, so that only round-off makes it infeasible
+        found = LinearProgram(feasible_set, rows, budget, extras=[middle]).solve(
+            *_with_zeros(basis, start), lambda value, bound: value <= _ENOUGH * bound
+        )
         share = float(found.extras[0])
         if share >= _WELL_INSIDE or units.min() < _SMALLEST * scale:
             break
@@ -248,9 +249,7 @@ def _interior_within(
         _SMALLEST * scale
     ):
         return None
-    weights = np.concatenate([share * units, found.weights])
-    weights *= min(budget / float(weights.sum()), 1.0)  # above by the accuracy of HiGHS
-    return basis.joined(found.atoms), weights
+    return basis.joined(found.atoms), np.concatenate([share * units, found.weights])
 
 
 def _smaller(

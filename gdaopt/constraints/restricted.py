@@ -29,8 +29,9 @@ class Restricted(Members):
 
     `rows` are some of the rows that the user has `written`, with the indices `kept`, moved by less
     than the tolerance. No equality follows from the other equalities, and one metric keeps all
-    inequalities strictly; the `atoms` and `weights` are those of a metric inside the set's cone
-    that keeps all rows. The `proofs` are multipliers which show that inequalities are equalities.
+    inequalities strictly. The `centre` has atoms and weights of a metric inside the set's cone that
+    keeps all rows, the `vertex` of one that is a sum of few atoms: there linear programs begin. The
+    `proofs` are multipliers which show that inequalities are equalities.
     """
 
     def __init__(
@@ -39,14 +40,14 @@ class Restricted(Members):
         written: LinearConstraints,
         rows: LinearConstraints,
         kept: npt.NDArray[np.intp],
-        atoms: Atoms,
-        weights: FloatArray,
+        centre: tuple[Atoms, FloatArray],
+        vertex: tuple[Atoms, FloatArray],
         proofs: tuple[FloatArray, ...],
     ) -> None:
         super().__init__(feasible_set, written.n_features)
         self.written, self.rows, self.kept = written, rows, kept
         self.names = written.names
-        self._centre, self._proofs = (atoms, weights), proofs
+        self._centre, self.vertex, self._proofs = centre, vertex, proofs
 
     @property
     def centre(self) -> tuple[Atoms, FloatArray]:

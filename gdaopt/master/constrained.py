@@ -13,25 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr
-from scipy.linalg.lapack import dtrtrs
 
 from gdaopt.constraints.restricted import Restricted
 from gdaopt.constraints.rows import FORM_ROUND_OFF
 from gdaopt.linalg.atoms import Atoms
+from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, descended, find_best, solve_regular
+from gdaopt.master.weights import Iterate, descended, find_best
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
-_ACCURACY = 1e-12  # of slopes, in the units of the quadratic program
-_FEASIBLE = 1e-11  # of a row, in its own units: how far the last digits may break it
-_CHANGES = 20  # of the set of weights that are 0 and of the rows that bind
-_INDEPENDENT = 1e-14  # of its norm: the distance of a row to those that determine it
-_NOISE = 10 / _FEASIBLE  # times its round-off: a row in smaller units could not be kept
+_NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
 _LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
 _SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
 _CORRECTIONS = 20  # of weights that break rows
@@ -121,131 +116,6 @@ def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> Flo
     return weights
 
 
-@dataclass(frozen=True, eq=False)
-class _Quadratic:
-    """min g'd + ½ d'Hd  s.t.  x + d ≥ 0 and ``left·(x + d) ≤ right``, first `n_equal` equalities.
-
-    The unknown is the step d, because digits would cancel in ``g - Hx``. Variables, rows and values
-    are in units in which rows that bound a weight by a billionth of other weights are kept, too.
-    x keeps all rows, and so does each step of the method.
-    """
-
-    x: FloatArray
-    slope: FloatArray
-    hessian: FloatArray
-    left: FloatArray
-    right: FloatArray
-    n_equal: int
-
-    @property
-    def is_equality(self) -> Flags:
-        return np.arange(len(self.right)) < self.n_equal
-
-    def solution(self) -> tuple[FloatArray, FloatArray]:
-        """Return x + d and the multipliers of the rows: the primal active-set method.
-
-        Algorithm 16.3 of Nocedal, Wright, *Numerical Optimization*, with a short cut: all variables
-        and rows that gain become free at once, and the best alone where that lowers nothing.
-        """
-        step, free = np.zeros(len(self.x)), self.x > 0
-        binds = self.is_equality | (self._residuals(step) > -_FEASIBLE)
-        step, prices, free, binds = self._minimised_on_face(step, free, binds)
-        for _ in range(_CHANGES):
-            slopes = self._slopes(step) + prices @ self.left
-            opens = binds & ~self.is_equality
-            gains = np.concatenate([np.where(free, 0.0, slopes), np.where(opens, prices, 0.0)])
-            if gains.min() >= -_ACCURACY:
-                break
-            for least in (-_ACCURACY, gains.min()):
-                joins, opens = np.split(gains <= least, [len(self.x)])
-                there = self._minimised_on_face(step, free | joins, binds & ~opens)
-                moved = there[0] - step
-                if float((self._slopes(step) + self.hessian @ moved / 2) @ moved) < 0:
-                    break
-            step, prices, free, binds = there
-        return self.x + step, np.where(self.is_equality, prices, np.maximum(prices, 0.0))
-
-    def _slopes(self, step: FloatArray) -> FloatArray:
-        slopes: FloatArray = self.slope + self.hessian @ step
-        return slopes
-
-    def _residuals(self, step: FloatArray) -> FloatArray:
-        residuals: FloatArray = (self.left @ self.x - self.right) + self.left @ step
-        return residuals
-
-    def _minimised_on_face(
-        self, step: FloatArray, free: Flags, binds: Flags
-    ) -> tuple[FloatArray, FloatArray, Flags, Flags]:
-        """Return the minimiser where the other variables are 0 and some rows bind.
-
-        A variable that becomes 0, and a row that becomes tight, stops the way there, and stays so.
-        Also returned are the multipliers, the free variables and the independent rows that bind.
-        """
-        while True:
-            check_time()
-            change, prices, independent = self._newton_step(step, free, binds)
-            at, room, rates = self.x + step, -self._residuals(step), self.left @ change
-            falls = free & (change < 0)
-            rises = ~binds & (rates > _FEASIBLE * (np.abs(self.left) @ np.abs(change)))
-            lengths, ways = np.full(len(at), np.inf), np.full(len(room), np.inf)
-            lengths[falls] = -at[falls] / change[falls]
-            ways[rises] = np.maximum(room[rises], 0.0) / rates[rises]
-            length = min(lengths.min(), ways.min(initial=np.inf))
-            if length >= 1:
-                return step + change, prices, free, independent | self.is_equality
-            stays = lengths > length
-            step = np.where(stays, step + length * change, -self.x)
-            free, binds = free & stays, binds | (ways <= length)
-
-    def _newton_step(
-        self, step: FloatArray, free: Flags, binds: Flags
-    ) -> tuple[FloatArray, FloatArray, Flags]:
-        """Return the step to the minimiser on a face, multipliers, and which rows determine it.
-
-        Rows that are nearly dependent have large multipliers, which cancel. So the rows that bind
-        are factored, by a QR factorisation with pivots: what they determine is solved for by their
-        triangle, and what they leave by the second derivatives alone.
-        """
-        # Units in which the second derivatives have a diagonal of 1, and the rows a norm of 1.
-        hessian = self.hessian[np.ix_(free, free)]
-        units = 1 / np.sqrt(np.diagonal(hessian) + _ACCURACY)
-        hessian = hessian * units * units[:, None]
-        rows = self.left[np.ix_(binds, free)] * units
-        norms = np.linalg.norm(rows, axis=1)
-        norms[norms == 0] = 1.0
-        basis, triangle, order = qr((rows / norms[:, None]).T, pivoting=True, check_finite=False)
-        order = order[: int((np.abs(np.diagonal(triangle)) > _INDEPENDENT).sum())]
-        across, along = basis[:, : len(order)], basis[:, len(order) :]
-        triangle, norms = triangle[: len(order), : len(order)], norms[order]
-        rows, chosen = rows[order] / norms[:, None], np.flatnonzero(binds)[order]
-
-        change = across @ _solved(triangle, -self._residuals(step)[chosen] / norms, transposed=True)
-        slopes = units * self._slopes(step)[free]
-        down = -along.T @ (slopes + hessian @ change)
-        if len(down):
-            solution = solve_regular(along.T @ hessian @ along, down)
-            change += along @ (down if solution is None else solution)
-        slopes += hessian @ change
-        multipliers = _solved(triangle, -across.T @ slopes)
-        # Once more for digits that cancel. Prices end above 0 by their round-off: below it they
-        # would cost the whole budget. That of the slack, the last variable, is 0.
-        above = _LIFT * (np.abs(slopes) + np.abs(multipliers) @ np.abs(rows))
-        above[np.flatnonzero(free) == len(free) - 1] = 0.0
-        multipliers += _solved(triangle, across.T @ (above - slopes - multipliers @ rows))
-
-        whole, prices = np.zeros(len(self.x)), np.zeros(len(self.right))
-        whole[free], prices[chosen] = units * change, multipliers / norms
-        return whole, prices, np.isin(np.arange(len(binds)), chosen)
-
-
-def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
-    """Return ``R⁻¹b`` or ``R⁻ᵀb`` for an upper triangle R, which may have no rows."""
-    if not len(right):
-        return right
-    solution: FloatArray = dtrtrs(triangle, right, trans=int(transposed))[0]
-    return solution
-
-
 def _quadratic_minimum(point: MasterPoint, rows: Rows) -> tuple[FloatArray, FloatArray]:
     """Minimise the quadratic model of F: return the weights and the slack, and the multipliers."""
     total, weights, equal = float(point.x.sum()), point.x[:-1], rows.is_equality
@@ -262,14 +132,15 @@ def _quadratic_minimum(point: MasterPoint, rows: Rows) -> tuple[FloatArray, Floa
     right = np.where(largest > 0, rows.right / row_units, np.where(equal, 0.0, 1.0))
     left = left / row_units[:, None]
     n_equal = 1 + int(equal.sum())
-    x, prices = _Quadratic(
+    x, prices = QuadraticProgram(
         point.x / units,
         point.slope * (units / unit),
         point.hessian() / unit * units * units[:, None],  # squares of units may overflow
         np.vstack([units / total, left[equal], left[~equal]]),
         np.concatenate([[1.0], right[equal], right[~equal]]),
         n_equal,
-    ).solution()
+        _LIFT,
+    ).solve()
     multipliers = np.zeros(len(equal))
     multipliers[equal], multipliers[~equal] = prices[1:n_equal], prices[n_equal:]
     weights = units[:-1] * x[:-1]

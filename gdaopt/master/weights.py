@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dposv
 
 from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.projection import project_on_simplex
+from gdaopt.linalg.quadratic_program import solve_regular
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
@@ -31,7 +31,6 @@ _LINE_STEPS = 30
 _HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
 _FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
 _SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
-_REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal below: for a singular H
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
 _UNDERFLOW = 1e-75  # of the slack: the derivatives of squares of smaller weights underflow
 _NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
@@ -260,19 +259,3 @@ def _free_step(
     step[others] = far if solution is None else solution / unit
     step[largest] = -step[others].sum()
     return step
-
-
-def solve_regular(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-    """Return ``A⁻¹b`` for a positive semidefinite A, a little of the unit matrix added; A is lost.
-
-    None is returned where A is not positive semidefinite by more than round-off.
-    """
-    diagonal = matrix.ravel()[:: len(right) + 1]  # a view
-    exact = diagonal.copy()
-    for share in _REGULARISATION:
-        diagonal[:] = exact + share
-        _, solution, failed = dposv(matrix, right, lower=1)
-        if not failed:
-            found: FloatArray = solution
-            return found
-    return None

@@ -87,7 +87,8 @@ class ProjectedNewton(Method):
         with context.timed("objective"):
             run = _Run(problem, self.initial_metric(problem))
             check_start(problem, run.point)
-        yield run.certify()
+            state = run.certify()
+        yield state
         patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "steps")
         number, ending = 0, None
         while ending is None:

@@ -336,7 +336,7 @@ def test_entries_that_the_set_keeps_at_0_make_no_row_independent(
 
 
 def test_what_no_bound_proves_is_not_called_infeasible() -> None:
-    """HiGHS drops coefficients of 1e-10; a metric of a large trace keeps both rows all the same."""
+    """A coefficient of 1e-10 counts: a metric of a large trace keeps both rows."""
     row = np.diag([3e-11, 0.0, 1.0])
 
     def rows(M: cp.Expression) -> list[cp.Constraint]:

@@ -62,8 +62,7 @@ def test_conic_ends_are_no_worse_than_the_start() -> None:
     check([101, 126], "nearly dependent", every=1)
 
 
-# HiGHS in SciPy 1.13, the oldest, fails on the constraints of the first: not run with it.
-@pytest.mark.parametrize("seed", [pytest.param(1335, marks=pytest.mark.slow), 2138])
+@pytest.mark.parametrize("seed", [1335, 2138])
 def test_multipliers_that_cancel_leave_no_gap(seed: int) -> None:
     """Tight ones of rows that are nearly the same have round-off, which a far trace bound shows."""
     assert Judged(ConstrainedIngredients.drawn(seed)).end == "converged"

@@ -1,7 +1,5 @@
 """The master problem with rows: CVXPY's optimum, exact zeros, and multipliers."""
 
-from dataclasses import dataclass
-
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +11,6 @@ from gdaopt.master.constrained import (
     _LIFT,
     Rows,
     _duality_gap,
-    _Quadratic,
     _with_rows_kept,
     find_best_weights_with_rows,
 )
@@ -105,99 +102,6 @@ def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(se
     assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What is hard about a quadratic program."""
-
-    rank: int = 8  # of H: with a smaller one it is flat in some directions
-    decades: float = 0.0  # of the curvatures
-    apart: float | None = None  # the distance of two inequalities, and of two equalities
-    at_zero: bool = False  # most weights start at 0
-
-
-SHAPES = {
-    "plain": Shape(),
-    "from a vertex": Shape(at_zero=True),
-    "flat": Shape(rank=3),
-    "linear": Shape(rank=0),
-    "eight decades": Shape(decades=8),
-    "rows 1e-3 apart": Shape(apart=1e-3),
-    "rows 1e-6 apart": Shape(apart=1e-6),
-    "the same rows": Shape(apart=0.0),
-    "rows 1e-6 apart, from a vertex": Shape(apart=1e-6, at_zero=True),
-}
-
-
-def random_quadratic(rng: np.random.Generator, shape: Shape) -> _Quadratic:
-    """Return a program over 8 shares of a total weight, at a point that keeps its rows."""
-    n = 8
-    x = rng.random(n)
-    if shape.at_zero:
-        x[rng.permutation(n)[:5]] = 0.0
-    x /= x.sum()
-    root = rng.standard_normal((n, shape.rank)) * 10 ** rng.uniform(-shape.decades / 2, 0, (n, 1))
-    equal, others = rng.uniform(-1, 1, (1, n)), rng.uniform(-1, 1, (3, n))
-    if shape.apart is not None:
-        equal = np.vstack([equal, equal + shape.apart * rng.uniform(-1, 1, (1, n))])
-        others = np.vstack([others, others[:1] + shape.apart * rng.uniform(-1, 1, (1, n))])
-    room = np.array([0.0, 0.05, 0.5, *[0.0] * (len(others) - 3)])
-    return _Quadratic(
-        x,
-        rng.uniform(-1, 1, n),
-        root @ root.T / n,
-        np.vstack([np.ones(n), equal, others]),
-        np.concatenate([[1.0], equal @ x, others @ x + room]),
-        1 + len(equal),
-    )
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_quadratic_program_is_solved_to_the_last_digits(name: str, seed: int) -> None:
-    """By its optimality conditions, which no other solver meets to as many digits."""
-    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
-    x, prices = quadratic.solution()
-    step = x - quadratic.x
-    residuals, size = quadratic.left @ x - quadratic.right, 1 + np.abs(prices).max()
-    slopes = quadratic.slope + quadratic.hessian @ step + prices @ quadratic.left
-    equal = quadratic.is_equality
-    assert x.min() >= 0
-    assert (prices[~equal] >= 0).all()
-    assert np.abs(residuals[equal]).max() <= 1e-12
-    assert residuals.max() <= 1e-12
-    assert slopes.min() >= -1e-11 * size
-    gap = float(x @ slopes) - float(prices[~equal] @ residuals[~equal])
-    assert abs(gap) <= 1e-11 * size
-    assert float(quadratic.slope @ step + step @ quadratic.hessian @ step / 2) <= 1e-15
-
-
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("name", ["linear", "eight decades"])
-def test_prices_of_used_variables_end_at_zero_or_above(name: str, seed: int) -> None:
-    """Below 0 by round-off they would cost the whole budget; the last variable is the slack."""
-    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
-    x, prices = quadratic.solution()
-    slopes = quadratic.slope + quadratic.hessian @ (x - quadratic.x) + prices @ quadratic.left
-    used = slopes[:-1][x[:-1] > 0]
-    assert used.min(initial=0.0) >= 0
-    assert used.max(initial=0.0) <= 1e-12 * (1 + np.abs(prices).max())
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("name", [name for name in SHAPES if "apart" not in name])
-def test_a_quadratic_program_has_cvxpys_value(name: str, seed: int) -> None:
-    quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
-    x, equal = cp.Variable(8), quadratic.is_equality
-    step = x - quadratic.x
-    value = quadratic.slope @ step + cp.quad_form(step, cp.psd_wrap(quadratic.hessian)) / 2
-    left, right = quadratic.left, quadratic.right
-    kept = [left[equal] @ x == right[equal], left[~equal] @ x <= right[~equal], x >= 0]
-    best = float(cp.Problem(cp.Minimize(value), kept).solve("CLARABEL"))
-    own = quadratic.solution()[0] - quadratic.x
-    found = float(quadratic.slope @ own + own @ quadratic.hessian @ own / 2)
-    assert found == pytest.approx(best, abs=1e-7)
-
-
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
 def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: float) -> None:
     """It is in units of what the row leaves them, and not of the largest weight."""
@@ -221,16 +125,6 @@ def test_rows_of_weights_that_have_become_small_are_kept(second: float) -> None:
     found, _ = solved(point, rows, 1e-12)
     assert found.weights[0] == pytest.approx(4 / 3 * 1e-9, rel=1e-2, abs=0)
     assert found.weights[0] == pytest.approx(3 * found.weights[1], rel=1e-14, abs=0)
-
-
-def test_the_price_of_an_inequality_is_never_below_zero() -> None:
-    """Less than the accuracy of the program is not worth another step: the price here is -1e-13."""
-    left = np.array([[1.0, 1.0], [1.0, 0.0]])
-    slope = np.array([1e-13, 0.0])
-    quadratic = _Quadratic(np.full(2, 0.5), slope, np.eye(2), left, np.array([1.0, 0.5]), 1)
-    x, prices = quadratic.solution()
-    np.testing.assert_allclose(x, 0.5, atol=1e-12)
-    assert prices[1] >= 0
 
 
 def test_residuals_that_are_round_off_are_left_alone() -> None:
