@@ -33,6 +33,7 @@ _LEAST_UNIT = 1e-6  # of the budget
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
 _FEW_ROWS = 12  # with more the simplex method is faster
+_OPTIMAL = 1e-10  # of slopes, in the units of a program: what is left of optimal ones
 _HIGHS_ACCURACY = 1e-10  # in the units of a program; HiGHS takes no smaller one
 _HIGHS_COST_UNIT = 1e-2  # of those of a program: its tolerance is then near round-off
 _MOST_STEPS = 20  # of the simplex method, times the size of a program: above, it goes in a circle
@@ -190,7 +191,7 @@ class LinearProgram:
             np.concatenate([[1.0], right[equal], right[~equal], most[bounded]]),
             1 + n_equal,
         )
-        x, prices = program.solve() if m <= _FEW_ROWS else _solve_by_simplex(program)
+        x, prices = _solve(program) if m <= _FEW_ROWS else _solve_by_simplex(program)
         prices *= _COST_UNIT
         multipliers = np.zeros(m)
         multipliers[equal], multipliers[~equal] = np.split(prices[1 : 1 + m], [n_equal])
@@ -201,6 +202,16 @@ class LinearProgram:
             level=-float(prices[0]) * (self._scale / self._budget),
             value=self._scale * float(costs @ x),
         )
+
+
+def _solve(program: QuadraticProgram) -> tuple[FloatArray, FloatArray]:
+    """Solve a linear program by the active-set method, or by HiGHS if that ends too early.
+
+    The active-set method may go in a circle at a vertex where more rows bind than needed.
+    """
+    x, prices = program.solve()
+    is_optimal = float((program.slope + prices @ program.left).min()) >= -_OPTIMAL
+    return (x, prices) if is_optimal else _solve_by_simplex(program)
 
 
 def _solve_by_simplex(program: QuadraticProgram) -> tuple[FloatArray, FloatArray]:
