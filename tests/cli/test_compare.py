@@ -287,7 +287,7 @@ def test_a_set_that_an_option_refuses(tmp_path: Path) -> None:
     assert "GraphMetrics" in by_options["edge_floor=0.01"]["message"]
     assert by_options[""]["status"] == "converged"
     text = (tmp_path / "comparison.md").read_text()
-    assert "* joint:edge_floor=0.01, HIGHS: failed: " in text
+    assert "* joint:edge\\_floor=0.01, HIGHS: failed: " in text
     frame = pd.read_parquet(tmp_path / "comparison.parquet")
     assert list(frame["status"]) == ["failed", "converged"]
     assert pd.isna(frame["excess"][0])
