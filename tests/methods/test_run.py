@@ -136,12 +136,24 @@ class Stay(gda.methods.steps.Step):
         return 0.0
 
 
-@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-5])
-@pytest.mark.parametrize("positive", ["class_0", "class_1"])
-def test_a_block_minimum_is_one(positive: str, tolerance: float) -> None:
-    """And a run that only makes slow progress has a block with a larger gap."""
+@pytest.mark.parametrize(
+    ("positive", "tolerance", "block_iterations"),
+    [
+        *(("class_0", tolerance, 10) for tolerance in (1e-1, 1e-3, 1e-5)),
+        *(("class_1", tolerance, 10) for tolerance in (1e-1, 1e-3, 1e-5)),
+        ("class_2", 0.3, 1),  # whose last round began with a gap of 0.42
+    ],
+)
+def test_a_block_minimum_is_one(positive: str, tolerance: float, block_iterations: int) -> None:
+    """And a run that only makes slow progress has a block with a larger gap, at its end."""
     problem = wine(positive)
-    result = gda.solve(problem, "alternating", solver="analytic", tolerance=tolerance)
+    result = gda.solve(
+        problem,
+        "alternating",
+        solver="analytic",
+        tolerance=tolerance,
+        block_iterations=block_iterations,
+    )
     size = problem.n_features
     *_, last = states = list(
         gda.iterate(

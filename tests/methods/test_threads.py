@@ -102,7 +102,7 @@ def test_small_products_have_one_thread_inside_of_runs(
     few: int, inside: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a run in a run; all threads are there afterwards, and between states of a loop."""
-    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_SMALL", few**3)
+    monkeypatch.setattr(sys.modules["gdaopt.methods.run"], "_SMALL", few**3)
     seen: list[set[int]] = []
 
     def note(state: State) -> None:
