@@ -106,11 +106,10 @@ class Certified(Method):
         start = split_initial(self, problem)
         if start is None:
             start = find_newton_start(self, problem, context)
-        surrogate = problem.objective.surrogate()
         if start is None and self.warm_start is not None:
             run = self._begin_warm(self.warm_start, problem, context)
             return (yield from self._rounds(run, is_warm=True))
-        if start is None and surrogate is not None:
+        if start is None and (surrogate := problem.objective.surrogate()) is not None:
             return (yield from self._states_from_two_starts(problem, surrogate, context))
         return (yield from self.states_from(start, problem, context))
 

@@ -199,7 +199,7 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
 
 def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where products take all threads that there are, as those of many features do."""
-    monkeypatch.setattr(sys.modules["gdaopt.methods.solve"], "_SMALL", 2**3)
+    monkeypatch.setattr(sys.modules["gdaopt.methods.run"], "_SMALL", 2**3)
     wine = load("wine")
     mcml = gda.MCML(scale_features(wine.features), wine.labels)
     problem, runs = gda.MetricProblem(mcml, gda.SDDMetrics(13.0)), []
