@@ -12,8 +12,7 @@ from gdaopt.certificate import Certificate, certify_metric
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.base import Method
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.solve import iterate as states_of
-from gdaopt.methods.solve import make_method, run
+from gdaopt.methods.solve import make_method, run, run_stepwise
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
@@ -121,7 +120,7 @@ def iterate(
     chosen = make_method(method, **options)
     if _is_wide(chosen, problem):
         return wide.iterate(problem, chosen)
-    return states_of(chosen, problem)
+    return run_stepwise(chosen, problem)
 
 
 def _is_wide(method: Method, problem: MetricProblem) -> TypeGuard[Certified]:

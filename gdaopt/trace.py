@@ -298,11 +298,13 @@ class Trace:
         return np.array(values, dtype=kind)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame; None becomes NaN, and ``<NA>`` in the column block."""
+        """Return the rows as a data frame; None becomes NaN, and ``<NA>`` among whole numbers."""
         import pandas as pd  # slow to import, and needed here only
 
         frame = pd.DataFrame({name: self.column(name) for name in self.columns()})
-        return frame.astype({"block": "Int64"})
+        return frame.astype(
+            {name: "Int64" for name, each in COLUMNS.items() if each.type == "int | None"}
+        )
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write the rows as CSV, atomically; None becomes an empty cell."""

@@ -99,17 +99,17 @@ class Pattern:
 
     @classmethod
     def of_rows(
-        cls, rows: npt.ArrayLike, columns: npt.ArrayLike, is_equality: BoolArray, size: int
+        cls, rows: npt.NDArray[np.intp], columns: npt.ArrayLike, n_rows: int, size: int
     ) -> Pattern:
-        """Return the pattern of ``0 ≤ x ≤ u`` of a size, ``A x ≤ b`` or ``= b``, A by its rows."""
-        counts = np.bincount(np.asarray(rows, dtype=np.intp), minlength=len(is_equality))
-        none, every = np.zeros(size, dtype=bool), np.ones(size, dtype=bool)
+        """Return the pattern of ``0 ≤ x ≤ u``, ``A x ≤ b``, of coefficients in order of rows."""
+        counts = np.bincount(rows, minlength=n_rows)
+        is_variable = np.arange(size + n_rows) < size
         return cls(
             np.concatenate([[0], counts.cumsum()]).astype(np.int32),
             np.asarray(columns, dtype=np.int32),
-            np.concatenate([every, np.zeros_like(is_equality)]),
-            np.concatenate([every, ~is_equality]),
-            np.concatenate([none, is_equality]),
+            has_lower=is_variable,
+            has_upper=np.ones_like(is_variable),
+            is_fixed=np.zeros_like(is_variable),
         )
 
 
@@ -154,8 +154,8 @@ class LinearArrays:
     >>> from gdaopt.programs import Knapsack
     >>> arrays = Knapsack(np.ones(2), budget=5.0).arrays(np.array([-1.0, -2.0]))
     >>> arrays.cost, arrays.upper, arrays.coefficients, arrays.row_upper
-    (array([ -500., -1000.]), array([2., 2.]), array([1000., 1000.]), array([1000.]))
-    >>> arrays.residuals(np.array([0.0, 1.0]), np.array([-1.0])).gap
+    (array([ -500., -1000.]), array([2., 2.]), array([1., 1.]), array([1.]))
+    >>> arrays.residuals(np.array([0.0, 1.0]), np.array([-1000.0])).gap
     0.0
     """
 

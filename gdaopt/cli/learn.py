@@ -296,6 +296,6 @@ def _table(results: dict[str, Result]) -> Table:
             str(row["components"]),
             str(row["oracle_calls"]),
             *(f"{row[key]:.2f}" for key in _SECONDS.values()),
-            str(row["status"]),
+            str(row["status"]).replace("_", " "),  # narrow tables break lines at spaces
         )
     return table

@@ -92,26 +92,26 @@ class ProjectedNewton(Method):
         patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "steps")
         number, ending = 0, None
         while ending is None:
-            number, value = number + 1, run.point.value
+            number, before = number + 1, run.point.value
             with context.timed("solve"):
                 direction = run.find_direction()
             if not is_finite(direction):
                 return "stalled", "stopped: Newton's equation leaves floating point"
             with context.timed("objective"):
                 step = run.move_along(direction)
+                if run.n_cut == _MOST_CUT:
+                    least = problem.feasible_set.min_eigenvalue
+                    return (
+                        "slow_progress",
+                        f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton "
+                        "steps do not go along such a bound; take method 'certified', or lower it",
+                    )
                 state = run.certify(
                     iteration=number, round=number, newton_steps=number, phase="newton", step=step
                 )
             yield state
-            if value - run.point.value <= _ROUND_OFF * abs(value):
+            if before - run.point.value <= _ROUND_OFF * abs(before):
                 ending = patience.check(run.point)
-            if run.n_cut == _MOST_CUT:
-                least = problem.feasible_set.min_eigenvalue
-                return (
-                    "slow_progress",
-                    f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton steps do "
-                    "not go along such a bound; take method 'certified', or lower it",
-                )
         return ending
 
 

@@ -96,7 +96,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
         return _result(steps, conditions, tracer)
 
 
-def iterate(method: Method, problem: MetricProblem) -> Iterator[State]:
+def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:
     """Yield the states of a run one by one, until it ends or reaches a limit."""
     steps = Run(method, problem, [PostConditions()])
     yield from steps

@@ -113,14 +113,14 @@ class _MCMLLoss(SoftmaxLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
 
     def at(self, block: Block, distances: FloatArray) -> LossValues:
-        pulled = np.zeros(len(distances))  # the mean distances within the own class
+        every, pulled = np.arange(len(distances)), np.zeros(len(distances))
+        itself = distances[every, block.rows.start + every]  # nothing but round-off
         for rows, members in own_classes(block, self.classes):
-            if n_others := members.stop - members.start - 1:
-                pulled[rows] = distances[rows, members].sum(axis=1) / n_others
+            if n_others := members.stop - members.start - 1:  # the mean within the own class
+                pulled[rows] = (distances[rows, members].sum(axis=1) - itself[rows]) / n_others
         terms, nearest = self.terms(block, distances)
         totals, weights = terms.sum(axis=1), self.weights[block.rows]
         value = float(weights @ (pulled - nearest + np.log(totals)))
-        every = np.arange(len(terms))
 
         def first() -> FloatArray:
             derivatives: FloatArray = terms * (-weights / totals)[:, None]

@@ -235,8 +235,7 @@ def _shape(size: int, *edges: bytes) -> tuple[Pattern, IndexArray]:
     rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
     columns = np.concatenate([diagonal, diagonal, weights, weights])
     order = np.lexsort((columns, rows))
-    is_equality = np.zeros(1 + size, dtype=bool)
-    pattern = Pattern.of_rows(rows[order], columns[order], is_equality, size + len(starts))
+    pattern = Pattern.of_rows(rows[order], columns[order], 1 + size, size + len(starts))
     return pattern, order
 
 

@@ -40,8 +40,9 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.programs.base import Polytope, scaled_costs, store
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
+_DIAGONAL = "diagonal program"
 _ROUND_OFF = 1e-10  # relative excess of floors over the budget, or over bounds, that is removed
-_BUDGET = 1e3  # solvers see this budget: their tolerances for it are absolute, as for costs
+_ROW_SCALE = 1e3  # of columns: HiGHS may fill all entries, and break the row by its tolerance
 FAR = 2.0  # shares of the budget: no point gets there
 _LARGEST_GAIN = 1e3  # of solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
@@ -64,6 +65,11 @@ class SharesPolytope(Polytope):
     def spare(self) -> float:
         """What the floors leave of the budget, ≥ 0."""
 
+    @property
+    def row_scale(self) -> float:
+        """By what solvers see the row multiplied: their tolerances are absolute."""
+        return 1.0
+
     @abstractmethod
     def prices(self, cost: FloatArray) -> FloatArray:
         """Return the costs of y."""
@@ -82,7 +88,7 @@ class SharesPolytope(Polytope):
     def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The lower and upper bounds of shares and row, and the coefficients of the row."""
         lower = np.append(np.zeros(len(self.rates)), -np.inf)
-        return lower, np.append(self.caps, _BUDGET), _BUDGET * self.rates
+        return lower, np.append(self.caps, self.row_scale), self.row_scale * self.rates
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program of the shares."""
@@ -99,14 +105,14 @@ class SharesPolytope(Polytope):
         """Return the multiplier of the budget, from duals of rows of costs with a scale."""
         if self.spare == 0:
             return 0.0
-        return max(-_BUDGET * float(row_duals[0]) / (scale * self.spare), 0.0)
+        return max(-self.row_scale * float(row_duals[0]) / (scale * self.spare), 0.0)
 
 
 @lru_cache(maxsize=256)
 def _pattern(size: int) -> Pattern:
     """Return the pattern of one row, which has all coefficients."""
     every = np.arange(size)
-    return Pattern.of_rows(0 * every, every, np.zeros(1, dtype=bool), size)
+    return Pattern.of_rows(0 * every, every, 1, size)
 
 
 def _gains(prices: FloatArray) -> tuple[FloatArray, float]:
@@ -157,7 +163,7 @@ class Knapsack(SharesPolytope):
 
     def __post_init__(self) -> None:
         floor, budget = as_vector("floor", self.floor), number("budget", self.budget)
-        size, name = len(floor), "diagonal program" if self.upper is None else "column program"
+        size, name = len(floor), _DIAGONAL if self.upper is None else "column program"
         ones, none = np.ones(size), np.full(size, np.inf)
         weights = ones if self.weights is None else positive_vector("weights", self.weights, size)
         upper = none if self.upper is None else as_vector("upper", self.upper, size)
@@ -220,6 +226,10 @@ class Knapsack(SharesPolytope):
         """What the floors leave of the budget."""
         return max(self.budget - float(self.weights @ self.floor), 0.0)
 
+    @property
+    def row_scale(self) -> float:
+        return 1.0 if self.name == _DIAGONAL else _ROW_SCALE
+
     @cached_property
     def largest(self) -> FloatArray:
         """The largest value above its floor of each entry."""
@@ -269,8 +279,7 @@ class Knapsack(SharesPolytope):
             budget = self._rate(cost)
         reduced = cost + budget * self.weights
         below, above = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
-        is_diagonal = self.name.startswith("diagonal")
-        bounds = {"rows": below} if is_diagonal else {"floors": below, "rows": above}
+        bounds = {"rows": below} if self.name == _DIAGONAL else {"floors": below, "rows": above}
         return {**bounds, "budget": np.array(budget)}
 
     def _rate(self, cost: FloatArray) -> float:

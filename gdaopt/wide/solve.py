@@ -20,8 +20,7 @@ from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.context import Change, Context
 from gdaopt.methods.run import calculating
-from gdaopt.methods.solve import iterate as states_of
-from gdaopt.methods.solve import run
+from gdaopt.methods.solve import run, run_stepwise
 from gdaopt.methods.starts import Optimum
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -67,7 +66,7 @@ def iterate(problem: MetricProblem, method: Certified) -> Iterator[State]:
         runs = _Runs(problem, method)
     begins = True
     while runs.search.end is None and (begins or not runs.is_over):
-        for state in states_of(runs.method(), runs.search.problem):
+        for state in run_stepwise(runs.method(), runs.search.problem):
             shown = runs.shown(state)
             if begins or state.iteration:  # a later run begins where the last one has ended
                 yield shown

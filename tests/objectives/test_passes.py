@@ -18,10 +18,12 @@ from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import thinned
 from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums
+from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums, pair_sums
+from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.pairs.base import Scatter
 from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
+from gdaopt.support.validation import read_only
 from tests.helpers import random_metric
 from tests.master.cases import evaluate
 from tests.objectives.cases import make_blocks_small
@@ -34,6 +36,27 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
     factors = Factors.of(pairs.features, pairs.features)
     sums = chunk_sums(Exponentials(constant=1.0), pairs, factors)
     assert sums.log_value == pytest.approx(math.log(8))
+
+
+def test_a_first_block_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_blocks_small(monkeypatch, 1)
+    pairs = weighted_pairs([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0])
+    distances = [read_only(np.array([[distance]])) for distance in (np.inf, 3.0)]
+    assert len(list(pairs.blocks())) == len(distances)
+    sums = pair_sums(Exponentials(constant=1.0), pairs, distances)
+    assert sums.log_value == pytest.approx(-3.0)
+
+
+def test_chunks_have_the_weights_of_their_own_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where those of all pairs are known before."""
+    make_blocks_small(monkeypatch, 8)
+    monkeypatch.setattr(rectangles, "_CHUNK", 8)
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    glr = gda.GLR(X, np.arange(12) % 3, sample_weight=np.arange(1.0, 13.0))
+    value = glr.value(np.eye(2))
+    assert glr.pairs.log_weights is not None
+    assert len(glr._chunks) > 2
+    assert glr.sums(np.eye(2)).value == pytest.approx(value, rel=1e-12)
 
 
 def test_sums_of_chunks_are_added_in_common_units() -> None:

@@ -67,7 +67,7 @@ def test_solvers_agree_with_the_closed_form(block: str, size: int, kind: str, so
 
 
 @pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL"])
-@pytest.mark.parametrize("hidden_by", [-1.0, 1.0])
+@pytest.mark.parametrize("hidden_by", [-1.0, 1.0, 1e12])
 def test_small_costs_beside_large_ones(solver: str, hidden_by: float) -> None:
     """A cost far below the largest decides nothing to a solver, unless the large one is idle."""
     polytope = Knapsack(np.zeros(3), 2.0, np.ones(3), np.ones(3))
@@ -204,6 +204,12 @@ def test_points_that_are_made_feasible(rng: Rng, size: int, kind: str, magnitude
         assert moved <= 20 * (taken(polytope) @ np.abs(noise)) + 100 * round_off
     else:
         assert moved <= 2 * violation(point, polytope) + round_off
+
+
+def test_shares_are_clipped_to_upper_bounds_and_then_scaled_to_the_budget() -> None:
+    column = Knapsack(np.zeros(2), 3.0, np.array([1.0, 2.0]), np.array([1.0, 5.0]))
+    np.testing.assert_allclose(mended(column, np.array([4.0, 0.5])), [1.0, 0.5])
+    np.testing.assert_allclose(mended(column, np.array([4.0, 1.25])), [6 / 7, 15 / 14])
 
 
 @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])

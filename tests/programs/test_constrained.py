@@ -54,7 +54,11 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
     cost = random_symmetric(rng, SIZE)
     costs = np.concatenate([np.diagonal(cost), -2 * cost[edges]])
     found = program.solve(costs, kept)
-    assert compiled_problem(program, kept.arrays(costs)).is_dpp()
+    arrays = kept.arrays(costs)
+    assert compiled_problem(program, arrays).is_dpp()
+    pattern = arrays.pattern
+    np.testing.assert_array_equal(pattern.is_fixed[pattern.size :], [False, True, False, False])
+    assert not (pattern.is_fixed & (pattern.has_lower | pattern.has_upper)).any()
 
     M = cp.Variable((SIZE, SIZE), symmetric=True)
     plain = [M[edges] <= 0, M @ v >= 0, cp.trace(M) <= 1.2 * SIZE, *rows(M)]
@@ -228,6 +232,16 @@ def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
     np.testing.assert_allclose(solution.duals["3.0 * M[0, 0] <= 3.0"], [1 / 3], rtol=1e-4)
     with pytest.raises(gda.errors.InvalidInputError, match="not linear"):
         Program("highspy").solve(np.ones(3), whole)
+
+
+@pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
+def test_a_budget_that_the_floors_use_up_has_its_price(solver: str) -> None:
+    duals = Program(solver).solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 2.0)).duals
+    assert duals is not None
+    assert {name: dual.tolist() for name, dual in duals.items()} == {
+        "budget": 2.0,
+        "rows": [1.0, 0.0],
+    }
 
 
 def test_zero_costs_have_zero_multipliers() -> None:
