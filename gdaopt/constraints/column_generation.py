@@ -32,6 +32,10 @@ _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both
 _LEAST_UNIT = 1e-6  # of the budget
 _LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
+_FEW_ROWS = 12  # with more the simplex method is faster
+_HIGHS_ACCURACY = 1e-10  # in the units of a program; HiGHS takes no smaller one
+_HIGHS_COST_UNIT = 1e-2  # of those of a program: its tolerance is then near round-off
+_MOST_STEPS = 20  # of the simplex method, times the size of a program: above, it goes in a circle
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
@@ -178,14 +182,15 @@ class LinearProgram:
         bounded = np.isfinite(most)
         x = np.concatenate([weights / unit, extras, [0.0]])
         x[-1] = max(1.0 - float(trace @ x), 0.0)
-        x, prices = QuadraticProgram(
+        program = QuadraticProgram(
             x,
             costs / _COST_UNIT,
             np.zeros((len(x), len(x))),
             np.vstack([trace, left[equal], left[~equal], np.eye(len(x))[bounded]]),
             np.concatenate([[1.0], right[equal], right[~equal], most[bounded]]),
             1 + n_equal,
-        ).solve()
+        )
+        x, prices = program.solve() if m <= _FEW_ROWS else _solve_by_simplex(program)
         prices *= _COST_UNIT
         multipliers = np.zeros(m)
         multipliers[equal], multipliers[~equal] = np.split(prices[1 : 1 + m], [n_equal])
@@ -196,3 +201,33 @@ class LinearProgram:
             level=-float(prices[0]) * (self._scale / self._budget),
             value=self._scale * float(costs @ x),
         )
+
+
+def _solve_by_simplex(program: QuadraticProgram) -> tuple[FloatArray, FloatArray]:
+    """Solve a linear program by HiGHS, or by the active-set method where HiGHS fails.
+
+    Many rows make many changes of the active set, of which the simplex method has cheaper ones.
+    """
+    from scipy.optimize import linprog  # on demand: it takes 40 ms to import
+
+    n_equal, (n_rows, n) = program.n_equal, program.left.shape
+    answer = linprog(
+        program.slope / _HIGHS_COST_UNIT,
+        A_ub=program.left[n_equal:],
+        b_ub=program.right[n_equal:],
+        A_eq=program.left[:n_equal],
+        b_eq=program.right[:n_equal],
+        method="highs",
+        options={
+            "maxiter": _MOST_STEPS * (n_rows + n),
+            "primal_feasibility_tolerance": _HIGHS_ACCURACY,
+            "dual_feasibility_tolerance": _HIGHS_ACCURACY,
+        },
+    )
+    if answer.x is None or not answer.success:
+        return program.solve()
+    x = np.maximum(answer.x, 0.0)
+    x /= max(float(program.left[0] @ x), 1.0)  # the budget is kept, whatever the accuracy
+    prices = -_HIGHS_COST_UNIT * np.append(answer.eqlin.marginals, answer.ineqlin.marginals)
+    prices[n_equal:] = np.maximum(prices[n_equal:], 0.0)
+    return x, prices

@@ -7,6 +7,7 @@ rows, and so does each of its steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ LEAST_ROOM = 1e-11
 
 _ACCURACY = 1e-12  # of slopes, in the units of the program
 _CHANGES = 20  # of the set of variables that are 0 and of the rows that bind
+_PIVOTS = 200  # the same, of a linear program
 _INDEPENDENT = 1e-14  # of its norm: the distance of a row to those that determine it
 _ROUND_OFF = 2.0**-50  # of the terms of a residual
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal: for a singular matrix
@@ -60,7 +62,7 @@ class QuadraticProgram:
         step, free = np.zeros(len(self.x)), self.x > 0
         binds = self.is_equality | (self._residuals(step) > -LEAST_ROOM)
         step, prices, free, binds = self._minimised_on_face(step, free, binds)
-        for _ in range(_CHANGES + sum(self.left.shape)):
+        for _ in range(_CHANGES if self.hessian.any() else _PIVOTS):
             slopes = self._slopes(step) + prices @ self.left
             opens = binds & ~self.is_equality
             gains = np.concatenate([np.where(free, 0.0, slopes), np.where(opens, prices, 0.0)])
@@ -75,6 +77,15 @@ class QuadraticProgram:
             step, prices, free, binds = there
         return self.x + step, np.where(self.is_equality, prices, np.maximum(prices, 0.0))
 
+    @cached_property
+    def _magnitudes(self) -> FloatArray:
+        return np.abs(self.left)
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        lengths: FloatArray = np.linalg.norm(self.left, axis=1)
+        return lengths
+
     def _slopes(self, step: FloatArray) -> FloatArray:
         slopes: FloatArray = self.slope + self.hessian @ step
         return slopes
@@ -85,7 +96,7 @@ class QuadraticProgram:
         A step that mends round-off would move variables off 0 at a vertex of more rows than needed.
         """
         residuals = (self.left @ self.x - self.right) + self.left @ step
-        terms = np.abs(self.left) @ np.abs(self.x + step) + np.abs(self.right)
+        terms = self._magnitudes @ np.abs(self.x + step) + np.abs(self.right)
         return np.where(np.abs(residuals) <= _ROUND_OFF * terms, 0.0, residuals)
 
     def _minimised_on_face(
@@ -101,7 +112,7 @@ class QuadraticProgram:
             change, prices, independent = self._newton_step(step, free, binds)
             at, room, rates = self.x + step, -self._residuals(step), self.left @ change
             falls = free & (change < 0)
-            rises = ~binds & (rates > LEAST_ROOM * (np.abs(self.left) @ np.abs(change)))
+            rises = ~binds & (rates > LEAST_ROOM * (self._magnitudes @ np.abs(change)))
             lengths, ways = np.full(len(at), np.inf), np.full(len(room), np.inf)
             lengths[falls] = -at[falls] / change[falls]
             ways[rises] = np.maximum(room[rises], 0.0) / rates[rises]
@@ -125,9 +136,9 @@ class QuadraticProgram:
         hessian = self.hessian[np.ix_(free, free)]
         units = 1 / np.sqrt(np.diagonal(hessian) + _ACCURACY)
         hessian = hessian * units * units[:, None]
-        rows, lengths = self.left[np.ix_(binds, free)], np.linalg.norm(self.left[binds], axis=1)
+        rows = self.left[np.ix_(binds, free)]
         # What cancels in a row is no coefficient.
-        rows[np.linalg.norm(rows, axis=1) <= _INDEPENDENT * lengths] = 0.0
+        rows[np.linalg.norm(rows, axis=1) <= _INDEPENDENT * self._lengths[binds]] = 0.0
         rows *= units
         norms = np.linalg.norm(rows, axis=1)
         norms[norms == 0] = 1.0

@@ -1,10 +1,12 @@
 """Column generation: linear programs over a set with rows, interior points, and proofs of none."""
 
 from collections.abc import Callable
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import optimize
 
 import gdaopt as gda
 from gdaopt.constraints.column_generation import LinearProgram, LinearSolution
@@ -239,3 +241,32 @@ def test_on_a_plateau_there_is_nothing_to_gain() -> None:
     problem = gda.MetricProblem(objective, gda.GraphMetrics(2.0, 1.0), lambda M: [M[0, 0] <= 1.8])
     assert 0 < np.abs(objective.gradient(np.eye(1))).max() < 1e-300
     assert gda.solve(problem).status == "stationary"
+
+
+@pytest.mark.parametrize("n_failing", [0, 1000])
+@pytest.mark.parametrize("size", [8, 30])
+def test_many_rows_are_met_by_the_simplex_method_or_by_the_active_set(
+    size: int, n_failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other entry ends at its lower bound, the rest at the upper one."""
+    calls, whole = 0, optimize.linprog
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        answer = whole(*arguments, **options)
+        if calls <= n_failing:
+            answer.x, answer.success = None, False
+        return answer
+
+    monkeypatch.setattr(optimize, "linprog", failing)
+    rows = read_constraints(lambda M: [cp.diag(M) <= 1, cp.diag(M) >= 0.5], size)
+    costs = np.where(np.arange(size) % 2, 1.0, -1.0)
+    program = LinearProgram(gda.DiagonalMetrics(2.0 * size, 0.0), rows, gradient=np.diag(costs))
+    atoms, start = Atoms.of_features(np.arange(size)), np.full(size, 0.75)
+    found = program.solve(atoms, start, lambda value, bound: value - bound <= 1e-12)
+    assert calls > 0
+    metric = found.atoms.added_to(np.zeros((size, size)), found.weights)
+    np.testing.assert_allclose(metric.diagonal(), np.where(costs > 0, 0.5, 1.0), rtol=1e-9)
+    assert found.value == pytest.approx(-size / 4, rel=1e-9)
+    assert found.lower_bound == pytest.approx(-size / 4, rel=1e-9)
