@@ -16,6 +16,7 @@ from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.weights import find_best_weights
 from gdaopt.methods import Context
 from gdaopt.methods import certified as certified_module
 from gdaopt.methods.hull import HullRun
@@ -358,7 +359,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
 def test_hundreds_of_atoms_of_the_start_are_no_part_of_the_first_master_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes, whole = list[int](), certified_module.find_best_weights
+    sizes, whole = list[int](), find_best_weights
 
     def noted(start: Any, *arguments: Any) -> Any:
         sizes.append(len(start.weights))
