@@ -51,6 +51,7 @@ class QuadraticProgram:
 
     @property
     def is_equality(self) -> Flags:
+        """Which rows are equalities, shape (m,)."""
         return np.arange(len(self.right)) < self.n_equal
 
     def solve(self) -> tuple[FloatArray, FloatArray]:

@@ -118,7 +118,8 @@ class TestFindBestWeights:
     def test_a_start_that_is_good_enough_stays(self) -> None:
         master = Master.random(np.random.default_rng(1), 3, "glr")
         best = master.solved(1e-10)[0]
-        again, _ = find_best_weights(best, 1.0, ROOMY)
+        again, n_steps = find_best_weights(best, 1.0, ROOMY)
+        assert n_steps == 0
         np.testing.assert_array_equal(again.weights, best.weights)
 
 

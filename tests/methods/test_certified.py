@@ -16,7 +16,9 @@ from gdaopt.certificate import certify_point
 from gdaopt.datasets import load
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
+from gdaopt.master.weights import find_best_weights
 from gdaopt.methods import Context
+from gdaopt.methods import certified as certified_module
 from gdaopt.methods.hull import HullRun
 from gdaopt.objectives.pair_point import PairLine, PairPoint
 from gdaopt.objectives.pairs.signal_pairs import SignalPairs
@@ -352,3 +354,20 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
         assert found.frank_wolfe_gap == expected.frank_wolfe_gap
         gradient = problem.members.support(run.point.gradient(), tight).priced
         np.testing.assert_allclose(run.prices, run.active_set.atoms.quadratic_forms(gradient))
+
+
+def test_hundreds_of_atoms_of_the_start_are_no_part_of_the_first_master_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes, whole = list[int](), find_best_weights
+
+    def noted(start: Any, *arguments: Any) -> Any:
+        sizes.append(len(start.weights))
+        return whole(start, *arguments)
+
+    monkeypatch.setattr(certified_module, "find_best_weights", noted)
+    X = np.random.default_rng(0).standard_normal((30, 100)) / 20
+    problem = gda.MetricProblem(gda.GLR(X, np.sign(X[:, 0])), gda.GraphMetrics(100.0, 1e-3))
+    assert gda.solve(problem, "certified").status == "converged"
+    assert max(sizes) <= 2 * 60 < 100 + 60
+    assert sizes[0] <= 60

@@ -211,6 +211,15 @@ def test_limits_with_two_starts() -> None:
     assert timed.objective <= timed.trace[0].objective
 
 
+def test_the_sum_of_weights_grows_by_a_quarter_in_a_round_at_most() -> None:
+    """A longer step may end where each sample has a single neighbour."""
+    problem = components("graph", trace_bound=1000.0)
+    run = gda.iterate(problem, "certified", initial=0.1 * np.eye(13), max_iterations=6)
+    totals = [float(state.weights.sum()) for state in run if state.weights is not None]
+    growth = np.divide(totals[1:], totals[:-1])
+    assert growth.max() == pytest.approx(1.25)
+
+
 def test_many_samples_with_nested_samples() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, 3))
