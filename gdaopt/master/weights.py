@@ -119,18 +119,19 @@ def descended(start: MasterPoint, target: FloatArray) -> MasterPoint:
 
     The search goes by slopes, because differences of values would end in round-off: by the Illinois
     method, by which the slope at an end of the bracket that stays counts half. A step that promises
-    less than the round-off of F is taken whole: slopes along it are noise.
+    less than the round-off of F is taken whole, because slopes along it are noise. It is searched
+    only if the slope at its end is larger than at its start: a Hessian of some pairs was too flat.
     """
     step = target - start.x
     first, round_off = float(start.slope @ step), start.round_off
-    if abs(first) <= round_off:
-        return start.moved(target)
-    if not first < 0:
-        return start
+    if first >= 0:
+        return start.moved(target) if first <= round_off else start
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
     was_short = None
     most = start.value + round_off
     length, reached = 1.0, start.moved(target)
+    if -first <= round_off and float(reached.slope @ step) <= -first:
+        return reached
     for _ in range(_LINE_STEPS):
         slope = float(reached.slope @ step)
         is_high = not reached.value <= most

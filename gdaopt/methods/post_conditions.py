@@ -69,7 +69,6 @@ class PostConditions(Listener):
             self.check(run.state, in_full=True)
         except LeftDomainError as error:
             run.go_back(self.in_order, str(error))
-        run.proof  # noqa: B018  (which claims its bound)
         self.claim(*run.claimed)
         is_normal = run.ending[0] in ENDED_NORMALLY
         if is_normal and not (self._is_tested or run.context.is_over):

@@ -89,6 +89,9 @@ def run(method: Method, problem: MetricProblem) -> Result:
         try:
             for _ in steps:
                 pass
+            with steps.context.paused():
+                steps.proof  # noqa: B018  (it may claim a larger bound)
+                conditions.claim(*steps.claimed)
         except Exception as error:
             steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
             vars(error)["result"] = _result(steps, conditions, tracer)

@@ -182,7 +182,7 @@ def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
 class Claims(gda.methods.Method):
     """A method of one's own that stays where it is, and claims lower bounds."""
 
-    name: ClassVar[str] = "claims"
+    name: ClassVar[str] = "upstart"
     bounds: tuple[float, ...]
 
     def states(self, problem: gda.MetricProblem, context: Context) -> States:

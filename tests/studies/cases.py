@@ -59,7 +59,7 @@ class InProcess(TaskWorkers):
         return 1
 
     @contextmanager
-    def started(self, _: int) -> Iterator[Executor]:
+    def start(self, _: int) -> Iterator[Executor]:
         yield _Here(self)
 
 
