@@ -58,12 +58,14 @@ class QuadraticProgram:
         """Return x + d and the multipliers of the rows.
 
         There is a short cut: all variables and rows that gain become free at once, and the best
-        alone if that lowers nothing.
+        alone if that lowers nothing. A linear program may end before its optimum, at a vertex where
+        more rows bind than needed.
         """
         step, free = np.zeros(len(self.x)), self.x > 0
         binds = self.is_equality | (self._residuals(step) > -LEAST_ROOM)
         step, prices, free, binds = self._minimised_on_face(step, free, binds)
-        for _ in range(_CHANGES if self.hessian.any() else _PIVOTS):
+        is_linear = not self.hessian.any()
+        for _ in range(_PIVOTS if is_linear else _CHANGES):
             slopes = self._slopes(step) + prices @ self.left
             opens = binds & ~self.is_equality
             gains = np.concatenate([np.where(free, 0.0, slopes), np.where(opens, prices, 0.0)])
@@ -74,6 +76,9 @@ class QuadraticProgram:
                 there = self._minimised_on_face(step, free | joins, binds & ~opens)
                 moved = there[0] - step
                 if float((self._slopes(step) + self.hessian @ moved / 2) @ moved) < 0:
+                    break
+            else:
+                if is_linear:  # more rows bind than needed, and it may go in a circle
                     break
             step, prices, free, binds = there
         return self.x + step, np.where(self.is_equality, prices, np.maximum(prices, 0.0))

@@ -26,9 +26,10 @@ from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag, is_finite, options_mapping, store_checked
 
-_FARTHEST = (
-    0.1  # in units of solvers: a point farther outside is a wrong answer, not an inexact one
-)
+# In units of solvers: a point farther outside is a wrong answer, not an inexact one.
+_FARTHEST = 0.1
+# Of the largest entry: where no budget is left, shares of it are round-off.
+_NEARLY_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +198,8 @@ def _read(answer: Answer, cost: FloatArray, polytope: Polytope, watch: Stopwatch
         point = polytope.point(inside)
         if not np.array_equal(inside, outside):
             repair = float(np.abs(point - polytope.point(outside)).max())
-            if np.abs(inside - outside).max() > _FARTHEST:
+            is_far = np.abs(inside - outside).max() > _FARTHEST
+            if is_far and repair > _NEARLY_NOTHING * np.abs(point).max():
                 raise SolverFailedError(
                     f"{whose} and returned a point outside of the polytope by {repair:.3g}, more "
                     "than inexact solvers are off by"

@@ -15,7 +15,7 @@ from gdaopt.backends import registry
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.support.cvxpy_internals import list_solvers
+from gdaopt.support import cvxpy_internals
 from tests.backends.cases import Fault, tiny_problem
 from tests.backends.sabotage import Dying, Hanging, Loud, Raising
 from tests.programs.cases import need
@@ -114,18 +114,22 @@ def sabotage(monkeypatch: pytest.MonkeyPatch, **kinds: type[cp.Problem]) -> None
     """Have solvers be tried on problems that misbehave; only these, HIGHS and GLOP are known."""
     real = registry.make_backend
 
-    class Sabotaging:
-        def __init__(self, solver: str, **options: Any) -> None:
-            self.solver, self.backend = solver, real(solver, **options)
+    def sabotaged(solver: str, **options: Any) -> Any:
+        backend: Any = real(solver, **options)
+        if solver in kinds:
+            compile_arrays = backend.compiled
 
-        def minimize(self, program: Any, *rest: Any) -> Any:
-            problem, x = program.problem()
-            kind = kinds.get(self.solver, cp.Problem)
-            program.problem = lambda: (kind(problem.objective, problem.constraints), x)
-            return self.backend.minimize(program, *rest)
+            def compiled(arrays: Any) -> Any:
+                program = compile_arrays(arrays)
+                problem = program.problem
+                program.problem = kinds[solver](problem.objective, problem.constraints)
+                return program
 
-    monkeypatch.setattr(registry, "make_backend", Sabotaging)
-    monkeypatch.setattr(registry, "_known", lambda: (*kinds, "GLOP", "HIGHS"))
+            backend.compiled = compiled
+        return backend
+
+    monkeypatch.setattr(registry, "make_backend", sabotaged)
+    monkeypatch.setattr(cvxpy_internals, "list_solvers", lambda: (*kinds, "GLOP", "HIGHS"))
 
 
 @pytest.mark.thorough  # the time limit has to allow for new workers on a busy machine
@@ -138,7 +142,8 @@ def test_faults_of_one_probe_are_lines_and_spare_the_others(
     solve_program(tiny_problem(), "HIGHS", isolate=True)
     monkeypatch.setattr(registry, "_TIME_LIMIT", 30.0)
     found = {
-        info.name: info for info in map(partial(registry._probe, isolate=True), list_solvers())
+        info.name: info
+        for info in map(partial(registry._probe, isolate=True), cvxpy_internals.list_solvers())
     }
     assert {name for name, info in found.items() if info.usable} - {"GLOP"} == {"HIGHS", "SCS"}
     assert "it was killed after 30 s" in found["CLARABEL"].reason

@@ -79,9 +79,12 @@ def test_each_solver_solves_the_programs_of_the_run_with_highs(
     dataset: str, positive: str, solver: str
 ) -> None:
     need(solver)
-    met = run(dataset, positive, "HIGHS").programs
+    done = run(dataset, positive, "HIGHS")
+    met, result = done.programs, done.result
     programs: dict[type[AnyPolytope], Program] = {}
-    assert len(met) == run(dataset, positive, "HIGHS").result.oracle_calls > 0
+    # At the end gaps of blocks are computed once more, up to the first one that is too large.
+    assert 0 <= len(met) - result.oracle_calls <= 1 + len(result.metric)
+    assert len(met) > 0
     for cost, polytope in met:
         program = programs.setdefault(type(polytope), Program(solver))
         assert_optimal(program.solve(cost, polytope), cost, polytope)
