@@ -23,6 +23,7 @@ LEAST_ROOM = 1e-11
 _ACCURACY = 1e-12  # of slopes, in the units of the program
 _CHANGES = 20  # of the set of variables that are 0 and of the rows that bind
 _PIVOTS = 200  # the same, of a linear program
+_IDLE = 20  # of these, those that lower nothing
 _INDEPENDENT = 1e-14  # of its norm: the distance of a row to those that determine it
 _ROUND_OFF = 2.0**-50  # of the terms of a residual
 _REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal: for a singular matrix
@@ -64,7 +65,7 @@ class QuadraticProgram:
         step, free = np.zeros(len(self.x)), self.x > 0
         binds = self.is_equality | (self._residuals(step) > -LEAST_ROOM)
         step, prices, free, binds = self._minimised_on_face(step, free, binds)
-        is_linear = not self.hessian.any()
+        is_linear, n_idle = not self.hessian.any(), 0
         for _ in range(_PIVOTS if is_linear else _CHANGES):
             slopes = self._slopes(step) + prices @ self.left
             opens = binds & ~self.is_equality
@@ -77,8 +78,9 @@ class QuadraticProgram:
                 moved = there[0] - step
                 if float((self._slopes(step) + self.hessian @ moved / 2) @ moved) < 0:
                     break
-            else:
-                if is_linear:  # more rows bind than needed, and it may go in a circle
+            else:  # more rows bind than needed
+                n_idle += 1
+                if is_linear and n_idle > _IDLE:  # it may go in a circle
                     break
             step, prices, free, binds = there
         return self.x + step, np.where(self.is_equality, prices, np.maximum(prices, 0.0))
