@@ -28,5 +28,5 @@ def test_a_run_ends_as_before(run: Run) -> None:
     by_solver = METHODS[run.method][1].get("solver", "analytic") != "analytic"
     accuracy = BY_SOLVER if by_solver else max(EXACT, TOLERANCE)
     assert result.objective == pytest.approx(before.objective, rel=accuracy)
-    if not by_solver:
+    if not (by_solver or run.has_rows):  # multipliers of rows come from a linear program
         assert result.iterations == before.iterations
