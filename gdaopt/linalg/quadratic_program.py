@@ -150,7 +150,7 @@ class QuadraticProgram:
         rows *= units
         norms = np.linalg.norm(rows, axis=1)
         norms[norms == 0] = 1.0
-        basis, triangle, order = qr((rows / norms[:, None]).T, pivoting=True, check_finite=False)
+        basis, triangle, order = _factor((rows / norms[:, None]).T)
         order = order[: int((np.abs(np.diagonal(triangle)) > _INDEPENDENT).sum())]
         across, along = basis[:, : len(order)], basis[:, len(order) :]
         triangle, norms = triangle[: len(order), : len(order)], norms[order]
@@ -173,6 +173,15 @@ class QuadraticProgram:
         whole, prices = np.zeros(len(self.x)), np.zeros(len(self.right))
         whole[free], prices[chosen] = units * change, multipliers / norms
         return whole, prices, np.isin(np.arange(len(binds)), chosen)
+
+
+def _factor(columns: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
+    """Return Q, R and the order of the columns; SciPy before 1.15 takes no empty matrix."""
+    n, m = columns.shape
+    if not columns.size:
+        return np.eye(n), np.zeros((n, m)), np.arange(m)
+    basis, triangle, order = qr(columns, pivoting=True, check_finite=False)
+    return basis, triangle, order
 
 
 def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:

@@ -22,7 +22,7 @@ from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
 
 TOP = Path(__file__).parents[2]
-PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("*.md"))]
+PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("[!_]*.md"))]
 ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: see below
 MOST_WORDS = 1000  # of the README
 EXTRAS = {"dask", "docs", "notebooks", "release", "solvers", "test"}
