@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -50,6 +51,10 @@ def pytest_collection_modifyitems(
         for item in items:
             if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
                 item.add_marker(pytest.mark.slow)
+    if version("cvxpy").startswith("1.7."):
+        for item in items:
+            if item.name == "gdaopt.programs.readable.at":
+                item.add_marker(pytest.mark.skip(reason="CVXPY 1.7 has no labels to print"))
     yield  # here pytest leaves out what is slow
     kept = every(items, config.getoption("every"))
     left_out = set(items).difference(kept)
