@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -180,7 +181,8 @@ def _factor(columns: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np
     n, m = columns.shape
     if not columns.size:
         return np.eye(n), np.zeros((n, m)), np.arange(m)
-    basis, triangle, order = qr(columns, pivoting=True, check_finite=False)
+    factors: Any = qr(columns, pivoting=True, check_finite=False)
+    basis, triangle, order = factors
     return basis, triangle, order
 
 
