@@ -191,7 +191,7 @@ class LinearProgram:
             np.concatenate([[1.0], right[equal], right[~equal], most[bounded]]),
             1 + n_equal,
         )
-        x, prices = _solve(program) if m <= _FEW_ROWS else _solve_by_simplex(program)
+        x, prices = _solve(program, m)
         prices *= _COST_UNIT
         multipliers = np.zeros(m)
         multipliers[equal], multipliers[~equal] = np.split(prices[1 : 1 + m], [n_equal])
@@ -204,24 +204,21 @@ class LinearProgram:
         )
 
 
-def _solve(program: QuadraticProgram) -> tuple[FloatArray, FloatArray]:
-    """Solve a linear program by the active-set method, or by HiGHS if that ends too early.
+def _solve(program: QuadraticProgram, n_rows: int) -> tuple[FloatArray, FloatArray]:
+    """Solve a linear program by the active-set method; by HiGHS if that ends too early.
 
-    The active-set method may go in a circle at a vertex where more rows bind than needed.
+    The active-set method may go in a circle at a vertex where more rows bind than needed. Many rows
+    make many changes of the active set, of which the simplex method has cheaper ones: it comes
+    first then, and the active-set method only if HiGHS fails.
     """
-    x, prices = program.solve()
-    is_optimal = float((program.slope + prices @ program.left).min()) >= -_OPTIMAL
-    return (x, prices) if is_optimal else _solve_by_simplex(program)
-
-
-def _solve_by_simplex(program: QuadraticProgram) -> tuple[FloatArray, FloatArray]:
-    """Solve a linear program by HiGHS, or by the active-set method where HiGHS fails.
-
-    Many rows make many changes of the active set, of which the simplex method has cheaper ones.
-    """
+    solution = program.solve() if n_rows <= _FEW_ROWS else None
+    if solution is not None:
+        slopes = program.slope + solution[1] @ program.left
+        if float(slopes.min()) >= -_OPTIMAL:
+            return solution
     from scipy.optimize import linprog  # on demand: it takes 40 ms to import
 
-    n_equal, (n_rows, n) = program.n_equal, program.left.shape
+    n_equal, (n_limits, n) = program.n_equal, program.left.shape
     answer = linprog(
         program.slope / _HIGHS_COST_UNIT,
         A_ub=program.left[n_equal:],
@@ -230,13 +227,13 @@ def _solve_by_simplex(program: QuadraticProgram) -> tuple[FloatArray, FloatArray
         b_eq=program.right[:n_equal],
         method="highs",
         options={
-            "maxiter": _MOST_STEPS * (n_rows + n),
+            "maxiter": _MOST_STEPS * (n_limits + n),
             "primal_feasibility_tolerance": _HIGHS_ACCURACY,
             "dual_feasibility_tolerance": _HIGHS_ACCURACY,
         },
     )
     if answer.x is None or not answer.success:
-        return program.solve()
+        return program.solve() if solution is None else solution
     x = np.maximum(answer.x, 0.0)
     x /= max(float(program.left[0] @ x), 1.0)  # the budget is kept, whatever the accuracy
     prices = -_HIGHS_COST_UNIT * np.append(answer.eqlin.marginals, answer.ineqlin.marginals)
