@@ -51,6 +51,7 @@ __all__ = [
     "list_terms",
     "norm_argument",
     "record_solution",
+    "record_status",
     "register_atom",
     "replace_params_with_consts",
     "set_label",
@@ -112,9 +113,16 @@ def record_solution(
             variable.save_value(None)
         if constraint.id in dual_values:
             constraint.save_dual_value(dual_values[constraint.id])
+    record_status(problem, status, value, solver_name, **statistics)
+
+
+def record_status(
+    problem: cp.Problem, status: str, value: float, solver_name: str, **statistics: Any
+) -> None:
+    """Set how the last solve of a problem ended, where variables and constraints have values."""
     solved: Any = problem
     solved._value, solved._status = value, status
-    solved._solution = Solution(status, value, dict(primal_values), dict(dual_values), {})
+    solved._solution = Solution(status, value, {}, {}, {})
     solved._solver_stats = SolverStats(solver_name, **statistics)
 
 
@@ -331,15 +339,15 @@ def _linearised(atom: Any) -> Any:
 
 
 class AffineExpressions:
-    """Affine expressions ``A vec(M) + b``, which CVXPY compiles once.
+    """Affine expressions ``A x + b``, which CVXPY compiles once.
 
     Where A and b are affine in the parameters of the expressions, they follow from the parameters'
     values by one product; elsewhere the expressions are compiled for the values that they have.
-    vec(M) has the entries of the only variable, a K×K one, column by column.
+    x has the entries of the variables one after the other, each column by column.
     """
 
-    def __init__(self, expressions: Sequence[cp.Expression], metric: cp.Variable) -> None:
-        self._expressions, self._metric = expressions, metric
+    def __init__(self, expressions: Sequence[cp.Expression], *variables: cp.Variable) -> None:
+        self._expressions, self._variables = expressions, variables
         with scopes.dpp_scope():  # where parameters count as variables
             is_compiled_once = all(each.is_affine() for each in expressions)
         self._compiled = self._compile(expressions) if is_compiled_once else None
@@ -359,30 +367,34 @@ class AffineExpressions:
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of A."""
-        return sum(each.size for each in self._expressions), self._metric.size
+        variables = self._variables
+        return sum(each.size for each in self._expressions), sum(each.size for each in variables)
 
     def _compile(self, expressions: Sequence[cp.Expression]) -> _Compiled:
         """Return the entries of A, then of b, by the parameters and 1."""
         parameters = list({id(p): p for each in expressions for p in each.parameters()}.values())
-        metric = cp.Variable(self._metric.shape)
+        variables = [cp.Variable(variable.shape) for variable in self._variables]
+        columns = np.cumsum([0, *(variable.size for variable in variables)]).tolist()
         stand_ins = [cp.Parameter(parameter.shape) for parameter in parameters]
         sizes = {**{parameter.id: parameter.size for parameter in stand_ins}, CONSTANT_ID: 1}
         starts = np.cumsum([0, *sizes.values()]).tolist()
-        leaves = dict(zip(map(id, [self._metric, *parameters]), [metric, *stand_ins], strict=True))
+        leaves = dict(
+            zip(map(id, [*self._variables, *parameters]), [*variables, *stand_ins], strict=True)
+        )
         written = [write_in_affine_atoms(each, leaves) for each in expressions]
         # CVXPY's fast backend knows neither three dimensions nor all atoms.
         is_plain = all(each._max_ndim() <= 2 and each._all_support_cpp() for each in written)
         with _compiling(*expressions):
             tensor = get_problem_matrix(
                 [each.canonical_form[0] for each in written],
-                self._metric.size,
-                {metric.id: 0},
+                self.shape[1],
+                {each.id: start for each, start in zip(variables, columns, strict=False)},
                 sizes,
                 dict(zip(sizes, starts, strict=False)),
                 self.shape[0],
                 None if is_plain else cp.settings.SCIPY_CANON_BACKEND,
             )
-        last = self.shape[0] * self._metric.size
+        last = self.shape[0] * self.shape[1]
         coefficients, offsets = csc_array(tensor[:last]), csr_array(tensor[last:])
         is_fixed = coefficients.indptr[-2] == 0  # all entries belong to the column of 1
         fixed = self._rearranged(coefficients[:, [-1]]) if is_fixed else None

@@ -1,0 +1,292 @@
+"""A CVXPY problem with matrix inequalities, read: its matrices, and bounds of its variables.
+
+Importing the module loads CVXPY.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from gdaopt.errors import InvalidInputError
+from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, check_instance
+
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
+
+_MOST_ROUNDS = 5  # bound propagation may go on for ever
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """``A x + b``."""
+
+    matrix: csr_array
+    offset: FloatArray
+
+    def __call__(self, x: Any) -> Any:
+        """Return the values at x, which may be an expression of CVXPY."""
+        return self.matrix @ x + self.offset
+
+    def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:
+        return AffineMap(csr_array(self.matrix[rows]), self.offset[rows])
+
+    def interval(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the values where ``lower ≤ x ≤ upper``."""
+        rows, columns = self.matrix.nonzero()
+        at_lower, at_upper = self.matrix.data * lower[columns], self.matrix.data * upper[columns]
+        size = len(self.offset)
+        least = np.bincount(rows, np.minimum(at_lower, at_upper), minlength=size)
+        largest = np.bincount(rows, np.maximum(at_lower, at_upper), minlength=size)
+        return self.offset + least, self.offset + largest
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMatrix:
+    """A symmetric matrix F(x) by its diagonal and its edges, where it is not 0 for all x.
+
+    Attributes
+    ----------
+    source : cvxpy.Constraint or cvxpy.Variable
+        What says that the matrix is positive semidefinite, as the user wrote it.
+    inequality : cvxpy.Constraint
+        The same in the variables of the model.
+    diagonal, entries : AffineMap
+        The values F_ii, and F_ij of each edge.
+    edges : ndarray of shape (m, 2)
+        The pairs i < j.
+    """
+
+    source: cp.Constraint | cp.Variable
+    inequality: cp.Constraint
+    diagonal: AffineMap
+    edges: IntArray
+    entries: AffineMap
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of rows of F."""
+        return len(self.diagonal.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A problem whose matrix inequalities stand apart.
+
+    Attributes
+    ----------
+    objective : cvxpy.Minimize or cvxpy.Maximize
+        The objective.
+    constraints : list of pairs of cvxpy.Constraint
+        All but the matrix inequalities: as the user wrote them, and in `variables`.
+    variables : list of pairs of cvxpy.Variable
+        The user's, and those that take their places: other ones where the user's have ``PSD=True``.
+    x : cvxpy.Expression
+        The entries of all variables one after the other, each column by column.
+    matrices : list of AffineMatrix
+        The matrix inequalities.
+    lower, upper : ndarray
+        Bounds of x, by attributes and by interval arithmetic over the linear constraints.
+    """
+
+    objective: cp.Minimize | cp.Maximize
+    constraints: list[tuple[cp.Constraint, cp.Constraint]]
+    variables: list[tuple[cp.Variable, cp.Variable]]
+    x: cp.Expression
+    matrices: list[AffineMatrix]
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def sign(self) -> float:
+        """What the objective is multiplied by to be minimised: 1 or -1."""
+        return -1.0 if isinstance(self.objective, cp.Maximize) else 1.0
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the objective and all constraints beside the matrices are linear."""
+        return self.objective.args[0].is_affine() and all(
+            _linear_rows(user) for user, _ in self.constraints
+        )
+
+    @property
+    def is_integer(self) -> BoolArray:
+        """Which entries of x are whole numbers."""
+        return np.concatenate(
+            [
+                np.full(each.size, bool(each.attributes["integer"] or each.attributes["boolean"]))
+                for each, _ in self.variables
+            ]
+        )
+
+    def assign(self, x: FloatArray) -> None:
+        """Give all variables the values of x, the user's own as well."""
+        start = 0
+        for pair in self.variables:
+            entries = x[start : start + pair[0].size].reshape(pair[0].shape, order="F")
+            for variable in pair:
+                variable.save_value(entries)
+            start += pair[0].size
+
+
+def read_model(problem: cp.Problem) -> Model:
+    """Read a problem for the values that its parameters have.
+
+    Raises
+    ------
+    InvalidInputError
+        For problems without a matrix inequality, and for matrices that are not affine, or complex.
+    """
+    check_instance("problem", problem, cp.Problem)
+    for variable in problem.variables():
+        if variable.is_complex():
+            raise InvalidInputError(
+                f"the variable {variable} is complex; write its real and imaginary parts as two "
+                "variables, and the matrix as a real one of twice the size"
+            )
+    variables = [(variable, _without_cone(variable)) for variable in problem.variables()]
+    leaves = {id(first): second for first, second in variables if first is not second}
+
+    def placed(part: Any) -> Any:
+        """Return the user's part itself, if it can stay: a solve then sets its dual values."""
+        return part.tree_copy(leaves) if leaves else part
+
+    folded = _folded([second for _, second in variables])
+
+    def read(expression: cp.Expression) -> AffineMap:
+        written = replace_params_with_consts(expression)
+        matrix, offset = AffineExpressions([written], *(first for first, _ in variables)).arrays()
+        return AffineMap(csr_array(matrix @ folded), offset)
+
+    constraints, matrices = [], []
+    for constraint in problem.constraints:
+        pair = constraint, placed(constraint)
+        if isinstance(constraint, cp.constraints.PSD):
+            matrices.append(_matrix_of(*pair, constraint.args[0], read))
+        else:
+            constraints.append(pair)
+    for variable, stand_in in variables:
+        if variable is not stand_in:
+            sign = 1.0 if variable.attributes["PSD"] else -1.0
+            matrices.append(_matrix_of(variable, sign * stand_in >> 0, sign * variable, read))
+    if not matrices:
+        raise InvalidInputError(
+            "the problem has no matrix inequality; write one as F >> 0, or solve it without "
+            "method='discs'"
+        )
+    rows = [row for first, _ in constraints for row in _linear_rows(first)]
+    lower, upper = _bounds_of(variables)
+    if rows:
+        lower, upper = _tightened(read(cp.hstack(rows)), lower, upper)
+    x = cp.hstack([cp.vec(second, order="F") for _, second in variables])
+    return Model(placed(problem.objective), constraints, variables, x, matrices, lower, upper)
+
+
+def _without_cone(variable: cp.Variable) -> cp.Variable:
+    """Return a symmetric variable for one that is positive or negative semidefinite."""
+    if variable.attributes["PSD"] or variable.attributes["NSD"]:
+        return cp.Variable(variable.shape, symmetric=True)
+    return variable
+
+
+def _folded(variables: list[cp.Variable]) -> csr_array:
+    """Return the matrix that counts the entries of a symmetric variable once, in its lower half."""
+    columns, start = [], 0
+    for variable in variables:
+        places = start + np.arange(variable.size).reshape(variable.shape, order="F")
+        is_folded = variable.ndim == 2 and variable.is_symmetric()
+        columns.append((np.minimum(places, places.T) if is_folded else places).ravel(order="F"))
+        start += variable.size
+    return csr_array((np.ones(start), (np.arange(start), np.concatenate(columns))), (start, start))
+
+
+def _linear_rows(constraint: cp.Constraint) -> list[cp.Expression]:
+    """Return vectors that a linear constraint says are ≤ 0; none for other constraints."""
+    if not all(argument.is_affine() for argument in constraint.args):
+        return []
+    kinds = cp.constraints
+    if isinstance(constraint, kinds.Inequality | kinds.Equality):
+        difference = cp.vec(constraint.args[0] - constraint.args[1], order="F")
+    elif isinstance(constraint, kinds.NonPos | kinds.NonNeg | kinds.Zero):
+        difference = cp.vec(constraint.args[0], order="F")
+    else:
+        return []
+    if isinstance(constraint, kinds.Equality | kinds.Zero):
+        return [difference, -difference]
+    return [-difference if isinstance(constraint, kinds.NonNeg) else difference]
+
+
+def _matrix_of(
+    source: Any, inequality: cp.Constraint, matrix: cp.Expression, read: Any
+) -> AffineMatrix:
+    """Read an affine matrix; of one that is not symmetric its symmetric part, as CVXPY does."""
+    if not matrix.is_affine() or matrix.is_complex():
+        what = "complex" if matrix.is_complex() else "not affine"
+        raise InvalidInputError(
+            f"the matrix {shortened(str(matrix))[1:-1]} is {what}; discs are for real matrices "
+            "that are affine in the variables"
+        )
+    size, full = matrix.shape[0], read(matrix)
+    transposed = np.arange(size * size).reshape(size, size).T.ravel()
+    half = csr_array(0.5 * (full.matrix + full.matrix[transposed]))
+    offset = 0.5 * (full.offset + full.offset[transposed])
+    half.eliminate_zeros()
+    places = np.union1d(np.flatnonzero(np.diff(half.indptr)), np.flatnonzero(offset))
+    first, second = places % size, places // size
+    is_edge = first < second
+    symmetric = AffineMap(half, offset)
+    return AffineMatrix(
+        source,
+        inequality,
+        symmetric[np.arange(size) * (size + 1)],
+        np.stack([first[is_edge], second[is_edge]], axis=1),
+        symmetric[places[is_edge]],
+    )
+
+
+def _bounds_of(variables: list[tuple[cp.Variable, cp.Variable]]) -> tuple[FloatArray, FloatArray]:
+    """Return the bounds of x that the attributes of variables say."""
+    lower, upper = [], []
+    for variable, _ in variables:
+        has = variable.attributes
+        low, high = np.full(variable.shape, -np.inf), np.full(variable.shape, np.inf)
+        if has["nonneg"] or has["pos"] or has["boolean"]:
+            low = np.zeros(variable.shape)
+        if has["nonpos"] or has["neg"] or has["boolean"]:
+            high = np.full(variable.shape, float(bool(has["boolean"])))
+        if isinstance(has["bounds"], list | tuple):
+            low, high = np.maximum(low, has["bounds"][0]), np.minimum(high, has["bounds"][1])
+        lower.append(low.ravel(order="F"))
+        upper.append(high.ravel(order="F"))
+    return np.concatenate(lower), np.concatenate(upper)
+
+
+def _tightened(
+    rows: AffineMap, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of x that follow from others and from ``A x + b ≤ 0``."""
+    places, columns = rows.matrix.nonzero()
+    numbers, size = rows.matrix.data, len(rows.offset)
+    for _ in range(_MOST_ROUNDS):
+        before = lower, upper
+        least = numbers * np.where(numbers > 0, lower[columns], upper[columns])
+        is_finite = np.isfinite(least)
+        sums = np.bincount(places, np.where(is_finite, least, 0.0), minlength=size)
+        n_infinite = np.bincount(places, ~is_finite, minlength=size)
+        # The least that the other terms of the row can be.
+        is_bounded = n_infinite[places] == ~is_finite
+        others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
+        ends = (-rows.offset[places] - others) / numbers
+        lower, upper = lower.copy(), upper.copy()
+        np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
+        np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])
+        if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
+            break
+    return lower, upper

@@ -1,0 +1,202 @@
+"""``problem.solve(method="discs")``: matrix inequalities by cones, or by linear programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.backends.registry import find_backend
+from gdaopt.errors import InfeasibleProblemError
+from gdaopt.lmi.alignment import SEQUENCES, Search
+from gdaopt.lmi.certify import Proof, check_exact, oriented, prove
+from gdaopt.lmi.cones import edge_cones
+from gdaopt.lmi.model import Model, read_model
+from gdaopt.lmi.programs import DiscPrograms
+from gdaopt.lmi.structure import Structure, analyse
+from gdaopt.support.cvxpy_internals import list_cones, record_status
+from gdaopt.support.validation import FloatArray, check_name, flag, integer, number
+
+NAME = "discs"
+"""What CVXPY calls the solve method."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiscStats:
+    """What `solver_stats.extra_stats` says of a solve by discs.
+
+    Attributes
+    ----------
+    structure : Structure
+        Which matrix inequalities were replaced, and why.
+    lower, upper : float
+        Bounds of the optimum; infinite if an inequality stayed, or the problem is not linear.
+    vector : ndarray
+        The d that proves them, for the nodes of all replaced matrices one after the other.
+    n_programs : int
+        The number of programs that were solved; those of the bounds are not counted.
+    """
+
+    structure: Structure
+    lower: float
+    upper: float
+    vector: FloatArray
+    n_programs: int
+
+
+def solve_by_discs(
+    problem: cp.Problem,
+    *,
+    by: str | None = None,
+    solver: str | None = None,
+    strict: bool = False,
+    tolerance: float = 1e-6,
+    max_programs: int = 200,
+    by_programs: bool = False,
+    nonpositive: Sequence[object] = (),
+    **options: Any,
+) -> float:
+    """Solve a problem with matrix inequalities by discs: ``problem.solve(method="discs")``.
+
+    Inequalities whose signs are balanced (`structure`) become a second-order cone for each edge of
+    their graph, without loss. All others stay as they are. The dual value of a replaced inequality
+    is the matrix ``Z = dd'``, and `solver_stats.extra_stats` is a `DiscStats`.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        With constraints such as ``A >> B``, or variables with ``PSD=True``.
+    by : {"cones", "tangents", "multipliers", "eigenvector"}, optional
+        One program with cones, or a sequence of linear programs: with tangents of the cones, which
+        always converge; with discs that are aligned by the multipliers of the last program, which
+        take fewest programs if they converge; or with discs that are aligned by the first
+        eigenvector, which may stop above the optimum. By default ``"cones"`` if the solver takes
+        second-order cones, else ``"tangents"``.
+    solver : str, optional
+        By default ``"CLARABEL"``, and ``"HIGHS"`` for linear programs.
+    strict : bool, optional
+        Refuse a problem with an inequality that is not exact.
+    tolerance : float, optional
+        The relative gap at which a sequence of programs stops.
+    max_programs : int, optional
+        How many programs a sequence solves at most.
+    by_programs, nonpositive : optional
+        See `structure`.
+    **options
+        Of the solver.
+
+    Returns
+    -------
+    float
+        The value of the problem.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no matrix inequality, one is complex or not affine; when one is not exact with
+        `strict` or linear programs; when linear programs meet other constraints than linear ones.
+    SolverFailedError
+        When a solver fails.
+
+    Examples
+    --------
+    >>> t = cp.Variable()
+    >>> matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    >>> problem = cp.Problem(cp.Maximize(t), [matrix >> t * np.eye(2)])
+    >>> round(problem.solve(method="discs"), 6)
+    1.0
+    """
+    flag("strict", strict)
+    tolerance = number("tolerance", tolerance, at_least=0.0)
+    integer("max_programs", max_programs, at_least=1)
+    model = read_model(problem)
+    report = analyse(model, by_programs=by_programs, nonpositive=nonpositive)
+    if by is None:
+        has_cones = solver is None or "SOC" in list_cones(find_backend(solver))
+        by = "cones" if has_cones and not model.is_integer.any() else "tangents"
+    check_name("by", by, ("cones", *SEQUENCES))
+    if strict or by != "cones":
+        check_exact(report)
+    name = find_backend(solver or ("CLARABEL" if by == "cones" else "HIGHS"))
+    start = time.perf_counter()
+    try:
+        if by == "cones":
+            solved = _solve_cones(model, report, name, options)
+        else:
+            programs = DiscPrograms(model, report, name, options)
+            search = Search(programs, tolerance, max_programs)
+            SEQUENCES[by](programs, search)
+            is_near = search.best.gap <= tolerance
+            solved = cp.OPTIMAL if is_near else cp.OPTIMAL_INACCURATE, search.best
+    except InfeasibleProblemError as error:
+        worst = model.sign * np.inf
+        record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
+        return worst
+    status, proof = solved
+    model.assign(proof.x)
+    _save_duals(model, report, proof.vector)
+    value = float(problem.objective.value)
+    bounds = oriented(proof, model.sign)
+    record_status(
+        problem,
+        status,
+        value,
+        f"{NAME} by {by} with {name}",
+        solve_time=time.perf_counter() - start,
+        num_iters=proof.n_programs,
+        extra_stats=DiscStats(report, bounds.lower, bounds.upper, bounds.vector, bounds.n_programs),
+    )
+    return value
+
+
+def _solve_cones(
+    model: Model, report: Structure, solver: str, options: dict[str, Any]
+) -> tuple[str, Proof]:
+    """Solve the problem with cones in the place of its exact inequalities."""
+    cones = [
+        edge_cones(each.matrix.diagonal(model.x), each.matrix.edges, each.matrix.entries(model.x))
+        if each.is_exact
+        else [each.matrix.inequality]
+        for each in report.inequalities
+    ]
+    others = [copy for _, copy in model.constraints]
+    program = cp.Problem(model.objective, [*others, *(each for both in cones for each in both)])
+    solve_program(program, solver, solver_opts=options)
+    x = np.asarray(model.x.value, dtype=np.float64)
+    squares = [
+        np.maximum(np.atleast_1d(both[-1].dual_value), 0.0)
+        for each, both in zip(report.inequalities, cones, strict=True)
+        if each.is_exact
+    ]
+    d = np.sqrt(np.concatenate([np.zeros(0), *squares]))
+    if not (report.is_exact and model.is_linear and d.any()) or model.is_integer.any():
+        return program.status, Proof(-np.inf, np.inf, x, d, 1)
+    proof = prove(DiscPrograms(model, report, "HIGHS", {}), x, d)
+    return program.status, Proof(proof.lower, proof.upper, x, d, 1)
+
+
+def _save_duals(model: Model, report: Structure, d: FloatArray) -> None:
+    """Give the user's constraints their dual values: ``(Dd)(Dd)'`` for matrices that are exact."""
+    for user, copy in model.constraints:
+        for dual, copied in zip(user.dual_variables, copy.dual_variables, strict=True):
+            dual.save_value(copied.value)
+    start = 0
+    for each in report.inequalities:
+        source, size = each.matrix.source, each.matrix.n_nodes
+        if not each.is_exact:
+            if isinstance(source, cp.Constraint):
+                source.save_dual_value(each.matrix.inequality.dual_value)
+            continue
+        if isinstance(source, cp.Constraint):
+            entries = each.matrix.entries(np.asarray(model.x.value))
+            part = each.switching(entries) * d[start : start + size]
+            source.save_dual_value(np.outer(part, part))
+        start += size
+
+
+cp.Problem.register_solve(NAME, solve_by_discs)

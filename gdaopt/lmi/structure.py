@@ -1,0 +1,210 @@
+"""Which matrix inequalities discs describe exactly, and what stands in the way of the others.
+
+See `docs/theory/lmi.md`, "Theorem: edges".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+
+from gdaopt.backends.cvxpy import solve_program
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.lmi.balance import find_bridges, find_switching
+from gdaopt.lmi.model import AffineMatrix, BoolArray, Model, read_model
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, flag
+
+_ROUND_OFF = 1e-12  # of an entry's largest coefficient: the sign of what is smaller is open
+_MOST_NODES = 12  # of a cycle in a message
+
+
+@dataclass(frozen=True, eq=False)
+class Inequality:
+    """What the signs of a matrix inequality F(x) ⪰ 0 say.
+
+    Attributes
+    ----------
+    matrix : AffineMatrix
+        F, and the constraint or variable that it is from.
+    signs : ndarray of shape (m,)
+        Of each edge: -1 and +1 where all x that keep the linear constraints have that sign, else 0.
+    is_bridge : ndarray of shape (m,)
+        Which edges lie in no cycle: their signs do not matter.
+    cycle : tuple of int
+        The nodes of a cycle with an odd number of positive edges; empty if there is none.
+    n_unknown : int
+        The number of edges in cycles whose sign is unknown.
+    """
+
+    matrix: AffineMatrix
+    signs: FloatArray
+    is_bridge: BoolArray
+    cycle: tuple[int, ...]
+    n_unknown: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether cones of edges describe the inequality exactly."""
+        return not self.cycle and not self.n_unknown
+
+    @property
+    def reason(self) -> str:
+        """Why it is exact, or what stands in the way and what can be done."""
+        in_cycles = np.count_nonzero(~self.is_bridge)
+        if self.cycle:
+            nodes = "–".join(str(node) for node in self.cycle[:_MOST_NODES])
+            more = "…" if len(self.cycle) > _MOST_NODES else ""
+            return (
+                f"the cycle {nodes}{more} is frustrated: it has an odd number of positive entries; "
+                "discs are an inner approximation there"
+            )
+        if self.n_unknown:
+            return (
+                f"{self.n_unknown} of {in_cycles} signs in cycles are unknown; bound the variables "
+                "of these entries, ask for by_programs=True, or name the constraint in nonpositive="
+            )
+        if not len(self.signs):
+            return "the matrix is diagonal"
+        if not in_cycles:
+            return "its graph has no cycle"
+        if (self.signs[~self.is_bridge] < 0).all():
+            return "no entry of a cycle is positive"
+        return "every cycle has an even number of positive entries"
+
+    def switching(self, entries: FloatArray) -> FloatArray:
+        """Return D with entries ±1 for which DFD has no positive off-diagonal entry.
+
+        `entries` are the values of the edges, which decide the signs of bridges.
+        """
+        signs = np.where(self.signs == 0, np.where(entries > 0, 1.0, -1.0), self.signs)
+        return find_switching(self.matrix.n_nodes, self.matrix.edges, signs)[0]
+
+    def __str__(self) -> str:
+        size, n_edges = self.matrix.n_nodes, len(self.signs)
+        verdict = "exact" if self.is_exact else "not exact"
+        name = shortened(str(self.matrix.source))[1:-1]
+        return f"{name} ({size} nodes, {n_edges} edges): {verdict}, because {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The matrix inequalities of a problem; printed, it has a line for each.
+
+    Attributes
+    ----------
+    inequalities : tuple of Inequality
+        In the order of the constraints, then of the variables.
+    """
+
+    inequalities: tuple[Inequality, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether cones of edges describe all inequalities exactly."""
+        return all(each.is_exact for each in self.inequalities)
+
+    def __str__(self) -> str:
+        return "\n".join(str(each) for each in self.inequalities)
+
+
+def structure(
+    problem: cp.Problem, *, by_programs: bool = False, nonpositive: Sequence[object] = ()
+) -> Structure:
+    """Say which matrix inequalities of a CVXPY problem discs describe exactly, or why not.
+
+    An inequality F(x) ⪰ 0 is exact if each off-diagonal entry that lies in a cycle of F's graph has
+    one sign for all x that keep the linear constraints, and every cycle has an even number of
+    positive ones. The signs are found by interval arithmetic.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        A problem with constraints such as ``A >> B``, or variables with ``PSD=True``.
+    by_programs : bool, optional
+        Find signs that are still unknown by two linear programs each.
+    nonpositive : sequence of constraints or variables, optional
+        Matrix inequalities whose off-diagonal entries you know to be at most 0.
+
+    Returns
+    -------
+    Structure
+        A report for each matrix inequality.
+
+    Raises
+    ------
+    InvalidInputError
+        When the problem has no matrix inequality, or one that is complex or not affine.
+
+    Examples
+    --------
+    >>> w = cp.Variable(2, nonneg=True)
+    >>> laplacian = cp.bmat([[w[0], -w[0], 0], [-w[0], w[0] + w[1], -w[1]], [0, -w[1], w[1]]])
+    >>> problem = cp.Problem(cp.Minimize(cp.sum(w)), [laplacian >> np.diag([-1.0, 0.0, 1.0])])
+    >>> structure(problem).is_exact
+    True
+    """
+    return analyse(read_model(problem), by_programs=by_programs, nonpositive=nonpositive)
+
+
+def analyse(
+    model: Model, *, by_programs: bool = False, nonpositive: Sequence[object] = ()
+) -> Structure:
+    """Say which matrix inequalities of a model are exact; see `structure`."""
+    flag("by_programs", by_programs)
+    sources = [id(matrix.source) for matrix in model.matrices]
+    for source in nonpositive:
+        if id(source) not in sources:
+            raise InvalidInputError(
+                f"nonpositive has {shortened(str(source))}, which is no matrix inequality of the "
+                "problem; name its constraints F >> 0, or its variables with PSD=True"
+            )
+    asserted = {id(source) for source in nonpositive}
+    return Structure(
+        tuple(
+            _read_signs(model, matrix, by_programs, id(matrix.source) in asserted)
+            for matrix in model.matrices
+        )
+    )
+
+
+def _read_signs(
+    model: Model, matrix: AffineMatrix, by_programs: bool, is_nonpositive: bool
+) -> Inequality:
+    edges, entries = matrix.edges, matrix.entries
+    is_bridge = find_bridges(matrix.n_nodes, edges)
+    if is_nonpositive:
+        signs = -np.ones(len(edges))
+    else:
+        least, largest = entries.interval(model.lower, model.upper)
+        sizes = np.abs(entries.offset)
+        np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
+        signs = _signs_of(least, largest, sizes)
+        for edge in np.flatnonzero((signs == 0) & ~is_bridge) if by_programs else ():
+            entry = entries.matrix[[edge]] @ model.x + entries.offset[edge]
+            ends = np.array([_least(model, entry), -_least(model, -entry)])
+            signs[edge] = _signs_of(ends[:1], ends[1:], sizes[[edge]])[0]
+    in_cycles = ~is_bridge
+    n_unknown = int(np.count_nonzero(in_cycles & (signs == 0)))
+    of_cycles = in_cycles & (signs != 0)
+    cycle = find_switching(matrix.n_nodes, edges[of_cycles], signs[of_cycles])[1]
+    return Inequality(matrix, signs, is_bridge, tuple(cycle), n_unknown)
+
+
+def _signs_of(least: FloatArray, largest: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the signs of intervals; those of an entry that is 0 for all x are negative."""
+    allowed = _ROUND_OFF * sizes
+    return np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
+
+
+def _least(model: Model, entry: cp.Expression) -> float:
+    """Return the least value of an entry over the constraints that are not matrix inequalities."""
+    program = cp.Problem(cp.Minimize(cp.sum(entry)), [copy for _, copy in model.constraints])
+    try:
+        solve_program(program, "HIGHS" if program.is_lp() else "CLARABEL", name="sign of an entry")
+    except (InfeasibleProblemError, SolverFailedError):
+        return -np.inf
+    return float(program.value)

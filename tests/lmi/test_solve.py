@@ -1,0 +1,172 @@
+"""``problem.solve(method="discs")`` and its proofs, against Clarabel's semidefinite program."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from gdaopt import lmi
+from tests.lmi.models import NETWORKS, e_optimal, grid_edges, random_inequality
+
+ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+
+
+@pytest.mark.parametrize("by", ["cones", "tangents"])
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_networks(kind: str, by: str) -> None:
+    exact, problem = NETWORKS[kind](3), NETWORKS[kind](3)
+    optimum = exact.solve(solver="CLARABEL", **ACCURATE)
+    unit = 1 + abs(optimum)
+    problem.solve(method="discs", by=by)
+    stats = problem.solver_stats.extra_stats
+    accuracy = 2e-3 if (kind, by) == ("compliance", "tangents") else 1e-6
+    assert problem.value == pytest.approx(optimum, abs=accuracy * unit)
+    assert stats.lower <= optimum + 1e-7 * unit
+    assert stats.upper >= optimum - 1e-7 * unit
+    reference = exact.constraints[0].dual_value
+    difference = np.abs(problem.constraints[0].dual_value - reference).max()
+    assert difference <= (1e-4 if by == "cones" else 2e-3) * np.abs(reference).max()
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize("by", ["multipliers", "eigenvector"])
+def test_alignment_never_crosses_the_optimum(kind: str, by: str) -> None:
+    optimum = NETWORKS[kind](3).solve(solver="CLARABEL", **ACCURATE)
+    problem = NETWORKS[kind](3)
+    problem.solve(method="discs", by=by, max_programs=20)
+    stats = problem.solver_stats.extra_stats
+    unit = 1e-7 * (1 + abs(optimum))
+    assert stats.lower - unit <= optimum <= stats.upper + unit
+    assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_inequalities_and_their_proofs(seed: int) -> None:
+    problem, _, _ = random_inequality(seed)
+    other, _, _ = random_inequality(seed)
+    optimum = other.solve(solver="CLARABEL", **ACCURATE)
+    unit = 1 + abs(optimum)
+    assert problem.solve(method="discs") == pytest.approx(optimum, abs=1e-6 * unit)
+    stats = problem.solver_stats.extra_stats
+    if not stats.structure.is_exact:
+        assert stats.upper == np.inf
+        return
+    assert stats.upper - stats.lower <= 1e-6 * unit
+    duals = problem.constraints[0].dual_value, other.constraints[0].dual_value
+    assert np.allclose(*duals, atol=1e-4 * (1 + np.abs(duals[1]).max()))
+    proof = lmi.certify(other)
+    assert proof.lower - 1e-7 * unit <= optimum <= proof.upper + 1e-7 * unit
+    assert proof.gap <= 1e-5
+
+
+def test_a_proof_from_a_bad_point_still_bounds_the_optimum() -> None:
+    problem = e_optimal(3)
+    optimum = problem.solve(solver="CLARABEL")
+    rng = np.random.default_rng(0)
+    for variable in problem.variables():
+        variable.value = np.abs(variable.value + 0.2 * rng.normal(size=variable.shape))
+    proof = lmi.certify(problem)
+    assert proof.lower <= optimum + 1e-8
+    assert proof.upper >= optimum - 1e-8
+
+
+def test_a_vector_proves_in_rational_numbers() -> None:
+    problem = e_optimal(3)
+    problem.solve(method="discs")
+    vector = problem.solver_stats.extra_stats.vector
+    weights = next(each for each in problem.variables() if each.size > 1)
+    edges, size = grid_edges(3), 9
+    w = [Fraction(float(max(value, 0.0))) for value in weights.value]
+    budget = Fraction(len(edges))
+    w = [min(each * budget / max(sum(w), budget), Fraction(2)) for each in w]
+    ground = [Fraction(float(each)) for each in np.random.default_rng(0).random(size)]
+    v = [Fraction(float(each)) for each in vector]
+    rows = [ground[i] * v[i] for i in range(size)]
+    for weight, (i, j) in zip(w, edges.tolist(), strict=True):
+        rows[i] += weight * (v[i] - v[j])
+        rows[j] += weight * (v[j] - v[i])
+    feasible = min(row / each for row, each in zip(rows, v, strict=True))  # Fv ≥ λv, v > 0
+    squares = sum(each * each for each in v)
+    gains = sorted(((v[i] - v[j]) ** 2 for i, j in edges.tolist()), reverse=True)
+    most = sum(2 * gain for gain in gains[: len(edges) // 2])  # budget m, each weight at most 2
+    bound = (most + sum(g * each**2 for g, each in zip(ground, v, strict=True))) / squares
+    assert feasible <= bound
+    assert bound - feasible <= Fraction(1, 10**4)
+
+
+def test_parameters_are_read_anew() -> None:
+    scale, t = cp.Parameter(nonneg=True), cp.Variable()
+    matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
+    problem = cp.Problem(cp.Maximize(t), [scale * matrix >> t * np.eye(2)])
+    for value in (1.0, 3.0):
+        scale.value = value
+        assert problem.solve(method="discs") == pytest.approx(value, abs=1e-6)
+
+
+def test_other_inequalities_stay_and_have_dual_values() -> None:
+    t = cp.Variable()
+    ring = np.ones((3, 3))  # a frustrated triangle
+    constraints = [ring + t * np.eye(3) >> 0, t >= -5, np.diag([1.0, 2.0]) + t * np.eye(2) >> 0]
+    problem, exact = (cp.Problem(cp.Minimize(t), constraints) for _ in range(2))
+    optimum = exact.solve(solver="CLARABEL", **ACCURATE)
+    reference = [np.copy(constraint.dual_value) for constraint in constraints]
+    assert problem.solve(method="discs") == pytest.approx(optimum, abs=1e-6)
+    for constraint, dual in zip(constraints, reference, strict=True):
+        assert np.allclose(constraint.dual_value, dual, atol=1e-4)
+
+
+def test_semidefinite_variables() -> None:
+    weights = np.array([[2.0, -1.0, 0.0], [-1.0, 3.0, -1.0], [0.0, -1.0, 2.0]])
+    values = []
+    for method in ({"solver": "CLARABEL"}, {"method": "discs"}):
+        matrix = cp.Variable((3, 3), PSD=True)
+        rows = [cp.diag(matrix) == 1, matrix - cp.diag(cp.diag(matrix)) <= 0, matrix[0, 2] >= -0.2]
+        problem = cp.Problem(cp.Maximize(cp.trace(weights @ matrix)), rows)
+        values.append(problem.solve(**method))
+        assert matrix.value is not None
+        assert np.linalg.eigvalsh(matrix.value).min() >= -1e-6
+        assert rows[0].dual_value is not None
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("by", ["cones", "tangents", "multipliers"])
+def test_infeasible_and_unbounded_models(by: str) -> None:
+    x, matrix = cp.Variable(), np.array([[1.0, -2.0], [-2.0, 1.0]])
+    infeasible = cp.Problem(cp.Minimize(x), [matrix + x * np.eye(2) >> 0, x <= 0.5])
+    assert infeasible.solve(method="discs", by=by) == np.inf
+    assert infeasible.status == cp.INFEASIBLE
+    if by != "cones":
+        assert "d = [" in infeasible.solver_stats.extra_stats
+    unbounded = cp.Problem(cp.Maximize(x), [matrix + x * np.eye(2) >> 0])
+    with pytest.raises(Exception, match="unbounded"):
+        unbounded.solve(method="discs", by=by)
+
+
+def test_links_are_removed_for_the_least_spectral_radius() -> None:
+    edges, size, removed = grid_edges(2), 4, 2
+    full = np.zeros((size, size))
+    for i, j in edges:
+        full[i, j] = full[j, i] = 1.0
+
+    def radius(cut: tuple[int, ...]) -> float:
+        rest = full.copy()
+        for k in cut:
+            i, j = edges[k]
+            rest[i, j] = rest[j, i] = 0.0
+        return float(np.linalg.eigvalsh(rest).max())
+
+    best = min(radius(cut) for cut in combinations(range(len(edges)), removed))
+    cut, largest = cp.Variable(len(edges), boolean=True), cp.Variable()
+    links = sum(
+        (1 - cut[k])
+        * np.array([[float({i, j} == {a, b}) for b in range(size)] for a in range(size)])
+        for k, (i, j) in enumerate(edges.tolist())
+    )
+    constraints = [largest * np.eye(size) - links >> 0, cp.sum(cut) <= removed]
+    problem = cp.Problem(cp.Minimize(largest), constraints)
+    assert problem.solve(method="discs", solver="HIGHS") == pytest.approx(best, abs=1e-5)
+    assert np.array_equal(np.round(cut.value), cut.value)
