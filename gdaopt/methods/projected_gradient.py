@@ -16,7 +16,6 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
@@ -142,7 +141,6 @@ class _Run:
         """Return the projected step from y that decreases enough, and the curvature it needed."""
         gradient, value = self._gradient(y), self._value(y)
         while True:
-            check_time()
             target = y.metric - gradient / curvature
             moved = self._problem.objective.at(self._project(target))
             change = moved.metric - y.metric

@@ -226,7 +226,7 @@ def need(solver: str) -> None:
 
 def compiled_problem(program: Program, arrays: LinearArrays) -> cp.Problem:
     """Return the CVXPY problem that a program keeps for arrays of a pattern."""
-    (backend,) = program._backends
+    (backend,) = program.backends
     assert isinstance(backend, CvxpyBackend)
     return backend.compiled(arrays).problem
 

@@ -13,7 +13,6 @@ from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import JointPolytope, Knapsack, Program
-from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
 from gdaopt.programs.whole_set import WholeSet
 from gdaopt.support.cvxpy_internals import set_label
@@ -260,7 +259,7 @@ def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatc
             return answer
 
     program = Program()
-    monkeypatch.setattr(ProgramOptions, "backends", lambda _: (Silent(),))
+    monkeypatch.setattr(Program, "backends", (Silent(),))
     solution = program.solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 4.0))
     assert solution.duals is None
     assert (solution.solver, solution.seconds.solve > 0) == ("silent", True)
