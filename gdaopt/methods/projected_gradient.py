@@ -32,8 +32,8 @@ class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
     Each step costs one projection or more, and each projection eigen-decompositions. Where log Q is
-    convex, it is log Q that is minimised. The run has *stalled* when the certified gap has not
-    become smaller in 200 steps.
+    convex, it is log Q that is minimised. The run ends when the certified gap has not become
+    smaller in 200 steps (`Patience`).
 
     Parameters
     ----------
