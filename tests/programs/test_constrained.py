@@ -130,7 +130,11 @@ TOLERANCES = {"highspy": 1e-9, "HIGHS": 1e-9, "CLARABEL": 1e-5, "ECOS": 1e-5}
 def proven(polytope: AnyPolytope, cost: FloatArray, duals: Any) -> float:
     """Return the least value that multipliers prove: that of the Lagrangian, x being free."""
     if isinstance(polytope, JointPolytope):
-        rho, (i, j), (f, b) = polytope.min_eigenvalue, polytope.edges, polytope.ratios
+        rho, (i, j), (f, b) = (
+            polytope.min_eigenvalue,
+            polytope.edges,
+            (polytope.forward, polytope.backward),
+        )
         rows, floors = duals["rows"], duals["floors"]
         size = len(rows)
         left = cost[:size] + duals["budget"] - rows
