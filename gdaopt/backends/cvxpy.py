@@ -182,6 +182,11 @@ def _solve_here(
     with ignoring("Solution may be inaccurate"):
         problem.unpack_results(solution, chain, inverse)
     watch.lap("unpack")
+    return _report(problem, solver, watch)
+
+
+def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> Answer:
+    """Return how the last solve of a problem ended."""
     stats = problem.solver_stats
     # Several solvers report no time or no iterations, some of them as 0, or as text.
     seconds = None if stats is None else stats.solve_time
