@@ -444,7 +444,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
         usable = (info.name for info in solvers() if info.usable)
-        found = [name for name in usable if not entry_of(name).is_twin]
+        found = [name for name in usable if not entry_of(name).twin_of]
     else:
         found = [str(SolverSpec.find(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
