@@ -149,6 +149,11 @@ class RecordedProgram:
         return not isinstance(self.polytope, ConstrainedPolytope | LinearPolytope)
 
     @property
+    def arrays(self) -> LinearArrays:
+        """The program in the units that solvers see."""
+        return self.polytope.arrays(self.cost)
+
+    @property
     def value(self) -> float:
         """The least cost; of an MPS file the optimum as its author counts it."""
         least = float(self.cost @ self.point)
@@ -168,7 +173,7 @@ class RecordedProgram:
     @property
     def structure(self) -> tuple[object, ...]:
         """What programs have in common that a backend compiles once."""
-        return self.kind, len(self.cost), self.polytope.arrays(self.cost).pattern.key
+        return self.kind, len(self.cost), self.arrays.pattern.key
 
 
 @contextmanager

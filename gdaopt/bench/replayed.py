@@ -86,9 +86,9 @@ def replay(
     Examples
     --------
     >>> from gdaopt.backends import LinearArrays
-    >>> from gdaopt.bench import Sequence
+    >>> from gdaopt.bench import ProgramSequence
     >>> arrays = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
-    >>> programs = Sequence.from_arrays("mine", arrays).programs
+    >>> programs = ProgramSequence.from_arrays("mine", arrays).programs
     >>> [found.is_verified(1e-6) for found in replay(programs, "highspy", start="hot")]
     [True, True]
     """
@@ -138,7 +138,7 @@ def _judged(
     recorded: RecordedProgram, answer: Answer, point: FloatArray, seconds: StageSeconds
 ) -> Replayed:
     polytope = recorded.polytope
-    arrays, best = polytope.arrays(recorded.cost), polytope.coordinates(recorded.point)
+    arrays, best = recorded.arrays, polytope.coordinates(recorded.point)
     if answer.is_exact:
         point = polytope.coordinates(point)
     costs, gap = np.abs(arrays.cost), np.nan

@@ -13,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, replay
-from gdaopt.bench.sequences import Sequence, record_task
+from gdaopt.bench.sequences import ProgramSequence, record_task
 from tests.programs.cases import need
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def needed(solver: str) -> None:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("random") / "a"
-    record_task(path, Sequence("random", size=8), ("joint",), 24, 2, False)
+    record_task(path, ProgramSequence("random", size=8), ("joint",), 24, 2, False)
     return load_programs(f"{path}.npz")
 
 

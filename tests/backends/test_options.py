@@ -16,7 +16,7 @@ from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.options import placed, side_by_side
 from gdaopt.backends.registry import check_solver_options
-from gdaopt.bench import Sequence, replay
+from gdaopt.bench import ProgramSequence, replay
 from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError
 from gdaopt.support.warning_filters import ignoring
 from tests.backends.cases import Fault, tiny_problem
@@ -168,7 +168,7 @@ def test_the_tolerance_reaches_the_solver(solver: str) -> None:
     needed(solver)
     rows = [[1.0, 1.0, 0.5], [1.0, -1.0, 0.2]]
     arrays = LinearArrays.of([1.0, 1.1, 0.3], rows, [5e-4, -5.0], [np.inf, 5.0], upper=10.0)
-    programs = Sequence.from_arrays("tiny", [arrays]).programs
+    programs = ProgramSequence.from_arrays("tiny", [arrays]).programs
     with ignoring(category=InaccurateSolutionWarning):
         (loose,), (tight,) = (
             list(replay(programs, solver, solver_opts=tolerance_options(solver, tolerance)))
@@ -235,5 +235,5 @@ def test_two_backends_of_highs_with_other_numbers_of_threads() -> None:
 
 def _tiny_replayed(solver: str, options: dict[str, Any]) -> list[Any]:
     arrays = LinearArrays.of([-1.0, -2.0], [[1.0, 1.0]], row_upper=[5.0])
-    programs = Sequence.from_arrays("tiny", [arrays]).programs
+    programs = ProgramSequence.from_arrays("tiny", [arrays]).programs
     return list(replay(programs, solver, solver_opts=options))
