@@ -121,11 +121,9 @@ def _read_catalogue() -> dict[str, SolverEntry]:
     tables = tomllib.loads(Path(__file__).with_name("solvers.toml").read_text(encoding="utf-8"))
     entries = {}
     for name, table in tables.items():
-        facts = tables.get(table.get("twin_of"), {}) | table
-        values = {
-            key: tuple(fact) if isinstance(fact, list) else fact for key, fact in facts.items()
-        }
-        entries[name] = SolverEntry(**values)
+        facts: dict[str, Any] = tables.get(table.get("twin_of"), {}) | table
+        lists = {key: tuple(fact) for key, fact in facts.items() if isinstance(fact, list)}
+        entries[name] = SolverEntry(**(facts | lists))
     return entries
 
 

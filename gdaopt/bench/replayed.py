@@ -15,7 +15,7 @@ import numpy as np
 from gdaopt.backends import Answer, StageSeconds, Stopwatch
 from gdaopt.backends.protocol import Backend, checked_point
 from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
-from gdaopt.bench.recorded import RecordedProgram, checked_programs
+from gdaopt.bench.recorded import RecordedProgram, list_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
@@ -103,7 +103,7 @@ def replay(
     def backend() -> Backend:
         return make_backend(name, options, isolate=isolate, hot=start == "hot")
 
-    return _replayed(checked_programs(programs), backend, start, time_limit)
+    return _replayed(list_programs(programs), backend, start, time_limit)
 
 
 def _replayed(

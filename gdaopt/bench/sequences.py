@@ -105,16 +105,7 @@ def given_program(
             f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
             f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
         )
-    polytope = LinearPolytope(
-        arrays.lower_bounds,
-        arrays.upper_bounds,
-        arrays.pattern.starts,
-        arrays.pattern.columns,
-        arrays.coefficients,
-        solved.point,
-        sign,
-        constant,
-    )
+    polytope = LinearPolytope.of(arrays, solved.point, sign, constant)
     program = RecordedProgram(
         kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
     )
