@@ -175,8 +175,8 @@ def _solve_here(
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
     watch.lap("canonicalize")
     if limit is not None:
-        where = own if limit in own else own[entry.inside]
-        where[limit] = max(where[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+        placed_in = own if limit in own else own[entry.inside]
+        placed_in[limit] = max(placed_in[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
     solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
     watch.lap("solve")
@@ -184,11 +184,6 @@ def _solve_here(
     with ignoring("Solution may be inaccurate"):
         problem.unpack_results(solution, chain, inverse)
     watch.lap("unpack")
-    return _report(problem, solver, watch)
-
-
-def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> Answer:
-    """Return how the last solve of a problem ended."""
     stats = problem.solver_stats
     # Several solvers report no time or no iterations, some of them as 0, or as text.
     seconds = None if stats is None else stats.solve_time
@@ -277,6 +272,12 @@ class CompiledProblem:
         self._cost = cp.Parameter(size, name="cost")
         self._coefficients = cp.Parameter(count, name="coefficients") if count else None
         constraints = [] if like.cones is None else like.cones(self.x)
+        if count:  # the value of a row is a sum of terms, one for each coefficient
+            ones, every = np.ones(count), np.arange(count)
+            factors = csr_array((ones, (every, pattern.columns)), shape=(count, size))
+            products = cp.Constant(factors, name="factors") @ self.x
+            terms = cp.multiply(self._coefficients, products)
+            sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
         self._sides: list[_Side] = []
         for name in ("lower", "upper", "fixed"):
             mask = getattr(pattern, f"is_{name}" if name == "fixed" else f"has_{name}")
@@ -286,10 +287,11 @@ class CompiledProblem:
                 if not len(index):
                     continue
                 bounds = cp.Parameter(len(index), name=f"{name} of {what}")
-                if what == "variables":
-                    values: cp.Expression = self.x if len(index) == size else self.x[index]
-                else:
-                    values = self._row_values(like, index)
+                values: cp.Expression = self.x
+                if what == "rows":
+                    values = cp.Constant(csr_array(sums[index]), name="sums") @ terms
+                elif len(index) < size:
+                    values = self.x[index]
                 constraint = _RELATIONS[name](values, bounds)
                 place = index if what == "variables" else size + index
                 self._sides.append(_Side(name, place, bounds, constraint))
@@ -297,16 +299,6 @@ class CompiledProblem:
         self._shape = pattern.n_rows, size
         self.problem = cp.Problem(cp.Minimize(self._cost @ self.x), constraints)
         self._assigned: tuple[FloatArray | None, ...] = (None, None, None)
-
-    def _row_values(self, like: LinearArrays, rows: npt.NDArray[np.intp]) -> cp.Expression:
-        """Return the values of some rows: sums of terms, one for each coefficient."""
-        pattern, count = like.pattern, len(like.coefficients)
-        ones, every = np.ones(count), np.arange(count)
-        factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
-        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
-        terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
-        values: cp.Expression = cp.Constant(csr_array(sums[rows]), name="sums") @ terms
-        return values
 
     def assign(self, arrays: LinearArrays) -> None:
         """Give the parameters the numbers of a program."""
