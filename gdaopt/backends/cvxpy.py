@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.highspy import load_highspy, use_threads
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.options import COMPILATION, placed, side_by_side
 from gdaopt.backends.protocol import (
@@ -142,7 +143,7 @@ def _attempt(
         limit = entry.time_limit  # else it has none, or the user's counts
         options[limit] = max(time_limit, _LEAST_LIMIT)
     try:
-        if isolate or entry.loud or entry.alone:
+        if isolate or entry.alone:
             return _solve_isolated(problem, solver, options, watch, limit, time_limit)
         return _solve_here(problem, solver, options, watch, limit)
     except BaseException as error:  # solvers raise errors of any kind
@@ -166,8 +167,9 @@ def _solve_here(
     warm_start = own.pop("warm_start", True)
     of_cvxpy = {name: own.pop(name) for name in COMPILATION if name in own}
     entry = entry_of(solver)
-    if entry.before_solve is not None:
-        entry.before_solve(own)
+    if entry.package == "highspy":
+        load_highspy()  # before CVXPY makes models of it
+        use_threads(own.get(entry.threads, 0))
     own = placed(solver, own)
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
