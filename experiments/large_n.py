@@ -1,24 +1,23 @@
 """Measure learning from many samples: gradients, time, memory and gap of ``"certified"``.
 
-Run ``python experiments/large_n.py`` from the top of a checkout (fifteen minutes, if quiet).
-It prints the table and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
-are CPU times as multiples of one evaluation of value and gradient, so that a machine that is busy
-changes little; the seconds are those of the clock.
+Each case runs in a process of its own. Times are CPU times as multiples of one evaluation of value
+and gradient, so that a machine that is busy changes little; the seconds are those of the clock.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pages
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from experiments import pages
 from gdaopt.objectives import PairObjective
 from gdaopt.objectives.pair_objective import stratified
 from gdaopt.scaling import auto_trace_bound
@@ -257,38 +256,43 @@ def row(case: Case, found: dict[str, Any]) -> str:
     return pages.row(*cells)
 
 
-def main() -> None:
+def run(quick: bool, out: Path) -> None:
+    """Measure all cases, with `quick` a small one of each kind, and write the page."""
+    cases, learner_cases = CASES, LEARNER_CASES
+    if quick:
+        cases = replace(CASES[0], n_samples=300), replace(CASES[-1], n_samples=1000, sample=300)
+        learner_cases = (replace(LEARNER_CASES[0], n_samples=600, n_features=15, n_classes=3),)
     page = pages.Page(
+        out,
         "large_n",
-        "# Learning from many samples",
-        "",
-        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto".',
-        "*gradients*: evaluations of value and gradient over all samples.",
-        "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
-        "samples included. *evaluation / bare*: one evaluation as a multiple of its two products",
-        "of matrices and one exp a pair. *evaluation / products*: of the products alone. Without",
-        "AVX-512 one exp of NumPy takes longer than both products do with 30 features. The last",
-        "row learns from a sample, and its seconds include one evaluation over all 65 000",
-        "samples.",
-        "",
-        pages.here(),
-        "",
+        "Learning from many samples",
+        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto". '
+        "*gradients*: evaluations of value and gradient over all samples. *time / evaluation*: "
+        "CPU time of the whole run as a multiple of one of these, those of samples included. "
+        "*evaluation / bare*: one evaluation as a multiple of its two products of matrices and one "
+        "exp a pair. *evaluation / products*: of the products alone. Without AVX-512 one exp of "
+        "NumPy takes longer than both products do with 30 features. The last row learns from a "
+        "sample, and its seconds include one evaluation over all 65 000 samples.",
+    )
+    page.add(
         *pages.header(
             "objective | N | K | classes | pairs, millions | gradients | time / evaluation "
             "| evaluation / bare | evaluation / products | seconds | peak, MB | gap"
         ),
     )
-    for case in CASES:
+    for case in cases:
         page.add(row(case, pages.in_a_process(measure, case)))
     page.add(
         "",
         "## Through the learner",
         "",
-        "Samples of `sklearn.datasets.make_classification`, 8 features informative and 4",
-        f"redundant, one cloud a class, `class_sep=1`, seed 0; {N_HELD_OUT} further samples are",
-        "held out, and classified by 5 nearest neighbours, without learning after scaling.",
-        "*solved*: how many samples the certified problem has. *seconds* are those of `fit`,",
-        "one evaluation of the objective of all samples included.",
+        *pages.wrapped(
+            "Samples of `sklearn.datasets.make_classification`, 8 features informative and 4 "
+            f"redundant, one cloud a class, `class_sep=1`, seed 0; {N_HELD_OUT} further samples "
+            "are held out, and classified by 5 nearest neighbours, without learning after "
+            "scaling. *solved*: how many samples the certified problem has. *seconds* are those "
+            "of `fit`, one evaluation of the objective of all samples included."
+        ),
         "",
         *pages.header(
             "learner | N | K | classes | solved | seconds | CPU seconds | peak, MB | gap "
@@ -296,13 +300,14 @@ def main() -> None:
         ),
     )
     n_worse = 0
-    for learner_case in LEARNER_CASES:
-        found = pages.in_a_process(measure_learner, learner_case)
-        n_worse += found["learned"] < found["plain"]
-        page.add(learner_row(learner_case, found))
+    for learner_case in learner_cases:
+        figures = pages.in_a_process(measure_learner, learner_case)
+        n_worse += figures["learned"] < figures["plain"]
+        page.add(learner_row(learner_case, figures))
     page.add("", f"In {n_worse} of the rows the learned metric classifies worse than no learning.")
     page.write()
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = pages.Experiment(
+    "time and memory of `certified` for up to 65 000 samples", 15, ("large_n.md",), run
+)

@@ -1,11 +1,9 @@
 """Choose the defaults of the learners on synthetic families, by one rule that was stated before.
 
-Run ``python experiments/learner_families.py`` from the top of a checkout. Each of 27 families makes
-150 training samples and 2000 test samples for each of the seeds 0 to 3. Over graph metrics four
-objectives are learned with five trace bounds C, multiples of the automatic one, and two smallest
-eigenvalues ρ, from all training samples and from those of five folds; 5 nearest neighbours classify
-the test samples and those of the folds. What is measured is kept in ``--out``, and not measured
-again; from it come the tables of ``figures/learner_families.md``.
+Each of 27 families makes 150 training samples and 2000 test samples for each of the seeds 0 to 3.
+Over graph metrics four objectives are learned with five trace bounds C, multiples of the automatic
+one, and two smallest eigenvalues ρ, from all training samples and from those of five folds; 5
+nearest neighbours classify the test samples and those of the folds.
 
 **The rule.** A family's gain is the test accuracy above that of no learning, the mean over its
 seeds; the standard error of a mean gain over the families is that of the 27 gains. Of several
@@ -32,20 +30,16 @@ rule is the same, over the 54 families of both sizes.
 No number of a real data set is used.
 """
 
-import argparse
-import json
-import platform
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pages import Page, header
 from scipy.stats import sem
 from sklearn.datasets import make_circles, make_classification, make_gaussian_quantiles, make_moons
 from sklearn.model_selection import StratifiedKFold
@@ -53,6 +47,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from experiments.pages import Experiment, MeasuredRows, Page, header
 from gdaopt.estimators.cross_validated import path_results
 from gdaopt.support.validation import FloatArray
 
@@ -287,23 +282,18 @@ def measured(
     }
 
 
-def rows_of(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what is measured in each round, by family and seed; keep it in a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    known = {(row["round"], row["family"], row["seed"]): row for row in map(json.loads, kept)}
-    for key in product(ROUNDS, FAMILIES, SEEDS):
-        if key not in known:
-            which, family, seed = key
-            row = {"round": which, "family": family, "seed": seed}
-            row |= measured(FAMILIES[family], seed, *ROUNDS[which])
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            known[key] = row
-            print(*key, flush=True)
+def rows_of(path: Path, families: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return what is measured in each round, by family and seed; the file keeps it."""
+    rows = MeasuredRows(path)
     return {
-        which: [known[which, family, seed] for family, seed in product(FAMILIES, SEEDS)]
-        for which in ROUNDS
+        which: [
+            rows.measured(
+                partial(measured, FAMILIES[family], seed, *settings),
+                **{"round": which, "family": family, "seed": seed},
+            )
+            for family, seed in product(families, SEEDS)
+        ]
+        for which, settings in ROUNDS.items()
     }
 
 
@@ -315,7 +305,9 @@ def gains_of(found: FloatArray) -> FloatArray:
 
     `found` has the shape (rows, choices), and no learning comes first.
     """
-    return np.asarray(100 * (found - found[:, :1])).reshape(len(FAMILIES), len(SEEDS), -1)
+    return np.asarray(100 * (found - found[:, :1])).reshape(
+        len(found) // len(SEEDS), len(SEEDS), -1
+    )
 
 
 def chosen(gains: FloatArray, costs: Any) -> tuple[int, pd.DataFrame]:
@@ -371,7 +363,7 @@ class Measured:
             )
         )
         self.gains = gains_of(tests[..., 0])
-        self.plain = 100 * tests[:, 0, 0].reshape(len(FAMILIES), -1).mean(axis=1)
+        self.plain = 100 * tests[:, 0, 0].reshape(-1, len(SEEDS)).mean(axis=1)
         self.scores = {"accuracy": folds[..., 0], "shares": folds[..., 1]}
         self.scores["samples"] = np.concatenate([_of_samples(*part) for part in parts], axis=2)
         self.seconds = seconds.sum(axis=1).mean(axis=0)
@@ -461,14 +453,10 @@ def marked(names: Any, columns: Sequence[str], gains: list[FloatArray], costs: A
 # --- The table ----------------------------------------------------------------------------------
 
 
-def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+def lines_of(rows: dict[str, list[dict[str, Any]]], families: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the tables."""
     first = Measured([(rows["first"], slice(None))])
     nca = Measured([(rows["nca"], slice(None))]).gains[..., 6:]
-    yield "# The defaults of the learners, chosen on synthetic families"
-    yield ""
-    yield f"`python experiments/learner_families.py`, {platform.machine()}."
-    yield ""
     yield from (__doc__ or "").split("\n\n", 1)[1].split("\n")
     yield "## One fit"
     yield ""
@@ -525,7 +513,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "Within how many standard errors no learning is near the best, with 150 and with 600"
     yield "training samples; the choice of the rule is in bold type. `MetricLearnerCV` stays with"
     yield f"own × 1: it gains {best.gain - learner.gain:.2f} points less, and is below no learning"
-    yield f"on {learner.below} of the {2 * len(FAMILIES)} families, the choice of the rule on"
+    yield f"on {learner.below} of the {2 * len(families)} families, the choice of the rule on"
     yield f"{best.below}; never to be below it is what that learner promises."
     yield ""
     yield from grid(third, NAMES[2:5], *third.columns[-4:])
@@ -547,7 +535,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         ]
         for g in columns
     ]
-    for family, plain, *texts in zip(FAMILIES, first.plain, *told, strict=True):
+    for family, plain, *texts in zip(families, first.plain, *told, strict=True):
         yield f"| {family} | {plain:.1f} | {' | '.join(texts)} |"
 
 
@@ -573,13 +561,25 @@ def grid(table: pd.DataFrame, names: Sequence[str], *others: str) -> Iterator[st
         yield f"| {' | '.join([*shown, gain, str(row['below']), *further])} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
-    parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
-    warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
-    Page("learner_families", *lines_of(rows_of(parser.parse_args().out))).write()
+def run(quick: bool, out: Path) -> None:
+    """Measure what is missing, with `quick` three families, and write the page."""
+    families = list(FAMILIES)[:3] if quick else list(FAMILIES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits that end early, and metrics as without learning
+        rows = rows_of(out / "learner_families.jsonl", families)
+        page = Page(
+            out,
+            "learner_families",
+            "The defaults of the learners, chosen on synthetic families",
+            "A rule that was stated before anything was measured, and what it chooses.",
+        )
+        page.add(*lines_of(rows, families))
+    page.write()
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "the defaults of the learners, chosen by a rule on 27 synthetic families",
+    minutes=180,
+    files=("learner_families.md",),
+    run=run,
+)

@@ -1,24 +1,24 @@
 """Measure learning from many features: time, memory and gap of ``"certified"``, and what it finds.
 
-Run ``python experiments/wide.py`` from the top of a checkout, with ``GDAOPT_DATA`` set to a folder
-with ``sgml/leukemia.csv`` and ``sgml/colon-cancer.csv`` (a quarter of an hour, if quiet). It prints
-the tables, and writes ``figures/wide.md`` and ``figures/wide.png``. Each case runs in a process of
-its own.
+Leukemia and colon cancer are read from ``sgml/leukemia.csv`` and ``sgml/colon-cancer.csv`` in the
+folder ``GDAOPT_DATA``. Each case runs in a process of its own.
 """
+
+from __future__ import annotations
 
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pages import FIGURES, Page, header, here, in_a_process, wrapped
-from pages import row as line
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 import gdaopt as gda
+from experiments.pages import Experiment, Page, header, in_a_process, wrapped, write_figure
+from experiments.pages import row as line
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.objectives import pair_objective
 from gdaopt.scaling import auto_trace_bound
@@ -26,6 +26,9 @@ from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.features import ManyFeatures
 from gdaopt.wide.scatter import ScatterMatrix
+
+if TYPE_CHECKING:  # what is measured in processes has no pictures in its memory
+    from matplotlib.figure import Figure
 
 TOLERANCE = 1e-4
 SAME = 1e-9  # the tolerance where two ways are compared
@@ -207,7 +210,12 @@ def measure(case: Case) -> dict[str, Any]:
 
 
 def real(name: str) -> tuple[FloatArray, Any]:
-    """Return samples and classes of a data set."""
+    """Return samples and classes of a data set: of genes, or scikit-learn's."""
+    if name == "breast_cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        X, y = load_breast_cancer(return_X_y=True)
+        return X, y
     table = np.loadtxt(Path(os.environ["GDAOPT_DATA"], "sgml", f"{name}.csv"), delimiter=",")
     return table[:, :-1], table[:, -1].astype(int)
 
@@ -290,17 +298,17 @@ def measure_real(name: str) -> dict[str, Any]:
 # --- tables ---------------------------------------------------------------------------------------
 
 INTRODUCTION = f"""
-`"certified"` to a relative gap of {TOLERANCE:g}: the graph Laplacian regulariser over graph metrics
-of trace K, by `python experiments/wide.py`. *normal*: {N_SAMPLES} samples of standard normal
-features, ten of which are shifted by 1 between two classes. *z-scores*: the same, each feature
-scaled, so that no feature is longer than the others and nearly all pairs have to be looked at.
-*text*: {N_TEXTS} sparse samples of {WORDS_OF_TEXT} words each, drawn by Zipf's law, of trace
-`"auto"`; with fewer features these are the most frequent words, and the gap is {SAME:g}.
-*screened*: no K×K array. *dense*: all entries of each gradient; of texts they certify the screened
-optimum as an array, and there is no run. *equal weights*: {EQUAL_STEPS}
-Frank–Wolfe steps over atoms of two features of the same weight, as in HDSL, without a bound.
-*pairs*: entries of gradients that were computed to find the best atoms, also as a multiple of the
-number of pairs. Beyond 100,000 features the run ends after {TIME_LIMIT:g} s. *peak*: of a process.
+`"certified"` to a relative gap of {TOLERANCE:g}: the graph Laplacian regulariser
+over graph metrics of trace K. *normal*: {N_SAMPLES} samples of standard normal features, ten of
+which are shifted by 1 between two classes. *z-scores*: the same, each feature scaled, so that no
+feature is longer than the others and nearly all pairs have to be looked at. *text*: {N_TEXTS}
+sparse samples of {WORDS_OF_TEXT} words each, drawn by Zipf's law, of trace `"auto"`; with fewer
+features these are the most frequent words, and the gap is {SAME:g}. *screened*: no K×K array.
+*dense*: all entries of each gradient; of texts they certify the screened optimum as an array, and
+there is no run. *equal weights*: {EQUAL_STEPS} Frank–Wolfe steps over atoms of two features of the
+same weight, as in HDSL, without a bound. *pairs*: entries of gradients that were computed to find
+the best atoms, also as a multiple of the number of pairs. Beyond 100,000 features the run ends
+after {TIME_LIMIT:g} s. *peak*: of a process.
 """
 GROWTH = """
 The features of both kinds have no directions in common: all samples have to be compared for each
@@ -358,26 +366,31 @@ def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | Non
     return f"K^{np.polyfit(sizes, values, 1)[0]:.2f} ({kind})"
 
 
-def picture(found: dict[str, dict[str, Any]]) -> None:
-    """Draw the strongest features of the metrics of all samples as graphs."""
-    import matplotlib.pyplot as plt
+def picture(found: dict[str, dict[str, Any]]) -> Figure:
+    """Return the strongest features of the metrics of all samples as graphs."""
+    from matplotlib.figure import Figure
 
     from gdaopt import plotting
 
-    figure, axes = plt.subplots(1, len(found), figsize=(13, 6), layout="constrained")
+    figure = Figure(figsize=(13, 6), layout="constrained")
+    axes = figure.subplots(1, len(found), squeeze=False)[0]
     for ax, (name, measured) in zip(axes, found.items(), strict=True):
         names = [str(place + 1) for place in measured["strongest"]]
         plotting.graph(np.array(measured["block"]), names=names, ax=ax)
         ax.set_title(f"{name}: the {SHOWN} strongest of {measured['shape'][1]} genes", y=1.08)
-    figure.savefig(FIGURES / "wide.png", dpi=100)
+    return figure
 
 
-def main() -> None:
-    page = Page("wide", "# Many features", "", *wrapped(INTRODUCTION), "")
-    page.add(here(f"{os.environ.get('OMP_NUM_THREADS', 'all')} thread(s)"), "")
+def run(quick: bool, out: Path) -> None:
+    """Measure all cases, with `quick` small ones, and write page and picture."""
+    cases, data_sets = CASES, ("leukemia", "colon-cancer")
+    if quick:
+        ways = ("screened", "dense", "equal weights")
+        cases, data_sets = tuple(Case("normal", way, 300) for way in ways), ("breast_cancer",)
+    page = Page(out, "wide", "Many features", INTRODUCTION)
     page.add(*header(COLUMNS, words=2))
     found = {}
-    for case in CASES:
+    for case in cases:
         found[case] = in_a_process(measure, case)
         page.add(row(case, found[case]))
     powers = {
@@ -388,7 +401,7 @@ def main() -> None:
     page.add("", f"From 10,000 to 100,000 features: {said}.", *wrapped(GROWTH), "")
     page.add("## Genes", "", *wrapped(GENES), "", *header(GENE_COLUMNS))
     genes = {}
-    for name in ("leukemia", "colon-cancer"):
+    for name in data_sets:
         genes[name] = measured = in_a_process(measure_real, name)
         page.add(
             line(
@@ -403,8 +416,12 @@ def main() -> None:
             )
         )
     page.write()
-    picture(genes)
+    write_figure(out / "wide.png", picture(genes), dpi=100)
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "time and memory of `certified` for up to a million features; genes",
+    minutes=15,
+    files=("wide.md", "wide.png"),
+    run=run,
+)

@@ -81,8 +81,7 @@ def main() -> None:
     matrices: dict[str, Any] = {}
     with np.load(source) as folds:
         for n in range(len(folds.files) // 2):
-            given = json.loads(parameters, object_hook=made)
-            learner = getattr(package, name)(**given)
+            learner = getattr(package, name)(**json.loads(parameters, object_hook=made))
             if "random_state" in learner.get_params():
                 learner.set_params(random_state=0)
             X = folds[f"X{n}"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from learners.fits import LIMIT
-from learners.rows import DEFAULTS, NO_LEARNING, OURS, named
-from learners.scores import Score, Scores, best_of, excess, is_near_best
+from experiments.learners.fits import LIMIT
+from experiments.learners.rows import DEFAULTS, NO_LEARNING, OURS, named
+from experiments.learners.scores import Score, Scores, best_of, excess, is_near_best
 
 _BASELINES = ("metric-learn LMNN", "metric-learn ITML")
 

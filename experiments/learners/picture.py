@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from experiments.learners.rows import NO_LEARNING, OURS
+from experiments.learners.scores import NEIGHBORS, Scores, best_of
 from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
-from learners.rows import NO_LEARNING, OURS
-from learners.scores import NEIGHBORS, Scores, best_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.learners.data import folds, labelled_samples
+from experiments.learners.rows import NO_LEARNING
 from gdaopt.support.validation import FloatArray
-from learners.data import folds, labelled_samples
-from learners.rows import NO_LEARNING
 
 NEIGHBORS = 5
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from table1.training import Learned, Training, with_matrix_trace
+from experiments.table1.training import Learned, Training, with_matrix_trace
 
 BASELINES = "gdaopt.estimators.baselines"
 
