@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.pages import Experiment, origin, wrapped
+from experiments.pages import Experiment, origin, wrap
 from gdaopt.bench.pictures import pareto, profiles, times
 from gdaopt.bench.sequences import BenchOptions, Sequence
 from gdaopt.bench.study import Bench
@@ -58,7 +58,7 @@ def run(quick: bool, out: Path) -> None:
         save_figure(out / f"{name}.png", draw(programs, BenchOptions.cap))
     command = f"Written by `python -m experiments backends`. {origin(out)} One cell at a time."
     title, _, text = pages[0].partition("\n")
-    head = [title, "", *wrapped(command), "", sentence(programs), ""]
+    head = [title, "", *wrap(command), "", sentence(programs), ""]
     write_text(out / "backends.md", "\n".join(head) + text + more_programs(pages[1:]))
 
 

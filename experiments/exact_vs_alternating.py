@@ -123,7 +123,7 @@ def run(quick: bool, out: Path) -> None:
     measured = MeasuredRows(out / "exact_vs_alternating.jsonl")
     classes = CLASSES[:2] if quick else CLASSES
     rows = [
-        measured.measured(
+        measured.get_or_measure(
             partial(measure, *names, c, rho),
             **{"data": names[0], "class": names[1], "C/K": c, "rho": rho},
         )

@@ -120,8 +120,8 @@ def bare(size: int) -> tuple[float, float]:
 
 def cpu(call: Callable[[], Any]) -> tuple[float, float, Any]:
     """Return the CPU and the wall seconds of a call, and what it returns."""
-    wall, (seconds, found) = pages.timed(lambda: pages.timed(call, time.process_time))
-    return seconds, wall, found
+    wall, (seconds, result) = pages.time_call(lambda: pages.time_call(call, time.process_time))
+    return seconds, wall, result
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def measure(case: Case) -> dict[str, Any]:
     problem = gda.MetricProblem(problem_of, feasible_set)
     seconds, wall, result = cpu(lambda: gda.solve(problem, "certified", tolerance=TOLERANCE))
     PairObjective.sums = original  # type: ignore[method-assign]
-    found = {
+    figures = {
         "pairs": problem_of.pairs.n_pairs,
         "gradients": counted[0] or None,
         "units": seconds / one,
@@ -174,8 +174,8 @@ def measure(case: Case) -> dict[str, Any]:
         "products": one / products,
     }
     if case.sample is not None:
-        found["whole_seconds"] = cpu(lambda: evaluated(whole))[1]
-    return {**found, "peak": peak_memory()}
+        figures["whole_seconds"] = cpu(lambda: evaluated(whole))[1]
+    return {**figures, "peak": peak_memory()}
 
 
 def measure_learner(case: LearnerCase) -> dict[str, Any]:
@@ -215,43 +215,43 @@ def measure_learner(case: LearnerCase) -> dict[str, Any]:
     }
 
 
-def learner_row(case: LearnerCase, found: dict[str, Any]) -> str:
+def learner_row(case: LearnerCase, figures: dict[str, Any]) -> str:
     """Return a row of the second table."""
-    full = found["full"]
+    full = figures["full"]
     cells = [
         f'`GraphMetricLearner("{case.objective}", max_samples={case.max_samples!r})`',
         str(case.n_samples),
         str(case.n_features),
         str(case.n_classes),
-        str(found["solved"]),
-        f"{found['wall']:.1f}",
-        f"{found['seconds']:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
-        f"{found['gap']:.1e}",
+        str(figures["solved"]),
+        f"{figures['wall']:.1f}",
+        f"{figures['seconds']:.1f}",
+        f"{figures['peak'] / 1e6:.0f}",
+        f"{figures['gap']:.1e}",
         "" if full is None else f"{full:.6g}",
-        f"{found['plain']:.3f}",
-        f"{found['learned']:.3f}",
+        f"{figures['plain']:.3f}",
+        f"{figures['learned']:.3f}",
     ]
     return pages.row(*cells)
 
 
-def row(case: Case, found: dict[str, Any]) -> str:
+def row(case: Case, figures: dict[str, Any]) -> str:
     """Return a row of the table."""
-    seconds = found["wall"] + found.get("whole_seconds", 0.0)
+    seconds = figures["wall"] + figures.get("whole_seconds", 0.0)
     name = case.objective if case.sample is None else f"{case.objective}, {case.sample} of them"
     cells = [
         name,
         str(case.n_samples),
         str(case.n_features),
         str(case.n_classes),
-        f"{found['pairs'] / 1e6:.1f}",
-        "" if found["gradients"] is None else str(found["gradients"]),
-        f"{found['units']:.1f}",
-        f"{found['overhead']:.2f}",
-        f"{found['products']:.2f}",
+        f"{figures['pairs'] / 1e6:.1f}",
+        "" if figures["gradients"] is None else str(figures["gradients"]),
+        f"{figures['units']:.1f}",
+        f"{figures['overhead']:.2f}",
+        f"{figures['products']:.2f}",
         f"{seconds:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
-        f"{found['gap']:.1e}",
+        f"{figures['peak'] / 1e6:.0f}",
+        f"{figures['gap']:.1e}",
     ]
     return pages.row(*cells)
 
@@ -286,7 +286,7 @@ def run(quick: bool, out: Path) -> None:
         "",
         "## Through the learner",
         "",
-        *pages.wrapped(
+        *pages.wrap(
             "Samples of `sklearn.datasets.make_classification`, 8 features informative and 4 "
             f"redundant, one cloud a class, `class_sep=1`, seed 0; {N_HELD_OUT} further samples "
             "are held out, and classified by 5 nearest neighbours, without learning after "

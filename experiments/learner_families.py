@@ -107,7 +107,7 @@ def clouds(
 ) -> Family:
     """One cloud a class; features have spreads from 1 to `shape`, then all are rotated."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def make(count: int, rng: Any) -> Samples:
         turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
         centres = rng.standard_normal((n_classes, n_features))
         centres *= distance / np.linalg.norm(centres, axis=1)[:, None]
@@ -115,34 +115,34 @@ def clouds(
         spread = rng.standard_normal((count, n_features)) * np.geomspace(1, shape, n_features)
         return centres[y] + spread @ turn, y
 
-    return made
+    return make
 
 
 def classification(n_features: int, n_informative: int, **options: Any) -> Family:
     """The clouds of scikit-learn at corners of a cube."""
 
-    def made(count: int, rng: Any) -> Samples:
-        given = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
+    def make(count: int, rng: Any) -> Samples:
+        settings = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
         X, y = make_classification(
             count,
             n_features,
             n_informative=n_informative,
             random_state=int(rng.integers(2**31)),
-            **given,
+            **settings,
         )
         return X, y
 
-    return made
+    return make
 
 
 def with_noise(make: Callable[..., Samples], n_noise: int, **options: Any) -> Family:
     """Samples of scikit-learn beside features of noise with about the same spread."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def make(count: int, rng: Any) -> Samples:
         X, y = make(n_samples=count, random_state=int(rng.integers(2**31)), **options)
         return np.column_stack([X, rng.standard_normal((count, n_noise)) * X.std()]), y
 
-    return made
+    return make
 
 
 def labelled(
@@ -150,14 +150,14 @@ def labelled(
 ) -> Family:
     """Uniform features, of so many levels if any, and labels that follow from them."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def make(count: int, rng: Any) -> Samples:
         X = rng.uniform(-1, 1, (count, n_features))
         if levels:
             X = rng.integers(levels, size=X.shape).astype(np.float64)
         y = np.asarray(label(X)).astype(int)
         return X, np.where(rng.random(count) < flipped, 1 - y, y)
 
-    return made
+    return make
 
 
 def spectra(count: int, rng: Any) -> Samples:
@@ -242,7 +242,7 @@ def along_paths(
     That is the accuracy and the mean share of neighbours of the right class, and for each query how
     many of its neighbours are of the right class.
     """
-    found, seconds = [neighbours(X, y, queries, answers)], [0.0]
+    scores, seconds = [neighbours(X, y, queries, answers)], [0.0]
     classes, codes = np.unique(y, return_inverse=True)
     for objective, share, n_bounds in paths:
         start = time.process_time()
@@ -254,17 +254,17 @@ def along_paths(
         for result in path_results(learner, X, codes, bounds):
             seconds.append(time.process_time() - start)
             _, components = learner._in_units(result)
-            found.append(neighbours(X @ components.T, y, queries @ components.T, answers))
+            scores.append(neighbours(X @ components.T, y, queries @ components.T, answers))
             start = time.process_time()
-    means = [(accuracy, shares.mean()) for accuracy, shares in found]
+    means = [(accuracy, shares.mean()) for accuracy, shares in scores]
     return {
         "found": np.round(means, 5).tolist(),
         "seconds": np.round(seconds, 5).tolist(),
-        "right": [np.rint(shares * NEIGHBORS).astype(int).tolist() for _, shares in found],
+        "right": [np.rint(shares * NEIGHBORS).astype(int).tolist() for _, shares in scores],
     }
 
 
-def measured(
+def measure_family(
     make: Family, seed: int, paths: Any, tolerance: float, n_training: int
 ) -> dict[str, Any]:
     """Return what paths find on the test samples, and on the samples of each fold."""
@@ -287,8 +287,8 @@ def rows_of(path: Path, families: Sequence[str]) -> dict[str, list[dict[str, Any
     rows = MeasuredRows(path)
     return {
         which: [
-            rows.measured(
-                partial(measured, FAMILIES[family], seed, *settings),
+            rows.get_or_measure(
+                partial(measure_family, FAMILIES[family], seed, *settings),
                 **{"round": which, "family": family, "seed": seed},
             )
             for family, seed in product(families, SEEDS)
@@ -300,13 +300,13 @@ def rows_of(path: Path, families: Sequence[str]) -> dict[str, list[dict[str, Any
 # --- The rule -----------------------------------------------------------------------------------
 
 
-def gains_of(found: FloatArray) -> FloatArray:
+def gains_of(accuracies: FloatArray) -> FloatArray:
     """Return accuracies above those of no learning in points, of shape (families, seeds, choices).
 
-    `found` has the shape (rows, choices), and no learning comes first.
+    `accuracies` has the shape (rows, choices), and no learning comes first.
     """
-    return np.asarray(100 * (found - found[:, :1])).reshape(
-        len(found) // len(SEEDS), len(SEEDS), -1
+    return np.asarray(100 * (accuracies - accuracies[:, :1])).reshape(
+        len(accuracies) // len(SEEDS), len(SEEDS), -1
     )
 
 
@@ -368,13 +368,13 @@ class Measured:
         self.scores["samples"] = np.concatenate([_of_samples(*part) for part in parts], axis=2)
         self.seconds = seconds.sum(axis=1).mean(axis=0)
 
-    def searched(self, kept: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
+    def search(self, choices: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
         """Return the gains of a search among some choices, of shape (families, seeds)."""
         score, *others = rule
-        picks = [kept[by_rule(one[:, kept], places, *others)] for one in self.scores[score]]
+        picks = [choices[by_rule(one[:, choices], places, *others)] for one in self.scores[score]]
         flat = self.gains.reshape(len(picks), -1)
-        found: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
-        return found
+        gains: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
+        return gains
 
 
 def _of_folds(rows: list[dict[str, Any]], name: str) -> FloatArray:
@@ -387,19 +387,19 @@ def _of_samples(rows: list[dict[str, Any]], at: slice | list[int]) -> FloatArray
     return np.array(right) / NEIGHBORS
 
 
-def first_round(found: Measured) -> pd.DataFrame:
+def first_round(measured: Measured) -> pd.DataFrame:
     """Return all ways of a search, the one that is chosen marked."""
     names, gains, fits = [], [], []
     for bounds, shares in product(BOUNDS, (SHARES[:1], SHARES[1:], SHARES)):
-        kept, places = [0], [-1]
+        choices, places = [0], [-1]
         for number, (_, share, n_bounds) in enumerate(PATHS):
             if share in shares:
-                kept += [1 + number * n_bounds + bound for bound in bounds]
+                choices += [1 + number * n_bounds + bound for bound in bounds]
                 places += range(len(bounds))
         for rule in RULES:
             names.append((bounds, shares, *rule))
-            gains.append(found.searched(kept, np.array(places), rule))
-            fits.append(FOLDS * (len(kept) - 1))
+            gains.append(measured.search(choices, np.array(places), rule))
+            fits.append(FOLDS * (len(choices) - 1))
     return marked(names, NAMES, gains, fits).rename(columns={"cost": "fits"})
 
 
@@ -414,16 +414,16 @@ def second_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     )
     loose = Measured([(rows["loose"], slice(None))])
     names, gains, seconds = [], [], []
-    for (tolerance, found), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
-        kept = kept_of(shift)
+    for (tolerance, measured), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
+        choices = choices_of(shift)
         names.append((STEP**shift, tolerance))
-        gains.append(found.searched(kept, PLACES, LEARNER[2:]))
-        seconds.append(found.seconds[kept].sum())
+        gains.append(measured.search(choices, PLACES, LEARNER[2:]))
+        seconds.append(measured.seconds[choices].sum())
     table = marked(names, ("nca", "tolerance"), gains, np.array(seconds) / seconds[0])
     return table.rename(columns={"cost": "CPU time"})
 
 
-def kept_of(shift: int) -> list[int]:
+def choices_of(shift: int) -> list[int]:
     """Return the choices of `FURTHER` with five bounds for each objective, those of NCA shifted."""
     return [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
 
@@ -432,14 +432,16 @@ def third_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     """Return the standard errors, the chosen one marked, over both numbers of samples."""
     both = [Measured([(rows[which], slice(None))]) for which in ("loose", "large")]
     gains = [
-        np.concatenate([found.searched(kept_of(1), PLACES, (*error, "none")) for found in both])
+        np.concatenate(
+            [measured.search(choices_of(1), PLACES, (*error, "none")) for measured in both]
+        )
         for error in ERRORS
     ]
     table = marked(ERRORS, NAMES[2:5], gains, 1)
     for size, part in zip((TRAINING, LARGE), np.split(np.array(gains), 2, axis=1), strict=True):
-        own = chosen(part, 1)[1]
-        table[f"gain, {size}"] = own.gain.map("{:.2f}".format)
-        table[f"families below, {size}"] = own.below
+        of_size = chosen(part, 1)[1]
+        table[f"gain, {size}"] = of_size.gain.map("{:.2f}".format)
+        table[f"families below, {size}"] = of_size.below
     return table
 
 
@@ -525,8 +527,8 @@ def lines_of(rows: dict[str, list[dict[str, Any]]], families: Sequence[str]) -> 
     yield "`MetricLearnerCV` in the first round."
     yield ""
     yield from header("family | no learning | MCML | NCA | best in hindsight | search")
-    kept = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
-    search = first.searched([0, *kept], PLACES, LEARNER[2:])
+    choices = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
+    search = first.search([0, *choices], PLACES, LEARNER[2:])
     columns = [first.gains[..., 4], first.gains[..., 15], first.gains.max(axis=2), search]
     told = [
         [

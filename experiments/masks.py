@@ -59,8 +59,8 @@ def digits(name: str, n_samples: int) -> Figures:
             start = time.process_time()
             learner.fit(scaler.transform(X[train]), y[train])
             seconds.append(time.process_time() - start)
-            known, asked = (learner.transform(scaler.transform(X[part])) for part in (train, test))
-            classifier = KNeighborsClassifier(NEIGHBORS).fit(known, y[train])
+            near, asked = (learner.transform(scaler.transform(X[part])) for part in (train, test))
+            classifier = KNeighborsClassifier(NEIGHBORS).fit(near, y[train])
             errors.append(100 * (1 - classifier.score(asked, y[test])))
             result = learner.result_
             gaps.append(result.relative_gap or 0.0)
@@ -93,9 +93,9 @@ def wide(name: str, n_features: int) -> Figures:
     X = scale_features(X)
     pairs = rng.integers(n_features, size=(5 * n_features, 2))
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
-    kept = rng.permutation(len(pairs))[: 4 * n_features]
+    chosen = rng.permutation(len(pairs))[: 4 * n_features]
     feasible_set = gda.GraphMetrics(
-        trace_bound=float(n_features), edges=None if name == "all pairs" else pairs[kept]
+        trace_bound=float(n_features), edges=None if name == "all pairs" else pairs[chosen]
     )
     problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
     before = peak_memory()
@@ -133,11 +133,11 @@ def digits_table(n_samples: int) -> Iterator[str]:
         "| largest gap"
     )
     for name, n in zip(LEARNERS, (n_pairs, len(grid(SIDE)), 0), strict=True):
-        found = in_a_process(digits, name, n_samples)
+        figures = in_a_process(digits, name, n_samples)
         yield (
-            f"| {name} | {n} | {found['seconds']:.3g} | {found['error']:.2f} "
-            f"| {np.log(found['objective']):.4f} | {found['edges']:.0f} "
-            f"| {found['neighbors']:.0f} | {found['gap']:.1e} |"
+            f"| {name} | {n} | {figures['seconds']:.3g} | {figures['error']:.2f} "
+            f"| {np.log(figures['objective']):.4f} | {figures['edges']:.0f} "
+            f"| {figures['neighbors']:.0f} | {figures['gap']:.1e} |"
         )
     yield ""
     yield "An edge pays where two classes differ by opposite signs in its two features. Pixels side"
@@ -157,11 +157,11 @@ def wide_table(n_features: int) -> Iterator[str]:
         "edges allowed | CPU, s | memory, MB | rounds | objective | edges learned | gap"
     )
     for name in MASKS:
-        found = in_a_process(wide, name, n_features)
+        figures = in_a_process(wide, name, n_features)
         yield (
-            f"| {name} | {found['seconds']:.3g} | {found['memory'] / 1e6:.0f} "
-            f"| {found['rounds']:.0f} | {found['objective']:.6g} | {found['edges']:.0f} "
-            f"| {found['gap']:.1e} |"
+            f"| {name} | {figures['seconds']:.3g} | {figures['memory'] / 1e6:.0f} "
+            f"| {figures['rounds']:.0f} | {figures['objective']:.6g} | {figures['edges']:.0f} "
+            f"| {figures['gap']:.1e} |"
         )
 
 

@@ -156,18 +156,19 @@ def picture(measured: list[Row]) -> Figure:
 def run(quick: bool, out: Path) -> None:
     """Measure what is missing, and write page and picture."""
     measured = MeasuredRows(out / "others_data.jsonl")
-    samples = {name: (X, y) for name, X, y in data_sets() if name in SETS}
-    names, learners = list(SETS), list(LEARNERS)
-    if quick:  # a data set that every installation has, under one of the names
+    if quick:  # a data set that comes with scikit-learn, by its name among these
         X, y = load_breast_cancer(return_X_y=True)
         names, learners, samples = ["WDBC"], [NONE, NCA, *SHOWN], {"WDBC": (X[:100], y[:100])}
+    else:
+        names, learners = list(SETS), list(LEARNERS)
+        samples = {name: (X, y) for name, X, y in data_sets() if name in SETS}
     missing = [name for name in names if name not in samples]
     if missing:
         raise gda.errors.InvalidInputError(
             f"GDAOPT_DATA has no {', '.join(missing)} in its folder sgml; no table without them"
         )
     rows = [
-        measured.measured(
+        measured.get_or_measure(
             partial(accuracies, LEARNERS[learner], *samples[name]),
             **{"table": "accuracy", "data": name, "objective": learner},
         )

@@ -12,7 +12,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
-from experiments.pages import Experiment, Page, header, row, timed, wrapped
+from experiments.pages import Experiment, Page, header, row, time_call, wrap
 from experiments.problems import wine
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
@@ -29,7 +29,7 @@ EVERY = (1, 10, 0)  # steps a row of the trace
 
 def seconds(run: Callable[[], object]) -> float:
     """Return the processor's time of a call."""
-    return timed(run, time.process_time)[0]
+    return time_call(run, time.process_time)[0]
 
 
 def language(repeats: int) -> list[str]:
@@ -160,7 +160,7 @@ def run(quick: bool, out: Path) -> None:
     page.add(
         "## CVXPY's language",
         "",
-        *wrapped(
+        *wrap(
             "One solve of GLR on wine's first class (178 samples, 13 features) by `certified`, in "
             f"milliseconds of the processor, medians of {repeats} pairs: `gdaopt.solve`, which "
             'reads the rows anew, and `problem.solve(method="gdaopt", warm_start=False)`.'
@@ -171,7 +171,7 @@ def run(quick: bool, out: Path) -> None:
         "",
         "## A path of budgets",
         "",
-        *wrapped(
+        *wrap(
             f"{N_BUDGETS} rising budgets, one `cp.Parameter`, tolerance 1e-6, the first solve "
             "cold: milliseconds of all solves and of a cold single solve (the median over the "
             f"path), each the least of {N_PATHS}; and rounds, of the path and of a single one. "
@@ -187,7 +187,7 @@ def run(quick: bool, out: Path) -> None:
         "",
         "## The trace",
         "",
-        *wrapped(
+        *wrap(
             "The same run on wine's second class, with programs in closed form, which are so fast "
             "that the trace shows: milliseconds without rows between start and end "
             "(`trace_every=0`), and how many times as long it takes with every row (the default) "

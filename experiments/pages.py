@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,16 @@ def note_commit(folder: Path) -> None:
     write_text(path, "".join(f"{line}\n" for line in dict.fromkeys([*before, commit])))
 
 
+def used_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on."""
+    return versions() | {"scikit-learn": version("scikit-learn")}
+
+
 def origin(folder: Path) -> str:
     """Return the sentence that says which commits, on which day, and which versions made a page."""
     commits = (folder / _COMMITS).read_text(encoding="utf-8").splitlines()
     day = datetime.datetime.now(tz=datetime.UTC).strftime("%d %B %Y").lstrip("0")
-    used = ", ".join(f"{name} {number}" for name, number in versions().items())
+    used = ", ".join(f"{name} {number}" for name, number in used_versions().items())
     return (
         f"Made on {day} by commit{'s' * (len(commits) > 1)} {' and '.join(commits)}; "
         f"{platform.machine()}, {used}."
@@ -87,7 +93,7 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def wrapped(paragraph: str) -> list[str]:
+def wrap(paragraph: str) -> list[str]:
     """Return the lines of a paragraph."""
     return textwrap.wrap(" ".join(paragraph.split()), 100, break_on_hyphens=False)
 
@@ -102,7 +108,7 @@ class Page:
         self._path = folder / f"{name}.md"
         self._lines: list[str] = []
         command = f"Written by `python -m experiments {name}`. {origin(folder)}"
-        self.add(f"# {title}", "", *wrapped(about), "", *wrapped(command), "")
+        self.add(f"# {title}", "", *wrap(about), "", *wrap(command), "")
 
     def add(self, *lines: str) -> None:
         """Print lines, and keep them."""
@@ -134,7 +140,7 @@ class MeasuredRows:
             write_text(path, complete + "\n" if complete else "")
         self._rows: list[MeasuredRow] = [json.loads(line) for line in complete.splitlines()]
 
-    def measured(self, measure: Callable[[], MeasuredRow], **name: Any) -> MeasuredRow:
+    def get_or_measure(self, measure: Callable[[], MeasuredRow], **name: Any) -> MeasuredRow:
         """Return the row of a name: what `measure` returns, unless the file has it."""
         for row in self._rows:
             if name.items() <= row.items():
@@ -160,7 +166,7 @@ def in_a_process(
             return None
 
 
-def timed(
+def time_call(
     call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Any]:
     """Return the seconds that a call takes by a clock, and what it returns."""

@@ -90,10 +90,10 @@ class Case:
 # --- who finds the graph --------------------------------------------------------------------------
 
 
-def found(
+def answer_since(
     start: float, metric: FloatArray, steps: int | None = None, gap: float | None = None
 ) -> dict[str, Any]:
-    """Return what is kept of a call that began at a time."""
+    """Return the answer of a call that began at a time."""
     seconds = time.perf_counter() - start
     return {"metric": metric, "seconds": seconds, "steps": steps, "gap": gap}
 
@@ -105,7 +105,7 @@ def newton(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     feasible_set = gda.GraphMetrics(2 * log_det.auto_trace_bound(), min_eigenvalue=0.0)
     problem = gda.MetricProblem(log_det, feasible_set)
     result = gda.solve(problem, "projected-newton", trace_every=0)
-    return found(start, result.metric, result.iterations, result.relative_gap)
+    return answer_since(start, result.metric, result.iterations, result.relative_gap)
 
 
 def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
     model = LaplacianGraphicalModel(case.alpha, assume_centered=True)
     start = time.perf_counter()
     result = model.fit(X).result_
-    return found(start, model.precision_, result.iterations, result.relative_gap)
+    return answer_since(start, model.precision_, result.iterations, result.relative_gap)
 
 
 def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GraphicalLasso(case.alpha, assume_centered=True).fit(X)
-    return found(start, model.precision_, model.n_iter_)
+    return answer_since(start, model.precision_, model.n_iter_)
 
 
 def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
     size = len(covariance)
     start = time.perf_counter()
     answer = block_SGL(covariance, case.alpha, np.eye(size), tol=1e-6, rtol=1e-5)
-    return found(start, answer["Theta"])
+    return answer_since(start, answer["Theta"])
 
 
 def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
@@ -144,7 +144,7 @@ def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     )
     start = time.perf_counter()
     result = gda.solve(problem, "sdp", solver="CLARABEL", time_limit=LIMIT, trace_every=0)
-    return found(start, result.metric, gap=result.relative_gap)
+    return answer_since(start, result.metric, gap=result.relative_gap)
 
 
 WHO: dict[str, Callable[[FloatArray, Case], dict[str, Any]]] = {
@@ -205,7 +205,7 @@ def cholesky_seconds(size: int) -> float:
     """Return the median time of one Cholesky factorisation of a K×K matrix."""
     matrix = np.full((size, size), 0.5) + np.eye(size)
     once = partial(cholesky, matrix, lower=True, check_finite=False)
-    return median(pages.timed(once)[0] for _ in range(7 if size <= 1000 else 1))
+    return median(pages.time_call(once)[0] for _ in range(7 if size <= 1000 else 1))
 
 
 def row(case: Case, figures: dict[str, Any] | None) -> str:

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 import gdaopt as gda
-from experiments.pages import Experiment, Page, header, in_a_process, wrapped, write_figure
+from experiments.pages import Experiment, Page, header, in_a_process, wrap, write_figure
 from experiments.pages import row as line
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.objectives import pair_objective
@@ -167,10 +167,10 @@ def measure(case: Case) -> dict[str, Any]:
         options["time_limit"] = TIME_LIMIT
     if case.kind == "text" and case.n_features < N_WORDS:
         options["tolerance"] = SAME
-    known = None
+    screened_metric = None
     if case.kind == "text" and case.way == "dense":
         screened = problem_of(Case("text", "screened", case.n_features))
-        known = gda.solve(screened, **options).metric
+        screened_metric = gda.solve(screened, **options).metric
     pair_objective.MOST_DENSE = case.n_features if case.way == "dense" else 1
     problem = problem_of(case)
     priced = [0]
@@ -183,13 +183,13 @@ def measure(case: Case) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     if case.way == "equal weights":
         objective = equal_weights(problem, EQUAL_STEPS)
-        found: dict[str, Any] = {"objective": objective, "rounds": EQUAL_STEPS}
-    elif known is not None:
-        certificate = gda.certify(problem, known)
-        found = {"objective": certificate.objective, "gap": certificate.relative_gap, "rounds": 0}
+        figures: dict[str, Any] = {"objective": objective, "rounds": EQUAL_STEPS}
+    elif screened_metric is not None:
+        certificate = gda.certify(problem, screened_metric)
+        figures = {"objective": certificate.objective, "gap": certificate.relative_gap, "rounds": 0}
     else:
         result = gda.solve(problem, "certified", **options)
-        found = {
+        figures = {
             "objective": result.objective,
             "gap": result.relative_gap,
             "status": result.status,
@@ -198,7 +198,7 @@ def measure(case: Case) -> dict[str, Any]:
             "edges": n_edges_of(result),
         }
     seconds = time.perf_counter() - start, time.process_time() - cpu
-    return found | {
+    return figures | {
         "wall": seconds[0],
         "cpu": seconds[1],
         "peak": peak_memory(),
@@ -331,33 +331,33 @@ GENE_COLUMNS = (
 )
 
 
-def row(case: Case, found: dict[str, Any]) -> str:
+def row(case: Case, figures: dict[str, Any]) -> str:
     """Return a row of the first table."""
-    gap, priced = found.get("gap"), found["priced"]
+    gap, priced = figures.get("gap"), figures["priced"]
     n_pairs = case.n_features * (case.n_features - 1) / 2
     return line(
         case.kind,
         case.way,
         f"{case.n_features:,}",
-        f"{found['wall']:.1f}",
-        f"{found['cpu']:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
+        f"{figures['wall']:.1f}",
+        f"{figures['cpu']:.1f}",
+        f"{figures['peak'] / 1e6:.0f}",
         f"{priced:.1e}" if priced else "",
         f"{priced / n_pairs:.2g}" if priced else "",
-        found["rounds"],
-        found.get("atoms", ""),
-        found.get("edges", ""),
-        f"{found['objective']:.12g}" if case.kind == "text" else f"{found['objective']:.9g}",
+        figures["rounds"],
+        figures.get("atoms", ""),
+        figures.get("edges", ""),
+        f"{figures['objective']:.12g}" if case.kind == "text" else f"{figures['objective']:.9g}",
         "" if gap is None else f"{gap:.1e}",
-        found.get("status", ""),
+        figures.get("status", ""),
     )
 
 
-def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | None:
+def growth(figures: dict[Case, dict[str, Any]], kind: str, what: str) -> str | None:
     """Return the power of K that a column grows like, fitted from 10⁴ to 10⁵ features."""
     points = [
         (np.log(case.n_features), np.log(measured[what]))
-        for case, measured in found.items()
+        for case, measured in figures.items()
         if case.kind == kind and case.way == "screened" and 10**4 <= case.n_features <= 10**5
     ]
     if len(points) < 2:
@@ -366,15 +366,15 @@ def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | Non
     return f"K^{np.polyfit(sizes, values, 1)[0]:.2f} ({kind})"
 
 
-def picture(found: dict[str, dict[str, Any]]) -> Figure:
+def picture(figures: dict[str, dict[str, Any]]) -> Figure:
     """Return the strongest features of the metrics of all samples as graphs."""
     from matplotlib.figure import Figure
 
     from gdaopt import plotting
 
     figure = Figure(figsize=(13, 6), layout="constrained")
-    axes = figure.subplots(1, len(found), squeeze=False)[0]
-    for ax, (name, measured) in zip(axes, found.items(), strict=True):
+    axes = figure.subplots(1, len(figures), squeeze=False)[0]
+    for ax, (name, measured) in zip(axes, figures.items(), strict=True):
         names = [str(place + 1) for place in measured["strongest"]]
         plotting.graph(np.array(measured["block"]), names=names, ax=ax)
         ax.set_title(f"{name}: the {SHOWN} strongest of {measured['shape'][1]} genes", y=1.08)
@@ -389,17 +389,17 @@ def run(quick: bool, out: Path) -> None:
         cases, data_sets = tuple(Case("normal", way, 300) for way in ways), ("breast_cancer",)
     page = Page(out, "wide", "Many features", INTRODUCTION)
     page.add(*header(COLUMNS, words=2))
-    found = {}
+    figures = {}
     for case in cases:
-        found[case] = in_a_process(measure, case)
-        page.add(row(case, found[case]))
+        figures[case] = in_a_process(measure, case)
+        page.add(row(case, figures[case]))
     powers = {
-        what: [power for kind in ("normal", "z-scores") if (power := growth(found, kind, column))]
+        what: [power for kind in ("normal", "z-scores") if (power := growth(figures, kind, column))]
         for what, column in (("CPU time", "cpu"), ("the number of pairs looked at", "priced"))
     }
     said = "; ".join(f"{what} grows like {' and '.join(p)}" for what, p in powers.items())
-    page.add("", f"From 10,000 to 100,000 features: {said}.", *wrapped(GROWTH), "")
-    page.add("## Genes", "", *wrapped(GENES), "", *header(GENE_COLUMNS))
+    page.add("", f"From 10,000 to 100,000 features: {said}.", *wrap(GROWTH), "")
+    page.add("## Genes", "", *wrap(GENES), "", *header(GENE_COLUMNS))
     genes = {}
     for name in data_sets:
         genes[name] = measured = in_a_process(measure_real, name)

@@ -86,7 +86,7 @@ def run_fits(
             python = str(environment.python)
         target = folder / f"{name}-{number}.npz"
         fit = partial(fit_folds, target, python, learner, str(source), limit_of(learner.name))
-        row = rows.measured(fit, data=name, learner=learner.name)
+        row = rows.get_or_measure(fit, data=name, learner=learner.name)
         matrices = []
         if row["status"] == "finished":
             with np.load(target) as answers:

@@ -37,7 +37,7 @@ def about(environment: Environment | None) -> str:
     )
 
 
-def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
+def table(data: str, by_learner: Mapping[str, Score]) -> Iterator[str]:
     """Yield the lines of the table of a data set."""
     X, y = labelled_samples(data)
     yield f"## {data}: {len(X)} samples, {X.shape[1]} features, {len(set(y.tolist()))} classes"
@@ -49,8 +49,8 @@ def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
     yield ""
     yield f"| learner | fit, s | memory, MiB | {NEIGHBORS}-NN error, % | |"
     yield "|---|--:|--:|--:|---|"
-    best = best_of(found, found)
-    for name, line in found.items():
+    best = best_of(by_learner, by_learner)
+    for name, line in by_learner.items():
         seconds = f"> {limit_of(name):g}" if line.is_late else ""
         seconds = seconds if line.seconds is None else f"{line.seconds:.3g}"
         memory = "" if line.memory is None else f"{line.memory / 2**20:.0f}"
@@ -75,6 +75,6 @@ def rank_table(scores: Scores) -> Iterator[str]:
     yield f"|---|--:|--:|{'--:|' * len(scores)}"
     for name in sorted(names, key=means.__getitem__):
         cells = " | ".join(f"{places[data][name]:g}" for data in scores)
-        near = sum(is_near_best(found, name) for found in scores.values())
+        near = sum(is_near_best(by_learner, name) for by_learner in scores.values())
         yield f"| {name} | {means[name]:.1f} | {near} | {cells} |"
     yield ""

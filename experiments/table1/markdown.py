@@ -48,9 +48,9 @@ def markdown(outcome: Outcome, origin: str) -> str:
     )
     lines += _compared(outcome)
     lines += _ranks(outcome)
-    found = objective_table(outcome)
-    if found.body:
-        lines += ["## The rows that minimise an objective", "", *_written(found)]
+    objectives = objective_table(outcome)
+    if objectives.body:
+        lines += ["## The rows that minimise an objective", "", *_written(objectives)]
         lines += [
             "The gap is certified: how far the objective can be above the optimum over the row's "
             "set, as a share of the objective.",

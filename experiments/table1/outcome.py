@@ -140,13 +140,13 @@ class Outcome:
 
     def scores(self, aggregation: str) -> list[Score]:
         """Return all numbers by one aggregation, row after row."""
-        found = (
+        scores = (
             self.score(dataset, row, classifier, aggregation)
             for row in self.rows
             for dataset in self.datasets
             for classifier in CLASSIFIERS
         )
-        return [score for score in found if score is not None]
+        return [score for score in scores if score is not None]
 
     def within(self, aggregation: str) -> tuple[int, list[int]]:
         """Return how many published numbers have one of ours beside them, and how many are near.
@@ -184,17 +184,17 @@ class Outcome:
         ranked: list[tuple[str, list[float]]] = []
         without: list[str] = []
         for row in self.rows:
-            found = [
+            scores = [
                 self.score(dataset, row, classifier, aggregation)
                 for classifier in CLASSIFIERS
                 for dataset in self.datasets
             ]
             errors = [
                 score.error
-                for score in found
+                for score in scores
                 if score is not None and score.error is not None and score.n_seeds == self.n_seeds
             ]
-            if len(errors) == len(found):
+            if len(errors) == len(scores):
                 ranked.append((row, errors))
             else:
                 without.append(row)

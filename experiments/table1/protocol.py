@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from gdaopt.scaling import scale_features
-from gdaopt.studies.study_directory import versions
 from gdaopt.support.validation import FloatArray, unknown_name
 
 CLASSIFIERS = {"knn": "kNN", "gb": "GB"}
@@ -76,11 +74,6 @@ class Protocol:
             f"metrics; the headline is by {AGGREGATIONS[HEADLINE]}.",
             "Nothing is tuned by data set, nor to a published number.",
         )
-
-
-def used_versions() -> dict[str, str]:
-    """Return the versions of packages on which numbers depend."""
-    return versions() | {"scikit-learn": version("scikit-learn")}
 
 
 def scaled(features: FloatArray, labelled: np.ndarray[Any, Any], scaling: str) -> FloatArray:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.pages import used_versions
 from experiments.table1.fold import class_codes, fold_row
 from experiments.table1.outcome import Block, Outcome
-from experiments.table1.protocol import Protocol, used_versions
+from experiments.table1.protocol import Protocol
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.runner import Progress, Task, run_tasks

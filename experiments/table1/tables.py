@@ -109,14 +109,14 @@ def paired_table(outcome: Outcome, reference: str, classifier: str) -> Table:
             continue
         cells = []
         for dataset in outcome.datasets:
-            found = outcome.compare(dataset, row, reference, classifier, HEADLINE)
-            if found is None:
+            compared = outcome.compare(dataset, row, reference, classifier, HEADLINE)
+            if compared is None:
                 cells.append(_NOTHING)
-            elif found.p is None:
-                cells.append(_signed(found.difference))
+            elif compared.p is None:
+                cells.append(_signed(compared.difference))
             else:
-                star = " *" if found.p < _SIGNIFICANT else ""
-                cells.append(f"{_signed(found.difference)} (p {found.p:.2f}){star}")
+                star = " *" if compared.p < _SIGNIFICANT else ""
+                cells.append(f"{_signed(compared.difference)} (p {compared.p:.2f}){star}")
         body.append([row_title(outcome, row), *cells])
     return Table([CLASSIFIERS[classifier], *outcome.datasets], body)
 
@@ -139,14 +139,14 @@ def objective_table(outcome: Outcome) -> Table:
         told = block.metrics()
         if not ROWS[row].objective or not told:
             continue
-        gaps = [found["relative_gap"] for found in told if found["relative_gap"] is not None]
-        components = [found["components"] for found in told]
+        gaps = [metric["relative_gap"] for metric in told if metric["relative_gap"] is not None]
+        components = [metric["components"] for metric in told]
         body.append(
             [
                 row_title(outcome, row),
                 dataset,
                 ROWS[row].objective,
-                f"{median(found['objective'] for found in told):.4g}",
+                f"{median(metric['objective'] for metric in told):.4g}",
                 f"{median(gaps):.1e}" if gaps else _NOTHING,
                 f"{max(gaps):.1e}" if gaps else _NOTHING,
                 f"{median(components):g}",
@@ -164,7 +164,7 @@ def seconds_table(outcome: Outcome) -> Table:
         cells = []
         for dataset in outcome.datasets:
             block = outcome.block(dataset, row)
-            seconds = [] if block is None else [found["seconds"] for found in block.metrics()]
+            seconds = [] if block is None else [metric["seconds"] for metric in block.metrics()]
             cells.append(f"{mean(seconds):.2g}" if seconds else _NOTHING)
         body.append([row_title(outcome, row), *cells])
     return Table(["seconds per metric", *outcome.datasets], body)

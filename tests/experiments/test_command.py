@@ -55,7 +55,7 @@ def test_nothing_is_replaced_before_all_is_complete(
     def run(quick: bool, out: Path) -> None:
         rows = MeasuredRows(out / "rows.jsonl")
         for number in range(3):
-            row = rows.measured(lambda: {"value": measured.append(1)}, number=number)
+            row = rows.get_or_measure(lambda: {"value": measured.append(1)}, number=number)
             assert row == {"number": number, "value": None}
             if len(measured) == 2:
                 Page(out, "page", "Title", "About.").write()
@@ -86,8 +86,8 @@ def test_a_line_that_was_cut_is_measured_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"number": 1, "value": 2}\n{"numb')
     rows = MeasuredRows(path)
-    assert rows.measured(lambda: {"value": 5}, number=1) == {"number": 1, "value": 2}
-    assert rows.measured(lambda: {"value": 5}, number=3) == {"number": 3, "value": 5}
+    assert rows.get_or_measure(lambda: {"value": 5}, number=1) == {"number": 1, "value": 2}
+    assert rows.get_or_measure(lambda: {"value": 5}, number=3) == {"number": 3, "value": 5}
     lines = ['{"number": 1, "value": 2}', '{"number": 3, "value": 5}']
     assert path.read_text().splitlines() == lines
 
