@@ -5,7 +5,7 @@ both are run as a whole. Of larger programs there are few, spread evenly over a 
 solved cold.
 """
 
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,29 @@ import pandas as pd
 
 from experiments.pages import Experiment, origin, wrap
 from gdaopt.bench.pictures import pareto, profiles, times
-from gdaopt.bench.sequences import BenchOptions, Sequence
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 from gdaopt.plotting.canvas import save_figure
 from gdaopt.support.files import write_text
 
-STUDIES: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
-    "wine": ([Sequence("wine", load("wine"))], {"most": 60, "budget": 8.0}),
+STUDIES: dict[str, tuple[Sequence[ProgramSequence], dict[str, Any]]] = {
+    "wine": ([ProgramSequence("wine", load("wine"))], {"most": 60, "budget": 8.0}),
     "breast cancer": (
-        [Sequence("breast_cancer", load("breast_cancer"))],
+        [ProgramSequence("breast_cancer", load("breast_cancer"))],
         {"most": 20, "budget": 8.0, "tolerances": [1e-6]},
     ),
     "made": (
-        [Sequence("synthetic", size=50)],
+        [ProgramSequence("synthetic", size=50)],
         {
             **{"steps": 100, "most": 4, "budget": 4.0, "tolerances": [1e-6], "runs": []},
             "starts": ["re-solve", "hot"],
         },
     ),
 }
-QUICK: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
+QUICK: dict[str, tuple[Sequence[ProgramSequence], dict[str, Any]]] = {
     "wine": (
-        [Sequence("wine", load("wine"))],
+        [ProgramSequence("wine", load("wine"))],
         {
             **{"steps": 20, "most": 2, "budget": 0.5, "repeats": 1, "tolerances": [1e-6]},
             **{"runs": [], "solvers": ["analytic", "highspy", "HIGHS"]},
@@ -78,7 +78,7 @@ def sentence(programs: pd.DataFrame) -> str:
     )
 
 
-def more_programs(pages: SequenceOf[str]) -> str:
+def more_programs(pages: Sequence[str]) -> str:
     """Return the tables of further studies, whose machine and versions are those of the first."""
     text = ""
     for page in pages:
