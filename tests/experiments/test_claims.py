@@ -50,7 +50,8 @@ def numbers(page: str, claim: Claim) -> Iterator[str]:
         yield from re.findall(f"{before}({NUMBER}){after}", words)
         return
     wanted, _, row = claim.place.rpartition(": ")
-    title, heads = "", []
+    title = ""
+    heads: list[str] = []
     for line in page.splitlines():
         if line.startswith("#"):
             title, heads = line.strip("# "), []
