@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import FORMATS, as_drawn, is_picture, new_figure, save_figure
-from gdaopt.plotting.legends import escape_text, shared_legend, short_label
+from gdaopt.plotting.arguments import as_drawn
+from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure
+from gdaopt.plotting.legends import escape_text, legend_beside, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
 
@@ -246,4 +247,4 @@ def _legend_below(axes: Iterable[Axes]) -> None:
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    shared_legend(axes, entries, mathematics=entries, loc="outside lower center")
+    legend_beside(axes, entries, mathematics=entries, loc="lower center")
