@@ -112,9 +112,9 @@ def convergence(
     ------
     InvalidInputError
         When there are no runs, when the axes have another shape, when there is not one label in
-        `problems` for each run, when an objective is below the lower bound of another run of the
-        same problem, when no value was measured, for colours that are none or too few, and for
-        lower bounds beside gaps alone.
+        `problems` for each run, without `problems` when an objective is below the lower bound of
+        another run, when no value was measured, for colours that are none or too few, and for lower
+        bounds beside gaps alone.
 
     Examples
     --------
@@ -283,7 +283,9 @@ def _curves(
 ) -> list[_Curve]:
     """Return the curves of the runs, with what each problem measures its runs by."""
     labels: list[Hashable] = [None] * len(runs)
-    if problems is not None:
+    if problems is None:
+        _check_one_problem(runs)
+    else:
         if not (isinstance(problems, Sequence) and all(isinstance(p, Hashable) for p in problems)):
             raise InvalidInputError(
                 f"problems must be a list of labels, such as texts, got {shortened(problems)}"
@@ -295,7 +297,7 @@ def _curves(
     by_label = {}
     for label in distinct:
         pairs = zip(runs.items(), labels, strict=True)
-        by_label[label] = _problem(dict(pair for pair, other in pairs if other == label), relative)
+        by_label[label] = _problem([run for (_, run), other in pairs if other == label], relative)
     is_one = len(distinct) == 1
     _check_colors(colors, len(runs) if is_one else len(distinct))
     curves = []
@@ -308,25 +310,29 @@ def _curves(
     return curves
 
 
-def _problem(runs: Mapping[str, Result], relative: bool) -> _Problem:
-    """Return what measures the runs of one problem; refuse runs that solve different ones."""
+def _check_one_problem(runs: Mapping[str, Result]) -> None:
+    """Refuse runs that solve different problems: one is better than the optimum of another."""
     bound = largest_bound(list(runs.values()))
-    lowest = {name: float(run.trace.column("objective").min()) for name, run in runs.items()}
-    best = min(lowest, key=lambda name: lowest[name])
-    if lowest[best] < bound - _ANOTHER_PROBLEM * abs(bound):
-        raise InvalidInputError(
-            f"the runs solve different problems: {shortened(best)} reaches the objective "
-            f"{lowest[best]:.6g}, and another run proves that its optimum is at least {bound:.6g}; "
-            "name the problem of each run by problems=[…]"
-        )
-    first = next(iter(runs.values()))
+    for name, run in runs.items():
+        lowest = float(run.trace.column("objective").min())
+        if lowest < bound - _ANOTHER_PROBLEM * abs(bound):
+            raise InvalidInputError(
+                f"the runs solve different problems: {shortened(name)} reaches the objective "
+                f"{lowest:.6g}, and another run proves that its optimum is at least {bound:.6g}; "
+                "name the problem of each run by problems=[…]"
+            )
+
+
+def _problem(runs: Sequence[Result], relative: bool) -> _Problem:
+    """Return what measures the runs of one problem."""
+    objectives = np.concatenate([run.trace.column("objective") for run in runs])
     return _Problem(
-        bound=bound,
-        best=lowest[best],
-        worst=max(float(run.trace.column("objective").max()) for run in runs.values()),
-        unit=(abs(first.trace[0].objective) or 1.0) if relative else 1.0,
+        bound=largest_bound(runs),
+        best=float(objectives.min()),
+        worst=float(objectives.max()),
+        unit=(abs(runs[0].trace[0].objective) or 1.0) if relative else 1.0,
         is_relative=relative,
-        min_eigenvalue=first.feasible_set.min_eigenvalue,
+        min_eigenvalue=runs[0].feasible_set.min_eigenvalue,
     )
 
 

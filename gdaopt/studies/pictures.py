@@ -24,7 +24,7 @@ MOST_PANELS = 6
 """The runs that a file shows in panels of their own; `select_runs` chooses other runs."""
 
 _MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
-_MOST_PROBLEMS = 7  # that share panels: as many as there are colours
+_MOST_PROBLEMS = 7  # that share panels: with more, colours would be alike
 _MOST_SMALL = 28  # small panels, one for each problem
 _SMALL_COLUMNS = 4
 _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
@@ -139,7 +139,10 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
     for part, ax in zip(shown, axes, strict=False):
         one = len(part) == 1
         named = _by_name(part, in_group=True)
-        plotting.convergence(named, ax=ax, x="iterations", relative=True, legend=not one)
+        problems = [run.problem for run in part]
+        plotting.convergence(
+            named, ax=ax, x="iterations", relative=True, problems=problems, legend=not one
+        )
         ax.set(xlabel="", ylabel="")
         ax.minorticks_off()  # of no use in a panel this small, and a third of the time to draw
         title = part[0].label if one else part[0].group
