@@ -111,7 +111,7 @@ class PostConditions(Listener):
         if self._bound <= least.objective:
             return
         if self._allowance is None:
-            self._allowance = self._tolerance_of(least)
+            self._allowance = self._allowed(least)
         if self._bound - least.objective > self._allowance:
             raise value_below(least.objective, self._bound)
 
@@ -122,7 +122,7 @@ class PostConditions(Listener):
         bound = -math.inf if state.lower_bound is None else state.lower_bound
         self.claim(bound, state.multipliers)
 
-    def _tolerance_of(self, state: State) -> float:
+    def _allowed(self, state: State) -> float:
         """Return by how much the value of a member, slightly outside, can be below the optimum."""
         problem = self._problem
         point = problem.objective.at(state.metric)
