@@ -21,6 +21,7 @@ from gdaopt.plotting.canvas import (
 )
 from gdaopt.plotting.legends import escape_text, feature_names, legend_above, short_label
 from gdaopt.result import Result
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.validation import FloatArray, number
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def graph(
     >>> len(ax.collections[0].get_segments()), [text.get_text() for text in ax.texts]
     (2, ['a', 'b', 'c'])
     """
-    import networkx as nx
+    with cli_extra("plotting.graph"):
+        import networkx as nx
 
     of = as_drawn(metric)
     shown, size = of.shown, len(of.shown)
