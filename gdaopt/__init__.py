@@ -38,6 +38,7 @@ from gdaopt.objectives import (
     PairLoss,
     Ridge,
     TripletHinge,
+    TripletLoss,
     check_objective,
 )
 from gdaopt.problem import MetricProblem
@@ -111,6 +112,7 @@ __all__ = [
     "SDDMetrics",
     "SignedGraphMetrics",
     "TripletHinge",
+    "TripletLoss",
     "bench",
     "certify",
     "check_objective",
