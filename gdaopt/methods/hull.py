@@ -94,16 +94,15 @@ class HullRun:
 
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
-        self.active_set = active_set
         if point is None:
             point = self.base.line(AtomsDirection(active_set.weights, active_set.atoms)).at(1.0)
-        self.point = point
+        self.active_set, self.point = active_set, point
 
     def move_down(self, active_set: ActiveSet, point: Point | None = None) -> bool:
         """Move unless the objective rises by more than round-off, or a row breaks; say whether."""
         before = self.active_set, self.point
-        self.move_to(active_set, point)
         with unlimited():
+            self.move_to(active_set, point)
             is_down = self.point.value <= before[1].value + _ROUND_OFF * abs(before[1].value)
         if is_down and self.members.names:
             is_down = not self.problem.violations(self.point.metric)

@@ -14,6 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.objectives.protocol import BarrierPoint, Line, Point
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
 _BYTES_PER_ENTRY = 25  # times the squared number of entries; CLARABEL, K = 60
@@ -22,10 +23,12 @@ _BYTES_PER_ENTRY = 25  # times the squared number of entries; CLARABEL, K = 60
 class MatrixPoint(Point, ABC):
     """An objective at a metric, which becomes read-only: all is computed of the dense gradient.
 
-    A subclass writes the value, the gradient, the curvature and the line.
+    A subclass writes the value, the gradient, the curvature and the line. No point is made when the
+    time is up (see `gdaopt.support.deadline`), so that loops of evaluations need not ask for it.
     """
 
     def __init__(self, objective: Any, metric: FloatArray) -> None:
+        check_time()
         self.objective = objective
         self._metric = read_only(metric)
 

@@ -55,10 +55,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     costs = [
         *((RectanglePairs, name, 0.5) for name in passes),
         *((Nearest, name, 0.5) for name in ("value", "gradient")),
-        *((LogDetPoint, "__init__", 1.0), (LogDetPoint, "scaled", -1.0)),
+        (LogDetPoint, "scaled", -1.0),
     ]
     for owner, name, cost in costs:
         before_each(monkeypatch, owner, name, lambda *_, cost=cost: clock.advance(cost))
+    made = LogDetPoint.__init__
+
+    def evaluated(point: LogDetPoint, *arguments: Any) -> None:
+        made(point, *arguments)  # which asks for the time first
+        clock.advance(1.0)
+
+    monkeypatch.setattr(LogDetPoint, "__init__", evaluated)
     return clock
 
 

@@ -13,7 +13,6 @@ from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import JointPolytope, Knapsack, Program
-from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
 from gdaopt.programs.whole_set import WholeSet
 from gdaopt.support.cvxpy_internals import set_label
@@ -131,7 +130,11 @@ TOLERANCES = {"highspy": 1e-9, "HIGHS": 1e-9, "CLARABEL": 1e-5, "ECOS": 1e-5}
 def proven(polytope: AnyPolytope, cost: FloatArray, duals: Any) -> float:
     """Return the least value that multipliers prove: that of the Lagrangian, x being free."""
     if isinstance(polytope, JointPolytope):
-        rho, (i, j), (f, b) = polytope.min_eigenvalue, polytope.edges, polytope.ratios
+        rho, (i, j), (f, b) = (
+            polytope.min_eigenvalue,
+            polytope.edges,
+            (polytope.forward, polytope.backward),
+        )
         rows, floors = duals["rows"], duals["floors"]
         size = len(rows)
         left = cost[:size] + duals["budget"] - rows
@@ -260,7 +263,7 @@ def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatc
             return answer
 
     program = Program()
-    monkeypatch.setattr(ProgramOptions, "backends", lambda _: (Silent(),))
+    monkeypatch.setattr(Program, "backends", (Silent(),))
     solution = program.solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 4.0))
     assert solution.duals is None
     assert (solution.solver, solution.seconds.solve > 0) == ("silent", True)
