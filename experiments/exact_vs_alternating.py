@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from experiments.pages import Experiment, MeasuredRows, Page, header, row, write_figure
 from experiments.problems import SEED, half, problem_of
-from gdaopt.plotting.canvas import COLOURS, MARKERS
+from gdaopt.plotting.canvas import MARKERS
 
 MULTIPLES = (0.2, 1.0, 10.0)  # C / K
 RHOS = (1e-6, 1e-3)
@@ -101,7 +101,7 @@ def picture(rows: Sequence[dict[str, Any]]) -> Figure:
                     [100 * row[name]["excess"] for row in shown],
                     [height[f"{row['data']} {row['class']}"] for row in shown],
                     MARKERS[n],
-                    color=COLOURS[n],
+                    color=f"C{n}",
                     fillstyle=filled,
                     markersize=5 if filled == "full" else 10,  # around the other where they agree
                     label=f"{name}, ρ = {rho:g}",

@@ -19,7 +19,7 @@ import gdaopt as gda
 from experiments.pages import Experiment, Page, header, in_a_process, row, write_figure
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
-from gdaopt.plotting.canvas import COLOURS, GREY, MARKERS
+from gdaopt.plotting.canvas import MARKERS, MUTED, ink
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.validation import FloatArray
 
@@ -181,9 +181,9 @@ def picture(runs: Runs) -> Figure:
         for number, method in enumerate(METHODS):
             ends = [runs[name, data, method] for name in names]
             seconds = [end.seconds if end.is_certified else np.nan for end in ends]
-            panel.plot(seconds, rows, MARKERS[number], color=COLOURS[number], markersize=5)
+            panel.plot(seconds, rows, MARKERS[number], color=f"C{number}", markersize=5)
         published = [PUBLISHED.get(name, {}).get(data, np.nan) for name in names]
-        panel.plot(published, rows, "D", color=GREY, fillstyle="none", markersize=5)
+        panel.plot(published, rows, "D", color=ink(MUTED), fillstyle="none", markersize=5)
         panel.set_xscale("log")
         panel.set_title(data, fontsize="medium")
         panel.set_xlabel("seconds")
@@ -191,11 +191,13 @@ def picture(runs: Runs) -> Figure:
     panels[0].set_yticks(rows, list(names))
     panels[0].invert_yaxis()
     handles = [
-        Line2D([], [], linestyle="", marker=MARKERS[n], color=COLOURS[n], label=method)
+        Line2D([], [], linestyle="", marker=MARKERS[n], color=f"C{n}", label=method)
         for n, method in enumerate(METHODS)
     ]
     handles.append(
-        Line2D([], [], linestyle="", marker="D", color=GREY, fillstyle="none", label="published")
+        Line2D(
+            [], [], linestyle="", marker="D", color=ink(MUTED), fillstyle="none", label="published"
+        )
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False)
     return figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.learners.rows import NO_LEARNING, OURS
 from experiments.learners.scores import NEIGHBORS, Scores, best_of
-from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
+from gdaopt.plotting.canvas import MUTED, SHADE, ink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ def picture(scores: Scores) -> Figure:
         best = best_of(by_learner, by_learner)
         if best is not None and (least := by_learner[best].error) is not None:
             spread = by_learner[best].spread
-            above.axvspan(least - spread, least + spread, color=SHADE, lw=0)
+            above.axvspan(least - spread, least + spread, color=ink(SHADE), lw=0)
         for height, name in enumerate(names):
             look, one = looks(name), by_learner[name]
             if one.error is not None:
@@ -60,8 +60,8 @@ def picture(scores: Scores) -> Figure:
 def looks(name: str) -> dict[str, Any]:
     """Return how a learner is drawn: by whose it is."""
     if name in NO_LEARNING.values():
-        return {"marker": "X", "color": GREY}
+        return {"marker": "X", "color": ink(MUTED)}
     if name in OURS:
-        return {"marker": "o", "color": BLUE}
+        return {"marker": "o", "color": "C0"}
     is_sklearn = name.startswith("scikit-learn")
-    return {"marker": "s" if is_sklearn else "^", "color": COLOURS[1 if is_sklearn else 2]}
+    return {"marker": "s" if is_sklearn else "^", "color": f"C{1 if is_sklearn else 2}"}

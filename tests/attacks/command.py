@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from gdaopt.bench import pictures as of_bench
 from gdaopt.bench import study as bench
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.studies import pictures
 
 ENDED = "operations: "
