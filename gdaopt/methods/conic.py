@@ -32,8 +32,8 @@ from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _REMEDY = "take method 'certified', fewer samples or features, or force=True"
 _ADVICE = "take another solver, or other solver_opts"
-_ROUNDS = 2  # of K steps of Frank–Wolfe that have to change the objective together
-_FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
+_ROUNDS = 2  # rounds of K steps of Frank–Wolfe that have to change the objective together
+_FARTHEST = 0.1  # share of C: a point farther outside is no inexact answer but a wrong one
 
 # Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
 # entries of the metric coupled. d is K(K+1)/2 in a semidefinite cone, and K plus the number of
@@ -60,7 +60,7 @@ class ConicMethod(Method):
     isolate : bool, optional
         See `ProgramMethod`.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **limits
         See `Method`. `initial` is where the run stays when the solver fails.
     """
@@ -119,10 +119,10 @@ class ConicMethod(Method):
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
         metric = np.asarray(variable.value)
-        found = (metric + metric.T) / 2  # exactly symmetric
+        answered = (metric + metric.T) / 2  # exactly symmetric
         context.add_program(answer)
-        feasible = problem.made_feasible(found)
-        moved = float(np.abs(feasible - found).max())
+        feasible = problem.made_feasible(answered)
+        moved = float(np.abs(feasible - answered).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{solver} called the {self.cone} program {answer.status} and returned a "
@@ -159,7 +159,7 @@ class ConicMethod(Method):
         else:  # no entry that must be 0
             entries = placed(cp.Variable(size + len(edges[0])), size, edges)
         metric = feasible_set.trace_bound / size * entries
-        log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
+        log = problem.objective.log_convex  # if Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (unit or 1.0)), metric
 
@@ -214,7 +214,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **options
         See `ProgramMethod` and `Method`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
@@ -22,8 +23,8 @@ from gdaopt.state import State
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
-_SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
-_ROUND_OFF = 1e-13  # of the objective
+_SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
+_ROUND_OFF = 1e-13  # share of the objective
 
 
 class HullRun:
@@ -163,46 +164,42 @@ class HullRun:
         return share
 
     def _best_certificate(self) -> Certificate:
-        """Return the certificate by the current multipliers, or by better ones.
+        """Price the atoms by the current multipliers; by better ones if the bound is not raised.
 
-        These are looked for if the lower bound is not raised. The atoms that the search finds are
-        offered to the method, beside those that the current multipliers price.
+        The atoms that a search for these finds are offered to the method, beside those that the
+        current multipliers price. It returns the certificate that proves the most.
         """
-        certificate, self.offered = self._certificate(), None
-        if certificate.lower_bound > self.lower_bound.value:
-            return certificate
-        joining = self.list_joining()
-        convex = self.problem.objective.convex
-        for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
-            by_rows = self._tight_multipliers.atoms
-            self.offered = joining if by_rows is None else joining.joined(by_rows)
-            before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
-            other = self._certificate()
-            if other.lower_bound > self.lower_bound.value:
-                return other
-            if _proven(other) > _proven(certificate):
-                certificate = other
-            else:
-                self.multipliers, self.best, self.prices = before
-        return certificate
-
-    def _certificate(self) -> Certificate:
-        """Price the atoms at the current point by the current multipliers, and certify it."""
+        search, convex = self._tight_multipliers, self.problem.objective.convex
         gradient = self.members.feasible_set.family.gradient_at(self.point)
-        try:
-            self.best = self.members.support(
-                gradient, self.multipliers, self.n_priced, self.active_set.atoms
-            )
-        except InvalidInputError as error:
-            raise RoundOffError(
-                "stopped: the constraints' multipliers leave floating point"
-            ) from error
-        self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
-        self._oracle_calls += 1
-        return certify_point(self.problem, self.point, self.best)
+        best: Certificate | None = None
+        joining = self.offered = None
+        # The search begins only if the current multipliers do not raise the bound.
+        for multipliers in chain([self.multipliers], search.candidates(self.point, convex=convex)):
+            if best is not None:
+                joining = self.list_joining() if joining is None else joining
+                self.offered = joining if search.atoms is None else joining.joined(search.atoms)
+            try:
+                support = self.members.support(
+                    gradient, multipliers, self.n_priced, self.active_set.atoms
+                )
+            except InvalidInputError as error:
+                raise RoundOffError(
+                    "stopped: the constraints' multipliers leave floating point"
+                ) from error
+            prices = self.active_set.atoms.quadratic_forms(support.priced)
+            certificate = certify_point(self.problem, self.point, support)
+            self._oracle_calls += 1
+            is_higher = certificate.lower_bound > self.lower_bound.value
+            if best is None or is_higher or _order(certificate) > _order(best):
+                best, self.multipliers = certificate, multipliers
+                self.best, self.prices = support, prices
+            if is_higher:
+                break
+        assert best is not None
+        return best
 
 
-def _proven(certificate: Certificate) -> tuple[float, float]:
+def _order(certificate: Certificate) -> tuple[float, float]:
     """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
     return certificate.lower_bound, -certificate.frank_wolfe_gap
 
