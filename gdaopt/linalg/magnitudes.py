@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dlange
 
 from gdaopt.support.validation import FloatArray
 
-_RUN_ENTRIES = 2**18  # of a run of rows: 2 MB
+_RUN_ENTRIES = 2**18  # entries of a run of rows: 2 MB
 
 
 def norm(matrix: FloatArray) -> float:

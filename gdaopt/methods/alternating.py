@@ -26,7 +26,7 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Knapsack
 from gdaopt.programs.base import Polytope
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
@@ -235,7 +235,7 @@ class Alternating(AlignedMethod):
                 except InfeasibleProblemError as error:
                     raise EdgeFloorError(f"column {column}: {error}") from error
             pairs = others, block.columns
-            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)
+            return keep_rows(polytope, run.problem.rows, metric, pairs, block.signs)
 
 
 def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:

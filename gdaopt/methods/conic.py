@@ -23,7 +23,7 @@ from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
@@ -256,7 +256,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
         block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         whole = WholeSet(feasible_set, size, entries_of(start.metric, edges))
-        polytope = keeping_rows(whole, problem.rows, start.metric, (block.rows, block.columns))
+        polytope = keep_rows(whole, problem.rows, start.metric, (block.rows, block.columns))
         steps, ending = take_steps(start, block, polytope, step, context), None
         while ending is None:
             state = next(steps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from gdaopt.certificate import Certificate, certify_point
@@ -69,13 +68,13 @@ class HullRun:
         self.lower_bound = LowerBound()
         self.newton_steps = 0
         self.is_central = start is None
-        self._tight_multipliers = problem.members.multipliers()
+        self._search = problem.members.multipliers()
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
         self.move_to(ActiveSet(*problem.members.centre).without_zeros() if start is None else start)
         check_start(problem, self.point)
         if multipliers is None:
-            multipliers = self._tight_multipliers.tight(self.point)
+            multipliers = self._search.tight(self.point)
         self.multipliers = multipliers
 
     @property
@@ -164,39 +163,40 @@ class HullRun:
         return share
 
     def _best_certificate(self) -> Certificate:
-        """Price the atoms by the current multipliers; by better ones if the bound is not raised.
+        """Return the certificate by the current multipliers, or by better ones.
 
-        The atoms that a search for these finds are offered to the method, beside those that the
-        current multipliers price. It returns the certificate that proves the most.
+        These are looked for if the lower bound is not raised. The atoms that the search finds are
+        offered to the method, beside those that the current multipliers price.
         """
-        search, convex = self._tight_multipliers, self.problem.objective.convex
+        certificate, self.offered = self._certificate(), None
+        if certificate.lower_bound > self.lower_bound.value:
+            return certificate
+        multipliers = self._search.tight(self.point)
+        if multipliers is None:
+            return certificate
+        joining, by_rows = self.list_joining(), self._search.atoms
+        self.offered = joining if by_rows is None else joining.joined(by_rows)
+        before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
+        other = self._certificate()
+        if _order(other) > _order(certificate):
+            return other
+        self.multipliers, self.best, self.prices = before
+        return certificate
+
+    def _certificate(self) -> Certificate:
+        """Price the atoms at the current point by the current multipliers, and certify it."""
         gradient = self.members.feasible_set.family.gradient_at(self.point)
-        best: Certificate | None = None
-        joining = self.offered = None
-        # The search begins only if the current multipliers do not raise the bound.
-        for multipliers in chain([self.multipliers], search.candidates(self.point, convex=convex)):
-            if best is not None:
-                joining = self.list_joining() if joining is None else joining
-                self.offered = joining if search.atoms is None else joining.joined(search.atoms)
-            try:
-                support = self.members.support(
-                    gradient, multipliers, self.n_priced, self.active_set.atoms
-                )
-            except InvalidInputError as error:
-                raise RoundOffError(
-                    "stopped: the constraints' multipliers leave floating point"
-                ) from error
-            prices = self.active_set.atoms.quadratic_forms(support.priced)
-            certificate = certify_point(self.problem, self.point, support)
-            self._oracle_calls += 1
-            is_higher = certificate.lower_bound > self.lower_bound.value
-            if best is None or is_higher or _order(certificate) > _order(best):
-                best, self.multipliers = certificate, multipliers
-                self.best, self.prices = support, prices
-            if is_higher:
-                break
-        assert best is not None
-        return best
+        try:
+            self.best = self.members.support(
+                gradient, self.multipliers, self.n_priced, self.active_set.atoms
+            )
+        except InvalidInputError as error:
+            raise RoundOffError(
+                "stopped: the constraints' multipliers leave floating point"
+            ) from error
+        self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
+        self._oracle_calls += 1
+        return certify_point(self.problem, self.point, self.best)
 
 
 def _order(certificate: Certificate) -> tuple[float, float]:

@@ -345,9 +345,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     expected = certify_point(problem, run.point, multipliers=tight)
     for own, other in ((tight, tight + 10), (tight + 10, tight)):
         run.multipliers = own
-        monkeypatch.setattr(
-            run._tight_multipliers, "candidates", lambda _, by=other, **__: iter([by])
-        )
+        monkeypatch.setattr(run._search, "tight", lambda _, by=other: by)
         found = run._best_certificate()
         assert run.multipliers is tight
         assert found.lower_bound == expected.lower_bound
