@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod, States
 from gdaopt.methods.blocks import Block, take_steps
@@ -100,9 +99,9 @@ class ConicMethod(Method):
         first = bound.certified(problem, State(point=start))
         if self.initial is None:
             problem.take_central_gap(first.frank_wolfe_gap)
-        with suppress(TimeLimitError), context.limiting(), context.timed("build"):
-            # When the time is up, the run ends at its start.
-            program, variable = self._program(problem, problem.size_of(start.value))
+        if not context.is_over:  # else the run ends at its start
+            with context.timed("build"):
+                program, variable = self._program(problem, problem.size_of(start.value))
         yield first
         assert context.programs is not None
         solver = context.programs.solver
