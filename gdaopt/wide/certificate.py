@@ -80,13 +80,8 @@ class SparseMember:
         whole, point, gap, price = self.whole, self.point, self.gap, float(self.prices.prices[0])
         used, block = used_features(self.atomic_part)
         magnitudes, value = abs(block), point.sums.value
-
-        def form(sizes: FloatArray) -> float:
-            """Return ``s'(ρI + |N|)s``."""
-            beyond = sizes[used] @ (magnitudes @ sizes[used])
-            return whole.floor * float(sizes @ sizes) + float(beyond)
-
-        stated = whole.objective.round_off(point.sums, form)
+        metric = csr_array(self.atomic_part + whole.floor * eye_array(whole.size))
+        stated = whole.objective.round_off(point.sums, metric, 0.0)
         errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
         largest = 2 * point.sums.scale * float(point.sums.squares.max())
