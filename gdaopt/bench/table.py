@@ -243,7 +243,9 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                     str(name): shifted_geometric_mean(column.dropna().astype(float))
                     for name, column in stages.items()
                 },
-                "spread": float(timed["spread"].astype(float).median()) if "spread" in timed else math.nan,
+                "spread": float(timed["spread"].astype(float).median())
+                if "spread" in timed
+                else math.nan,
             }
         )
     frame = pd.DataFrame(lines)
