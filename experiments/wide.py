@@ -383,7 +383,8 @@ def picture(figures: dict[str, dict[str, Any]]) -> Figure:
 
 def run(quick: bool, out: Path) -> None:
     """Measure all cases, with `quick` small ones, and write page and picture."""
-    cases, data_sets = CASES, ("leukemia", "colon-cancer")
+    cases: tuple[Case, ...] = CASES
+    data_sets: tuple[str, ...] = ("leukemia", "colon-cancer")
     if quick:
         ways = ("screened", "dense", "equal weights")
         cases, data_sets = tuple(Case("normal", way, 300) for way in ways), ("breast_cancer",)
