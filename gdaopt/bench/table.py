@@ -23,6 +23,7 @@ from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.text import markdown_table
 from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import ignoring
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     ]
 
 
+# pandas before 3 says that columns without values will count for the type of a joined one.
+@ignoring("The behavior of DataFrame concatenation", category=FutureWarning)
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
@@ -240,7 +243,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                     str(name): shifted_geometric_mean(own.dropna().astype(float))
                     for name, own in stages.items()
                 },
-                "spread": float(timed["spread"].median()) if "spread" in timed else math.nan,
+                "spread": float(timed["spread"].astype(float).median()) if "spread" in timed else math.nan,
             }
         )
     frame = pd.DataFrame(lines)
