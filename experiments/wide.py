@@ -273,12 +273,7 @@ def measure_real(name: str) -> dict[str, Any]:
             error(transformed(result, a), y[train], transformed(result, b), y[test])
         )
     _, result = learned(StandardScaler().fit_transform(X), y)
-    weight = np.zeros(X.shape[1])
-    np.add.at(
-        weight,
-        result.atoms.indices,
-        result.atoms.data**2 * np.repeat(np.array(result.weights), np.diff(result.atoms.indptr)),
-    )
+    weight = np.asarray(csr_array(result.atoms).power(2).T @ np.array(result.weights))
     strongest = np.argsort(-weight, kind="stable")
     used = int(np.count_nonzero(weight))
     return {
