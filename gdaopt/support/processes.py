@@ -202,19 +202,20 @@ def _pickled_error(told: Exception, error: BaseException) -> bytes:
 
 def _end_with(parent: int) -> None:
     """Have this process ended when the thread that started it, or its process, has ended."""
+    from multiprocessing import parent_process
+
     if sys.platform == "linux":
         # The kernel kills us also while a solver holds the interpreter's lock, so that no thread
         # of ours runs.
         with suppress(OSError, AttributeError):  # a libc without prctl: there is the thread below
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    # The thread must not import it: where one thread loads a library and another one looks through
-    # those that are loaded, as threadpoolctl does, each can wait for the other forever.
-    import psutil
 
     def watch() -> None:
-        # An orphan gets another parent at once, except on Windows.
-        while os.getppid() == parent and psutil.pid_exists(parent):
-            time.sleep(0.5)
+        if sys.platform == "win32":  # where an orphan keeps the number of its parent
+            parent_process().join()
+        else:
+            while os.getppid() == parent:
+                time.sleep(0.5)
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()

@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets import FROM_UCI
 from gdaopt.studies import study_directory
