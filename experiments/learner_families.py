@@ -265,10 +265,10 @@ def along_paths(
 
 
 def measure_family(
-    make: Family, seed: int, paths: Any, tolerance: float, n_training: int
+    make: Family, seed: int, paths: Any, tolerance: float, n_training: int, n_tested: int = TESTED
 ) -> dict[str, Any]:
     """Return what paths find on the test samples, and on the samples of each fold."""
-    X, y = make(n_training + TESTED, np.random.default_rng(seed))
+    X, y = make(n_training + n_tested, np.random.default_rng(seed))
     scaler = StandardScaler().fit(X[:n_training])
     X, y = scaler.transform(X), np.asarray(y)
     train, tests = (X[:n_training], y[:n_training]), (X[n_training:], y[n_training:])
@@ -283,7 +283,7 @@ def measure_family(
 
 
 def rows_of(
-    path: Path, families: Sequence[str], rounds: Mapping[str, tuple[Any, float, int]]
+    path: Path, families: Sequence[str], rounds: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what is measured in each round, by family and seed; the file keeps it."""
     rows = MeasuredRows(path)
@@ -566,11 +566,12 @@ def grid(table: pd.DataFrame, names: Sequence[str], *others: str) -> Iterator[st
 
 
 def run(quick: bool, out: Path) -> None:
-    """Measure what is missing, with `quick` two families of 40 samples, and write the page."""
-    families, rounds = list(FAMILIES), ROUNDS
+    """Measure what is missing, with `quick` two families of 30 samples, and write the page."""
+    families = list(FAMILIES)
+    rounds: Mapping[str, tuple[Any, ...]] = ROUNDS
     if quick:
         families = families[:2]
-        rounds = {which: (paths, tolerance, 40) for which, (paths, tolerance, _) in ROUNDS.items()}
+        rounds = {which: (paths, 0.1, 30, 100) for which, (paths, *_) in ROUNDS.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits that end early, and metrics as without learning
         rows = rows_of(out / "learner_families.jsonl", families, rounds)
