@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # the names below once more, for type checkers and editors
     from gdaopt.objectives import PairLoss as PairLoss
     from gdaopt.objectives import Ridge as Ridge
     from gdaopt.objectives import TripletHinge as TripletHinge
+    from gdaopt.objectives import TripletLoss as TripletLoss
     from gdaopt.objectives import check_objective as check_objective
     from gdaopt.problem import MetricProblem as MetricProblem
     from gdaopt.result import Result as Result
@@ -94,7 +95,7 @@ _NAMES = {
         *("DEML", "GLR", "GMML", "LMNN", "LSML", "MCML", "NCA"),
         *("CvxpyObjective", "DenseObjective", "FunctionObjective", "Linear", "LogDet"),
         *("LogisticPairs", "LogisticTriplets", "PairHinge", "PairLoss", "Ridge", "TripletHinge"),
-        "check_objective",
+        *("TripletLoss", "check_objective"),
     ),
     "problem": ("MetricProblem",),
     "result": ("Result",),

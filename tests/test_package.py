@@ -71,7 +71,6 @@ problem = gda.MetricProblem(gda.Linear(np.eye(2)), gda.GraphMetrics(trace_bound=
 result = gda.solve(problem, "certified")
 for missing, ask in {{
     "a trace as a table needs pandas": result.trace.to_pandas,
-    "plotting.graph needs networkx": lambda: gda.plotting.graph(result),
     "reading a table needs pandas": lambda: gda.datasets.read_csv({table!r}),
 }}.items():
     with pytest.raises(gda.errors.NotInstalledError, match=missing) as caught:

@@ -18,7 +18,7 @@ from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope
 from gdaopt.programs.base import Polytope
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.state import State
 from gdaopt.support.validation import check_name, integer, store_checked
 
@@ -116,7 +116,7 @@ class Joint(AlignedMethod):
                 tree_floors(metric, self.edge_floor)[edges],
                 entries_of(metric, edges, block.signs[size:]),
             )
-            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)
+            return keep_rows(polytope, run.problem.rows, metric, pairs, block.signs)
 
 
 def _with_dual_alignment(run: AlignedRun, pairs: Edges) -> State:

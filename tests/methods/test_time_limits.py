@@ -17,7 +17,7 @@ import gdaopt as gda
 from gdaopt.linalg import projection, spectrum
 from gdaopt.methods import conic, context
 from gdaopt.objectives.log_det import LogDetPoint
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.sets import FeasibleSet
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
@@ -53,7 +53,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     passes = ("products", "scatter", "changes")
     # A multiple of a log-determinant is no evaluation of its own.
     costs = [
-        *((SignalPairs, name, 0.5) for name in passes),
+        *((RectanglePairs, name, 0.5) for name in passes),
         *((Nearest, name, 0.5) for name in ("value", "gradient")),
         (LogDetPoint, "scaled", -1.0),
     ]
