@@ -220,6 +220,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         stages = timed[timed["verdict"] == "verified"].reindex(
             columns=[f"{name}_seconds" for name in (*STAGES, "reported")]
         )
+        spreads = timed.get("spread", pd.Series())
         stages["wrapper_seconds"] = stages[[f"{name}_seconds" for name in _OUTSIDE]].sum(axis=1)
         lines.append(
             {
@@ -243,9 +244,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                     str(name): shifted_geometric_mean(column.dropna().astype(float))
                     for name, column in stages.items()
                 },
-                "spread": float(timed["spread"].astype(float).median())
-                if "spread" in timed
-                else math.nan,
+                "spread": float(spreads.astype(float).median()),
             }
         )
     frame = pd.DataFrame(lines)
