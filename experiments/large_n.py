@@ -258,7 +258,8 @@ def row(case: Case, figures: dict[str, Any]) -> str:
 
 def run(quick: bool, out: Path) -> None:
     """Measure all cases, with `quick` a small one of each kind, and write the page."""
-    cases, learner_cases = CASES, LEARNER_CASES
+    cases: tuple[Case, ...] = CASES
+    learner_cases: tuple[LearnerCase, ...] = LEARNER_CASES
     if quick:
         cases = replace(CASES[0], n_samples=300), replace(CASES[-1], n_samples=1000, sample=300)
         learner_cases = (replace(LEARNER_CASES[0], n_samples=600, n_features=15, n_classes=3),)

@@ -107,7 +107,7 @@ def clouds(
 ) -> Family:
     """One cloud a class; features have spreads from 1 to `shape`, then all are rotated."""
 
-    def make(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
         centres = rng.standard_normal((n_classes, n_features))
         centres *= distance / np.linalg.norm(centres, axis=1)[:, None]
@@ -115,13 +115,13 @@ def clouds(
         spread = rng.standard_normal((count, n_features)) * np.geomspace(1, shape, n_features)
         return centres[y] + spread @ turn, y
 
-    return make
+    return draw
 
 
 def classification(n_features: int, n_informative: int, **options: Any) -> Family:
     """The clouds of scikit-learn at corners of a cube."""
 
-    def make(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         settings = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
         X, y = make_classification(
             count,
@@ -132,17 +132,17 @@ def classification(n_features: int, n_informative: int, **options: Any) -> Famil
         )
         return X, y
 
-    return make
+    return draw
 
 
 def with_noise(make: Callable[..., Samples], n_noise: int, **options: Any) -> Family:
     """Samples of scikit-learn beside features of noise with about the same spread."""
 
-    def make(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         X, y = make(n_samples=count, random_state=int(rng.integers(2**31)), **options)
         return np.column_stack([X, rng.standard_normal((count, n_noise)) * X.std()]), y
 
-    return make
+    return draw
 
 
 def labelled(
@@ -150,14 +150,14 @@ def labelled(
 ) -> Family:
     """Uniform features, of so many levels if any, and labels that follow from them."""
 
-    def make(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         X = rng.uniform(-1, 1, (count, n_features))
         if levels:
             X = rng.integers(levels, size=X.shape).astype(np.float64)
         y = np.asarray(label(X)).astype(int)
         return X, np.where(rng.random(count) < flipped, 1 - y, y)
 
-    return make
+    return draw
 
 
 def spectra(count: int, rng: Any) -> Samples:
@@ -265,10 +265,10 @@ def along_paths(
 
 
 def measure_family(
-    make: Family, seed: int, paths: Any, tolerance: float, n_training: int
+    make: Family, seed: int, paths: Any, tolerance: float, n_training: int, n_tested: int = TESTED
 ) -> dict[str, Any]:
     """Return what paths find on the test samples, and on the samples of each fold."""
-    X, y = make(n_training + TESTED, np.random.default_rng(seed))
+    X, y = make(n_training + n_tested, np.random.default_rng(seed))
     scaler = StandardScaler().fit(X[:n_training])
     X, y = scaler.transform(X), np.asarray(y)
     train, tests = (X[:n_training], y[:n_training]), (X[n_training:], y[n_training:])
@@ -283,7 +283,7 @@ def measure_family(
 
 
 def rows_of(
-    path: Path, families: Sequence[str], rounds: Mapping[str, tuple[Any, float, int]]
+    path: Path, families: Sequence[str], rounds: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what is measured in each round, by family and seed; the file keeps it."""
     rows = MeasuredRows(path)
@@ -566,11 +566,12 @@ def grid(table: pd.DataFrame, names: Sequence[str], *others: str) -> Iterator[st
 
 
 def run(quick: bool, out: Path) -> None:
-    """Measure what is missing, with `quick` two families of 40 samples, and write the page."""
-    families, rounds = list(FAMILIES), ROUNDS
+    """Measure what is missing, with `quick` two families of 30 samples, and write the page."""
+    families = list(FAMILIES)
+    rounds: Mapping[str, tuple[Any, ...]] = ROUNDS
     if quick:
         families = families[:2]
-        rounds = {which: (paths, tolerance, 40) for which, (paths, tolerance, _) in ROUNDS.items()}
+        rounds = {which: (paths, 0.1, 30, 100) for which, (paths, *_) in ROUNDS.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits that end early, and metrics as without learning
         rows = rows_of(out / "learner_families.jsonl", families, rounds)

@@ -273,12 +273,7 @@ def measure_real(name: str) -> dict[str, Any]:
             error(transformed(result, a), y[train], transformed(result, b), y[test])
         )
     _, result = learned(StandardScaler().fit_transform(X), y)
-    weight = np.zeros(X.shape[1])
-    np.add.at(
-        weight,
-        result.atoms.indices,
-        result.atoms.data**2 * np.repeat(np.array(result.weights), np.diff(result.atoms.indptr)),
-    )
+    weight = np.asarray(csr_array(result.atoms).power(2).T @ np.array(result.weights))
     strongest = np.argsort(-weight, kind="stable")
     used = int(np.count_nonzero(weight))
     return {
@@ -383,7 +378,8 @@ def picture(figures: dict[str, dict[str, Any]]) -> Figure:
 
 def run(quick: bool, out: Path) -> None:
     """Measure all cases, with `quick` small ones, and write page and picture."""
-    cases, data_sets = CASES, ("leukemia", "colon-cancer")
+    cases: tuple[Case, ...] = CASES
+    data_sets: tuple[str, ...] = ("leukemia", "colon-cancer")
     if quick:
         ways = ("screened", "dense", "equal weights")
         cases, data_sets = tuple(Case("normal", way, 300) for way in ways), ("breast_cancer",)

@@ -27,8 +27,9 @@ QUICK = ("gmml", "euclidean", "certified-diagonal")
 
 def run(quick: bool, out: Path) -> None:
     """Run the tasks that are missing, with `quick` three rows on one seed of iris, and write."""
+    left_out: list[str] = []
     if quick:
-        parts, left_out = [Part(load("iris"), row, 1) for row in QUICK], []
+        parts = [Part(load("iris"), row, 1) for row in QUICK]
     else:
         rows, left_out = available(DEFAULT)
         data_sets = [load(name) for name in DATASETS]
