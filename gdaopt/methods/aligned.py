@@ -94,9 +94,7 @@ class AlignedMethod(ProgramMethod):
             raise InvalidInputError(
                 f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
-        with context.timed("objective"):
-            start = self.start_point(problem)
-        run = AlignedRun(self, problem, context, start)
+        run = AlignedRun(self, problem, context)
         yield run.state
         return (yield from self.rounds(run))
 
@@ -154,18 +152,17 @@ class AlignedMethod(ProgramMethod):
 class AlignedRun:
     """One run: its state, and the alignment of its metric."""
 
-    def __init__(
-        self, method: AlignedMethod, problem: MetricProblem, context: Context, start: Point
-    ) -> None:
+    def __init__(self, method: AlignedMethod, problem: MetricProblem, context: Context) -> None:
         self.problem, self.context = problem, context
         self.feasible_set = problem.feasible_set
         assert isinstance(self.feasible_set.family, TwoSparseAtoms)
         self.family = self.feasible_set.family
-        self.step_rule = find_step(method.step).prepared(problem)
+        self.step_rule = find_step(method.step).prepared(problem)  # which may refuse the problem
         self._edge_threshold = method.floor_threshold or laplacian.edge_threshold(
             self.feasible_set.trace_bound, problem.n_features
         )
-        self.state = State(point=start)
+        with context.timed("objective"):
+            self.state = State(point=method.start_point(problem))
         self._aligned: Point | None = None  # its point
         self.align()
 
