@@ -163,6 +163,7 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -
             marker=marker,
             edgecolors=[ink()],
             zorder=2,
+            clip_on=False,  # of a small picture the nodes at the sides are larger than the margin
         )
     bar = ax.figure.colorbar(nodes, ax=ax, shrink=0.8, aspect=30)
     squares = " (squares: negative)" if is_negative.any() else ""
