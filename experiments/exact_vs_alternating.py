@@ -146,7 +146,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     cases = [(*names, c, rho) for names, c, rho in product(CLASSES, MULTIPLES, RHOS)]
     options = {"methods": METHODS, "exact": EXACT, "seed": SEED}
-    directory = StudyDirectory(WORK, options)
+    directory = StudyDirectory(WORK, "exact_vs_alternating", options)
     tasks = {task_key(*case): Task(solve_task, case) for case in cases}
 
     def show(key: str, done: int, total: int, row: object) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt import plotting
-from gdaopt.studies.learning import LearningOptions, learn_classes
+from gdaopt.studies.learning import LearningOptions
 from gdaopt.support.files import write_atomically
 
 SHOWN = "class_1"
@@ -20,7 +20,8 @@ OUT = Path(__file__).parent.parent / "figures" / "learn_wine.png"
 def main() -> None:
     wine = gda.datasets.load("wine")
     options = LearningOptions()
-    results = dict(learn_classes(options.problems(wine), gda.methods.Alternating(solver="HIGHS")))
+    method = gda.methods.Alternating(solver="HIGHS")
+    results = {name: gda.solve(problem, method) for name, problem in options.problems(wine)}
     shown = results[SHOWN]
 
     figure = Figure(figsize=(12, 7.6), layout="constrained")

@@ -193,7 +193,6 @@ def _valid() -> dict[str, Any]:
         "algorithm": "auto",
         "align": "eigenvector",
         "alpha": 0.125,
-        "backend": "process",
         "calibration_params": {"strategy": "f_beta", "beta": 2.0},
         "colors": [1, -1, 1],
         "connectivity": "tree",
@@ -281,7 +280,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
     "ComparisonOptions": {"problem": LearningOptions()},
-    "TaskWorkers": {"backend": "pool"},
 }
 """Where a parameter has another valid value, or is one of the options that a name passes on."""
 

@@ -76,6 +76,7 @@ def run_fits(
     """Run the fits that are missing in a directory; yield all, those of an earlier run too."""
     directory = StudyDirectory(
         path,
+        "learners",
         {
             "requirements": REQUIREMENTS,
             "limit": LIMIT,
@@ -97,10 +98,10 @@ def run_fits(
                 python = str(environment.python)
             key = task_key(name, learner.name)
             arguments = (python, learner, str(source), limit_of(learner.name))
-            tasks[key] = Task(fit_task, arguments)
+            tasks[key] = Task(fit_task, arguments, endings=(".npz",))
             labels[key] = name, learner.name
     with sole_writer(path):
-        rows = run_tasks(directory, tasks, TaskWorkers(backend="pool"), progress=progress)
+        rows = run_tasks(directory, tasks, TaskWorkers(), progress=progress)
     for key, row in rows.items():
         matrices = []
         if row["status"] == "finished":

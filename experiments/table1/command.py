@@ -16,7 +16,7 @@ from gdaopt.cli.output import errors_shown
 from gdaopt.datasets import Dataset, load
 from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
 from gdaopt.studies.study_directory import sole_writer
-from gdaopt.studies.task_workers import BACKENDS, TaskWorkers
+from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.validation import integer, unknown_name
 from table1.outcome import Outcome
 from table1.protocol import AGGREGATIONS, CLASSIFIERS, SCALINGS, Protocol
@@ -66,18 +66,11 @@ def table1(
         typer.Option(help=f"the headline: {' or '.join(AGGREGATIONS)}; both are computed"),
     ] = Protocol.aggregation,
     jobs: Annotated[int, typer.Option(help="tasks at a time; no number depends on it")] = 1,
-    backend: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(BACKENDS)}: a process for each task, or workers for many, here or of "
-            "Dask"
-        ),
-    ] = "pool",
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="address of a Dask cluster, as tcp://host:port; with --backend dask. Its workers "
-            "need this folder, experiments, on their PYTHONPATH"
+            help="address of a Dask cluster that computes the tasks, as tcp://host:port. Its "
+            "workers need this folder, experiments, on their PYTHONPATH"
         ),
     ] = None,
     data_dir: DataDir = None,
@@ -98,7 +91,7 @@ def table1(
     console = Console(highlight=False, markup=False, emoji=False)
     protocol = Protocol(scaling=scaling, aggregation=aggregation)
     integer("seeds", seeds, at_least=1)
-    workers = TaskWorkers(jobs=jobs, backend=backend, scheduler=scheduler)
+    workers = TaskWorkers(jobs=jobs, scheduler=scheduler)
     shown = _names("classifier", classifiers, CLASSIFIERS)
     names = _names("data set", datasets, DATASETS)
     chosen, left_out = available(DEFAULT if rows is None else find_rows(rows.split(",")))
@@ -123,7 +116,7 @@ def table1(
     if figures is not None:
         with sole_writer(figures, "--figures"):  # refused here rather than in the end
             pass
-    n_missing = len(study.tasks) - study.n_done
+    n_missing = len(study.tasks) - len(study.done)
     outcome = _run(study, workers, console)
     _tell(outcome, console)
     minutes = (time.monotonic() - start) / 60
@@ -171,7 +164,7 @@ def _run(study: Table1, workers: TaskWorkers, console: Console) -> Outcome:
         TextColumn("time left"),
         TimeRemainingColumn(),
     )
-    done, total = study.n_done, len(study.tasks)
+    done, total = len(study.done), len(study.tasks)
     if done:
         console.print(f"{done} of {total} tasks are there already")
     with Progress(
@@ -190,7 +183,7 @@ def _run(study: Table1, workers: TaskWorkers, console: Console) -> Outcome:
         except KeyboardInterrupt:
             progress.stop()
             console.print(
-                f"interrupted: {study.n_done} of {total} tasks are done; "
+                f"interrupted: {len(study.done)} of {total} tasks are done; "
                 "run the same command again to go on"
             )
             raise typer.Exit(130) from None

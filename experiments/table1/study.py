@@ -76,9 +76,7 @@ class Table1(Study):
         }
         # Data sets, rows and seeds are in the tasks' keys, and may grow. The content of the data is
         # checked where it is read (UCI), or depends on scikit-learn's version.
-        self._directory = StudyDirectory(
-            path, {"study": "table1", **protocol.record(), **used_versions()}
-        )
+        self._directory = StudyDirectory(path, "table1", {**protocol.record(), **used_versions()})
 
     def label(self, key: str) -> str:
         """Return what a task is called."""
