@@ -13,14 +13,14 @@ Of larger programs there are few, spread evenly over a run, and none is solved c
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from gdaopt.bench.pictures import pareto, profiles, times
-from gdaopt.bench.sequences import BenchOptions, Sequence
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 from gdaopt.plotting.canvas import save_figure
@@ -29,17 +29,17 @@ from gdaopt.support.files import write_text
 FIGURES = Path(__file__).parent.parent / "figures"
 WORK = Path(tempfile.gettempdir()) / "gdaopt-backends"
 JOBS = 1  # cells side by side would take time from one another
-STUDIES: dict[str, tuple[SequenceOf[Sequence], dict[str, Any]]] = {
+STUDIES: dict[str, tuple[Sequence[ProgramSequence], dict[str, Any]]] = {
     "wine": (
-        [Sequence("wine", load("wine"))],
+        [ProgramSequence("wine", load("wine"))],
         {"most": 60, "budget": 8.0},
     ),
     "breast cancer": (
-        [Sequence("breast_cancer", load("breast_cancer"))],
+        [ProgramSequence("breast_cancer", load("breast_cancer"))],
         {"most": 20, "budget": 8.0, "tolerances": [1e-6]},
     ),
     "made": (
-        [Sequence("synthetic", size=50)],
+        [ProgramSequence("synthetic", size=50)],
         {
             **{"steps": 100, "most": 4, "budget": 4.0, "tolerances": [1e-6], "runs": []},
             "starts": ["re-solve", "hot"],
@@ -82,7 +82,7 @@ def taken_away(programs: pd.DataFrame) -> str:
     )
 
 
-def joined(pages: SequenceOf[str], sentence: str) -> str:
+def joined(pages: Sequence[str], sentence: str) -> str:
     """Return the pages of the studies as one, whose head is the first page's."""
     title, _, text = pages[0].partition("\n")
     command = f"`python experiments/backends.py`; cells at a time: {JOBS}."

@@ -13,7 +13,7 @@ import pandas as pd
 from pages import Page, header, row
 from scipy.stats import kendalltau
 
-from gdaopt.bench.sequences import BenchOptions, Sequence
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 
@@ -24,7 +24,7 @@ KEY = ["program", "solver", "start"]
 def bench(folder: Path) -> pd.Series:
     """Return the times of a bench, by kind of program, solver and start."""
     options = BenchOptions(tolerances=[1e-6], runs=[], most=50, budget=20.0)
-    study = Bench(folder, [Sequence("iris", load("iris"))], options)
+    study = Bench(folder, [ProgramSequence("iris", load("iris"))], options)
     frame, _ = study.run()
     verified = frame[frame["verified_share"] == 1]  # others count the cap, and that is no noise
     return verified.set_index(KEY)["mean_seconds"]

@@ -18,7 +18,7 @@ from pages import FIGURES, Page, all_versions, header, row
 from problems import SEED, half, problem_of
 
 import gdaopt as gda
-from gdaopt.plotting.canvas import COLOURS, MARKERS
+from gdaopt.plotting.canvas import MARKERS
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, sole_writer, task_key
 from gdaopt.studies.task_workers import TaskWorkers
@@ -125,7 +125,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
                     [100 * row[name]["excess"] for row in shown],
                     [height[f"{row['data']} {row['class']}"] for row in shown],
                     MARKERS[n],
-                    color=COLOURS[n],
+                    color=f"C{n}",
                     fillstyle=filled,
                     markersize=5 if filled == "full" else 10,  # around the other where they agree
                     label=f"{name}, ρ = {rho:g}",

@@ -3,8 +3,8 @@
 Run ``python experiments/hot_starts.py`` from the top of a checkout (ten minutes); it prints the
 tables and writes ``figures/hot_starts.md``. ``--highspy FOLDER`` adds another version of HiGHS, of
 a folder that ``pip install --target FOLDER --no-deps highspy==1.15.1`` has filled. The programs are
-those of ``gdaopt bench --export-set``, whose optima are proven in rational arithmetic. Where an
-answer is wrong, the shortest sequence that ends so is written to ``figures/hot_starts/``.
+those that ``experiments/sequences/make.py`` makes, whose optima are proven in rational arithmetic.
+Where an answer is wrong, the shortest sequence that ends so is written to ``figures/hot_starts/``.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from pages import row as line_of
 from gdaopt.backends import LinearArrays, solvers
 from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import HighsModel, load_highspy
-from gdaopt.bench import Sequence as Programs
-from gdaopt.bench import replay
-from gdaopt.bench.exact import exact_optimum
-from gdaopt.bench.export import RECIPES, mps_text
+from gdaopt.bench import ProgramSequence, replay
+from gdaopt.bench.mps import mps_text
 from gdaopt.bench.table import verdict
 from gdaopt.support.warning_filters import ignoring
+from sequences.exact import exact_optimum
+from sequences.make import RECIPES
 
 FAULTY = FIGURES / "hot_starts"
 MOST = 100  # programs of a sequence
@@ -217,7 +217,7 @@ def ends_of(case: Case, numbers: range, solver: str, start: str, tally: Tally) -
     """Solve programs of a sequence one after the other, and yield what is said of each answer."""
     programs = case.programs[numbers.start : numbers.stop]
     answers = replay(
-        Programs.from_arrays(case.name, programs).programs,
+        ProgramSequence.from_arrays(case.name, programs).programs,
         solver,
         start=start,  # type: ignore[arg-type]  # one of them
         solver_opts=tolerance_options(solver, OF_OTHERS),

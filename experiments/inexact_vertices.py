@@ -20,7 +20,7 @@ import gdaopt as gda
 from gdaopt.backends import Answer
 from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, recording
-from gdaopt.bench.sequences import Sequence
+from gdaopt.bench.sequences import ProgramSequence
 from gdaopt.datasets import load
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.programs import Knapsack, Program
@@ -90,7 +90,7 @@ def run(solver: str, options: dict[str, Any], change: Change) -> gda.Result:
 
 def problem() -> gda.MetricProblem:
     """Return the problem of `experiments/backends.py`: the first class of wine."""
-    return Sequence("wine", load("wine")).problem()
+    return ProgramSequence("wine", load("wine")).problem()
 
 
 def has_ties(program: RecordedProgram) -> bool:

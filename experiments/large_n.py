@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.objectives import PairObjective
-from gdaopt.objectives.pair_objective import stratified
+from gdaopt.objectives.pair_objective import draw_stratified
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
@@ -131,7 +131,7 @@ def measure(case: Case) -> dict[str, Any]:
     whole = objective(case, X, y)
     problem_of = whole
     if case.sample is not None:
-        chosen, counts = stratified(y, case.sample)
+        chosen, counts = draw_stratified(y, case.sample)
         problem_of = objective(case, X[chosen], y[chosen], counts)
     size = case.n_features
     if case.objective == "MCML":

@@ -23,7 +23,6 @@ import gdaopt as gda
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import DEFAULTS
 from gdaopt.bench import RecordedProgram, load_programs, recording
-from gdaopt.bench.export import exported_arrays
 from gdaopt.programs import Program
 
 METHODS = {"alternating": 120, "joint": 120}  # most programs
@@ -104,7 +103,7 @@ def by_hand(
     programs: Sequence[RecordedProgram], options: Mapping[str, Any]
 ) -> Callable[[], list[float]]:
     """Return a function that solves all programs by bare loops, one for each pattern."""
-    prepared = [(one.structure, exported_arrays(one), one.polytope) for one in programs]
+    prepared = [(one.structure, one.arrays, one.polytope) for one in programs]
     loops = {structure: BareLoop(arrays, options) for structure, arrays, _ in prepared}
 
     def run() -> list[float]:

@@ -22,7 +22,7 @@ from pages import FIGURES, Page, header, here, in_a_process, row
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
-from gdaopt.plotting.canvas import COLOURS, GREY, MARKERS
+from gdaopt.plotting.canvas import MARKERS, MUTED, ink
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.studies.task_workers import ONE_THREAD
 from gdaopt.support.validation import FloatArray
@@ -182,9 +182,9 @@ def picture(runs: Runs) -> Figure:
         for number, method in enumerate(METHODS):
             found = [runs[name, data, method] for name in OBJECTIVES]
             seconds = [run.seconds if run.is_certified else np.nan for run in found]
-            panel.plot(seconds, rows, MARKERS[number], color=COLOURS[number], markersize=5)
+            panel.plot(seconds, rows, MARKERS[number], color=f"C{number}", markersize=5)
         known = [PUBLISHED.get(name, {}).get(data, np.nan) for name in OBJECTIVES]
-        panel.plot(known, rows, "D", color=GREY, fillstyle="none", markersize=5)
+        panel.plot(known, rows, "D", color=ink(MUTED), fillstyle="none", markersize=5)
         panel.set_xscale("log")
         panel.set_title(data, fontsize="medium")
         panel.set_xlabel("seconds")
@@ -192,11 +192,13 @@ def picture(runs: Runs) -> Figure:
     panels[0].set_yticks(rows, list(OBJECTIVES))
     panels[0].invert_yaxis()
     handles = [
-        Line2D([], [], linestyle="", marker=MARKERS[n], color=COLOURS[n], label=method)
+        Line2D([], [], linestyle="", marker=MARKERS[n], color=f"C{n}", label=method)
         for n, method in enumerate(METHODS)
     ]
     handles.append(
-        Line2D([], [], linestyle="", marker="D", color=GREY, fillstyle="none", label="published")
+        Line2D(
+            [], [], linestyle="", marker="D", color=ink(MUTED), fillstyle="none", label="published"
+        )
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False)
     return figure

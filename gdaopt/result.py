@@ -54,10 +54,11 @@ class Result(ShownAsTable):
         ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex.
         ``block_minimum``: the gap of every block is within the tolerances, so that no block
         improves on its own. ``slow_progress``: the last steps together lowered the objective by
-        less than the tolerance. ``stalled``: what is left is round-off (in files of older versions
-        also the two before). ``inaccurate``: the solver of the whole problem was not accurate
-        enough. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
-        user or the callback. ``solver_failed``: a solver did not solve a program.
+        less than the tolerance, or no certified gap, as at kinks of the objective. ``stalled``:
+        what is left is round-off (in files of older versions also the two before).
+        ``inaccurate``: the solver of the whole problem was not accurate enough.
+        ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the user or
+        the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
         domain, and the metric is the best one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.

@@ -164,7 +164,7 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
         return bound
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
+            f"trace_bound='auto' is a rule of the objective, and {objective.name} has "
             "none; pass a number, or 'K'"
         )
     problem = MetricProblem(objective, feasible_set)

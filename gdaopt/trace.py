@@ -14,6 +14,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.state import State
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.text import ShownAsTable, html_table, number_text, text_table
 from gdaopt.support.validation import FloatArray, check_name, read_only
@@ -299,7 +300,8 @@ class Trace:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame; None becomes NaN, and ``<NA>`` among whole numbers."""
-        import pandas as pd  # slow to import, and needed here only
+        with cli_extra("a trace as a table"):
+            import pandas as pd
 
         frame = pd.DataFrame({name: self.column(name) for name in self.columns()})
         return frame.astype(

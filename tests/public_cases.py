@@ -53,7 +53,7 @@ EXEMPT: dict[str, str] = {
         "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
         "linalg.DiagonalDirection",
-        "made by its class methods": "bench.Sequence",
+        "made by its class methods": "bench.ProgramSequence",
         "write to any path that they are given": "bench.recording",
         "as MetricLearner, which they are": "GraphMetricLearner DiagonalMetricLearner "
         "PositiveDefiniteMetricLearner",

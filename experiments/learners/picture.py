@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
+from gdaopt.plotting.canvas import MUTED, SHADE, ink
 from learners.rows import NO_LEARNING, OURS
 from learners.scores import NEIGHBORS, Scores, best_of
 
@@ -30,7 +30,7 @@ def picture(scores: Scores) -> Figure:
         best = best_of(found, found)
         if best is not None and (least := found[best].error) is not None:
             spread = found[best].spread
-            above.axvspan(least - spread, least + spread, color=SHADE, lw=0)
+            above.axvspan(least - spread, least + spread, color=ink(SHADE), lw=0)
         for height, name in enumerate(names):
             look, one = looks(name), found[name]
             if one.error is not None:
@@ -60,8 +60,8 @@ def picture(scores: Scores) -> Figure:
 def looks(name: str) -> dict[str, Any]:
     """Return how a learner is drawn: by whose it is."""
     if name in NO_LEARNING.values():
-        return {"marker": "X", "color": GREY}
+        return {"marker": "X", "color": ink(MUTED)}
     if name in OURS:
-        return {"marker": "o", "color": BLUE}
+        return {"marker": "o", "color": "C0"}
     is_sklearn = name.startswith("scikit-learn")
-    return {"marker": "s" if is_sklearn else "^", "color": COLOURS[1 if is_sklearn else 2]}
+    return {"marker": "s" if is_sklearn else "^", "color": f"C{1 if is_sklearn else 2}"}

@@ -74,11 +74,6 @@ class Pattern:
         return self.columns.astype(np.intp)
 
     @cached_property
-    def every_row(self) -> npt.NDArray[np.int32]:
-        """The numbers of all rows."""
-        return np.arange(self.n_rows, dtype=np.int32)
-
-    @cached_property
     def every_column(self) -> npt.NDArray[np.int32]:
         """The numbers of all variables."""
         return np.arange(self.size, dtype=np.int32)

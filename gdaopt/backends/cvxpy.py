@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.highspy import load_highspy, use_threads
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.options import COMPILATION, placed, side_by_side
 from gdaopt.backends.protocol import (
@@ -142,7 +143,7 @@ def _attempt(
         limit = entry.time_limit  # else it has none, or the user's counts
         options[limit] = max(time_limit, _LEAST_LIMIT)
     try:
-        if isolate or entry.loud or entry.alone:
+        if isolate or entry.alone:
             return _solve_isolated(problem, solver, options, watch, limit, time_limit)
         return _solve_here(problem, solver, options, watch, limit)
     except BaseException as error:  # solvers raise errors of any kind
@@ -166,15 +167,16 @@ def _solve_here(
     warm_start = own.pop("warm_start", True)
     of_cvxpy = {name: own.pop(name) for name in COMPILATION if name in own}
     entry = entry_of(solver)
-    if entry.before_solve is not None:
-        entry.before_solve(own)
+    if entry.package == "highspy":
+        load_highspy()  # before CVXPY makes models of it
+        use_threads(own.get(entry.threads, 0))
     own = placed(solver, own)
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
     watch.lap("canonicalize")
     if limit is not None:
-        where = own if limit in own else own[entry.inside]
-        where[limit] = max(where[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+        placed_in = own if limit in own else own[entry.inside]
+        placed_in[limit] = max(placed_in[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
     solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
     watch.lap("solve")
@@ -275,6 +277,12 @@ class CompiledProblem:
         self._cost = cp.Parameter(size, name="cost")
         self._coefficients = cp.Parameter(count, name="coefficients") if count else None
         constraints = [] if like.cones is None else like.cones(self.x)
+        if count:  # the value of a row is a sum of terms, one for each coefficient
+            ones, every = np.ones(count), np.arange(count)
+            factors = csr_array((ones, (every, pattern.columns)), shape=(count, size))
+            products = cp.Constant(factors, name="factors") @ self.x
+            terms = cp.multiply(self._coefficients, products)
+            sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
         self._sides: list[_Side] = []
         for name in ("lower", "upper", "fixed"):
             mask = getattr(pattern, f"is_{name}" if name == "fixed" else f"has_{name}")
@@ -284,10 +292,11 @@ class CompiledProblem:
                 if not len(index):
                     continue
                 bounds = cp.Parameter(len(index), name=f"{name} of {what}")
-                if what == "variables":
-                    values: cp.Expression = self.x if len(index) == size else self.x[index]
-                else:
-                    values = self._row_values(like, index)
+                values: cp.Expression = self.x
+                if what == "rows":
+                    values = cp.Constant(csr_array(sums[index]), name="sums") @ terms
+                elif len(index) < size:
+                    values = self.x[index]
                 constraint = _RELATIONS[name](values, bounds)
                 place = index if what == "variables" else size + index
                 self._sides.append(_Side(name, place, bounds, constraint))
@@ -295,16 +304,6 @@ class CompiledProblem:
         self._shape = pattern.n_rows, size
         self.problem = cp.Problem(cp.Minimize(self._cost @ self.x), constraints)
         self._assigned: tuple[FloatArray | None, ...] = (None, None, None)
-
-    def _row_values(self, like: LinearArrays, rows: npt.NDArray[np.intp]) -> cp.Expression:
-        """Return the values of some rows: sums of terms, one for each coefficient."""
-        pattern, count = like.pattern, len(like.coefficients)
-        ones, every = np.ones(count), np.arange(count)
-        factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
-        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
-        terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
-        values: cp.Expression = cp.Constant(csr_array(sums[rows]), name="sums") @ terms
-        return values
 
     def assign(self, arrays: LinearArrays) -> None:
         """Give the parameters the numbers of a program."""

@@ -187,11 +187,12 @@ class HighsModel:
             if basis.valid:
                 highs.setBasis(basis)
         else:
-            columns, rows = pattern.every_column, pattern.every_row
+            columns = pattern.every_column
             highs.changeColsCost(pattern.size, columns, arrays.cost)
             if arrays.upper_bounds is not sent.upper_bounds:  # most steps keep the polytope
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
-                highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
+                for row in range(pattern.n_rows):  # highspy before 1.13 takes them one by one
+                    highs.changeRowBounds(row, arrays.row_lower[row], arrays.row_upper[row])
         self._sent = arrays
 
     def _pass_whole(self, arrays: LinearArrays) -> None:

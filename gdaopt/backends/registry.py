@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
-from gdaopt.backends.catalogue import entry_of, own_backends
+from gdaopt.backends.catalogue import entry_of, list_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
-from gdaopt.backends.options import check_numbers, check_option_names
+from gdaopt.backends.options import check_numbers, check_option_names, suggest_names
 from gdaopt.backends.protocol import ANALYTIC, Backend, Stopwatch
 from gdaopt.errors import (
     GdaoptError,
@@ -98,7 +99,7 @@ def solvers() -> list[SolverInfo]:
     >>> [info.name for info in solvers()][:2]
     ['analytic', 'highspy']
     """
-    own = (_probe(name, isolate=False) for name in own_backends())
+    own = (_probe(name, isolate=False) for name in list_backends())
     return _Solvers(sorted([*own, *_all_probed()], key=lambda info: not info.usable))
 
 
@@ -125,7 +126,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
     canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
     if canonical is None:
         # Only linear programs can do without CVXPY.
-        why = str(unknown_name("solver", name, [*known, *(() if cone else own_backends())]))
+        why = str(unknown_name("solver", name, [*known, *(() if cone else list_backends())]))
         if cone is not None and (own := _own(name)):
             why = f"solver {own} has no {cone} cone"
     else:
@@ -142,7 +143,7 @@ def find_solver(name: str, cone: str | None = None) -> str:
 
 def _installed(cone: str | None) -> list[str]:
     """Return the solvers that are installed, and support the cone. To try them takes seconds."""
-    names = [*own_backends(), *sorted(cp.installed_solvers())]
+    names = [*list_backends(), *sorted(cp.installed_solvers())]
     return [name for name in names if cone is None or cone in _cones(name)]
 
 
@@ -203,7 +204,7 @@ def find_backend(name: str, cone: str | None = None) -> str:
 def _own(name: object) -> str | None:
     """Return the canonical name of a solver that is not called through CVXPY."""
     asked = name.strip().lower() if isinstance(name, str) else ""
-    return {own.lower(): own for own in own_backends()}.get(asked)
+    return {own.lower(): own for own in list_backends()}.get(asked)
 
 
 _accepted: set[tuple[str, str]] = set()  # solvers and options that a trial has found good
@@ -221,13 +222,12 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
     if entry_of(solver).backend:
         make_backend(solver, options)
         return
-    if entry_of(solver).ignores_unknown:
-        check_option_names(solver, options)
+    check_option_names(solver, options)
     error = _refusal(solver, options)
     if error is not None:
-        check_option_names(solver, options)  # which suggests the nearest name
         raise InvalidInputError(
-            f"{solver} refuses solver_opts = {shortened(dict(options))}: {reason(error)}"
+            f"{solver} refuses solver_opts = {shortened(dict(options))}: "
+            f"{reason(error).removesuffix('.')}; {suggest_names(solver, options)}"
         ) from error
     if tried[1]:
         _accepted.add(tried)
@@ -262,8 +262,9 @@ def make_backend(
     hot: bool | None = None,
 ) -> Backend:
     """Return a new backend by its canonical name."""
-    given = options or {}
     backend = entry_of(solver).backend
-    if backend is not None:
-        return backend(given, isolate=isolate, hot=hot)
-    return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))
+    if backend is None:
+        return CvxpyBackend(solver, options or {}, isolate=isolate, hot=bool(hot))
+    make = resolve_name(backend) if isinstance(backend, str) else backend
+    made: Backend = make(options or {}, isolate=isolate, hot=hot)
+    return made

@@ -15,7 +15,7 @@ import numpy as np
 from gdaopt.backends import Answer, StageSeconds, Stopwatch
 from gdaopt.backends.protocol import Backend, checked_point
 from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
-from gdaopt.bench.recorded import RecordedProgram, checked_programs
+from gdaopt.bench.recorded import RecordedProgram, list_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
@@ -86,9 +86,9 @@ def replay(
     Examples
     --------
     >>> from gdaopt.backends import LinearArrays
-    >>> from gdaopt.bench import Sequence
+    >>> from gdaopt.bench import ProgramSequence
     >>> arrays = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
-    >>> programs = Sequence.from_arrays("mine", arrays).programs
+    >>> programs = ProgramSequence.from_arrays("mine", arrays).programs
     >>> [found.is_verified(1e-6) for found in replay(programs, "highspy", start="hot")]
     [True, True]
     """
@@ -103,7 +103,7 @@ def replay(
     def backend() -> Backend:
         return make_backend(name, options, isolate=isolate, hot=start == "hot")
 
-    return _replayed(checked_programs(programs), backend, start, time_limit)
+    return _replayed(list_programs(programs), backend, start, time_limit)
 
 
 def _replayed(
@@ -138,7 +138,7 @@ def _judged(
     recorded: RecordedProgram, answer: Answer, point: FloatArray, seconds: StageSeconds
 ) -> Replayed:
     polytope = recorded.polytope
-    arrays, best = polytope.arrays(recorded.cost), polytope.coordinates(recorded.point)
+    arrays, best = recorded.arrays, polytope.coordinates(recorded.point)
     if answer.is_exact:
         point = polytope.coordinates(point)
     costs, gap = np.abs(arrays.cost), np.nan

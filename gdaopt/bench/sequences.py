@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -106,16 +105,7 @@ def given_program(
             f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
             f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
         )
-    polytope = LinearPolytope(
-        arrays.lower_bounds,
-        arrays.upper_bounds,
-        arrays.pattern.starts,
-        arrays.pattern.columns,
-        arrays.coefficients,
-        solved.point,
-        sign,
-        constant,
-    )
+    polytope = LinearPolytope.of(arrays, solved.point, sign, constant)
     program = RecordedProgram(
         kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
     )
@@ -147,7 +137,7 @@ def read_programs(source: Path) -> list[RecordedProgram]:
     return programs
 
 
-def _listed(folder: Path) -> SequenceOf[tuple[Path, Any]]:
+def _listed(folder: Path) -> Sequence[tuple[Path, Any]]:
     """Return the files of a folder, in order, with the optima that are stated."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
@@ -177,7 +167,7 @@ def _text(path: Path) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sequence:
+class ProgramSequence:
     """Where programs come from.
 
     Attributes
@@ -195,7 +185,7 @@ class Sequence:
     --------
     >>> from gdaopt.backends import LinearArrays
     >>> programs = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
-    >>> [program.value for program in Sequence.from_arrays("mine", programs).programs]
+    >>> [program.value for program in ProgramSequence.from_arrays("mine", programs).programs]
     [-10.0, -12.0]
     """
 
@@ -206,7 +196,7 @@ class Sequence:
 
     def __repr__(self) -> str:
         count = f", {len(self.programs)} programs" if self.programs else ""
-        return f"Sequence({self.name}{count})"
+        return f"ProgramSequence({self.name}{count})"
 
     @classmethod
     def from_arrays(
@@ -214,7 +204,7 @@ class Sequence:
         name: str,
         programs: Iterable[LinearArrays],
         optima: Iterable[float | None] | None = None,
-    ) -> Sequence:
+    ) -> ProgramSequence:
         """Return a sequence of any linear programs.
 
         Parameters
@@ -238,7 +228,7 @@ class Sequence:
         return cls(name, programs=tuple(found))
 
     @classmethod
-    def from_mps(cls, source: str | os.PathLike[str]) -> Sequence:
+    def from_mps(cls, source: str | os.PathLike[str]) -> ProgramSequence:
         """Return the programs of an MPS file, or of a folder of MPS files.
 
         Parameters
@@ -260,7 +250,7 @@ class Sequence:
         return cls(name, programs=tuple(read_programs(path)))
 
     @classmethod
-    def from_recorded(cls, path: str | os.PathLike[str]) -> Sequence:
+    def from_recorded(cls, path: str | os.PathLike[str]) -> ProgramSequence:
         """Return the programs of a file; see `gdaopt.bench.load_programs`."""
         return cls(as_path("path", path).stem, programs=tuple(load_programs(path)))
 
@@ -304,7 +294,12 @@ class Sequence:
 
 
 def record_task(
-    path: Path, sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, bounded: bool
+    path: Path,
+    sequence: ProgramSequence,
+    kinds: tuple[str, ...],
+    steps: int,
+    most: int,
+    bounded: bool,
 ) -> dict[str, Any]:
     """Record the programs of a sequence at `path`; return their kinds, and a bound if asked."""
     bound = None
@@ -328,7 +323,7 @@ def record_task(
 
 
 def _of_runs(
-    sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
+    sequence: ProgramSequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
 ) -> list[RecordedProgram]:
     programs = []
     for method in dict.fromkeys(KINDS[kind] for kind in kinds):
@@ -342,7 +337,7 @@ def _of_runs(
 
 
 def _spread(
-    programs: SequenceOf[RecordedProgram], kinds: tuple[str, ...], most: int
+    programs: Sequence[RecordedProgram], kinds: tuple[str, ...], most: int
 ) -> list[RecordedProgram]:
     """Return at most so many programs of each kind, spread evenly, in order."""
     kept: list[int] = []
@@ -390,11 +385,11 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
 class BenchOptions:
     """What to compare, and how: the options of ``gdaopt bench``, which says what each means."""
 
-    solvers: SequenceOf[str] = (ALL,)
-    programs: SequenceOf[str] = tuple(KINDS)
-    starts: SequenceOf[str] = STARTS
-    tolerances: SequenceOf[float] = (1e-6, 1e-4)
-    runs: SequenceOf[str] = METHODS
+    solvers: Sequence[str] = (ALL,)
+    programs: Sequence[str] = tuple(KINDS)
+    starts: Sequence[str] = STARTS
+    tolerances: Sequence[float] = (1e-6, 1e-4)
+    runs: Sequence[str] = METHODS
     repeats: int = 3
     steps: int = 300
     most: int = 100
@@ -431,7 +426,7 @@ class BenchOptions:
         }
 
 
-def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
+def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
     """Return the starts that a solver has."""
     if solver == ANALYTIC:
         return ["re-solve"]
@@ -444,7 +439,7 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
         usable = (info.name for info in solvers() if info.usable)
-        found = [name for name in usable if not entry_of(name).is_twin]
+        found = [name for name in usable if not entry_of(name).twin_of]
     else:
         found = [str(SolverSpec.find(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *found]))
@@ -452,6 +447,6 @@ def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
 
 def _sequence(name: str, values: Any) -> tuple[Any, ...]:
     """Return values as a tuple; refuse a text, which would be read letter by letter."""
-    if isinstance(values, str) or not isinstance(values, SequenceOf):
+    if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
     return tuple(values)

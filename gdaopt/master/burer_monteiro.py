@@ -19,7 +19,6 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.magnitudes import norm
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.base import Objective
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 4
@@ -61,7 +60,6 @@ class _Factorization:
     def __init__(
         self, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
     ) -> None:
-        check_time()
         self.objective, self.base, self.total_weight = objective, base, total_weight
         self.factor: FloatArray = factor * np.sqrt(total_weight / np.vdot(factor, factor))
         self.point = objective.at(base + self.factor @ self.factor.T)
@@ -121,7 +119,6 @@ def _newton_step(current: _Factorization) -> FloatArray:
     squared = float(np.vdot(residual, residual))
     enough = squared * min(_FORCING, np.sqrt(current.steepness)) ** 2
     for _ in range(_CONJUGATE_STEPS):
-        check_time()
         if not np.abs(direction).max() > 0:
             break
         curved = current.curvature(direction)

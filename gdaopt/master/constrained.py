@@ -25,12 +25,12 @@ from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
-_LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
+_LIFT = 1e-13  # a share of the terms of a price: more than certificates charge for round-off
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
-_LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
-_SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
-_CORRECTIONS = 20  # of weights that break rows
-_ALIKE = 1e-8  # of the largest singular value of rows: smaller ones are differences of like rows
+_LEAST_UNIT = 1e-150  # the least unit of values: in smaller ones second derivatives would overflow
+_SMALLEST = 1e-18  # a share of the size of the weights: the smallest unit of one
+_CORRECTIONS = 20  # corrections of weights that break rows
+_ALIKE = 1e-8  # a share of the largest singular value: smaller ones are of like rows
 
 Flags = npt.NDArray[np.bool_]
 

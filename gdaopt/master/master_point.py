@@ -11,7 +11,6 @@ from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.protocol import Derivatives, Point
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, is_finite
 
 _NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
@@ -103,7 +102,6 @@ class MasterPoint:
 
     def moved(self, x: FloatArray) -> MasterPoint:
         """Return F at other weights and another slack."""
-        check_time()
         return self.function.at(x)
 
     def hessian(self) -> FloatArray:

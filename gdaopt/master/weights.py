@@ -53,9 +53,8 @@ def find_best_weights(
     place of Newton's method. The number of steps of the latter is returned, too.
     """
     fits = 8 * _MATRICES * len(start.x) ** 2 <= memory_limit
-    points = _newton(start) if fits else _spectral_gradient(start)
+    iterates = _newton(start) if fits else _spectral_gradient(start)
     patience = _NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE
-    iterates = (Iterate(point, point.gap) for point in points)
     first = Iterate(start, start.gap)
     best, n_iterates = find_best(first, iterates, reduction, enough, patience)
     return best.at, n_iterates - 1 if fits else 0
@@ -88,10 +87,10 @@ def find_best(
     return best, n_iterates
 
 
-def _newton(point: MasterPoint) -> Iterator[MasterPoint]:
+def _newton(point: MasterPoint) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
-        yield point
+        yield Iterate(point, point.gap)
         with np.errstate(over="ignore", invalid="ignore"):  # if there is no step, the run ends
             target = minimize_on_simplex(point.slope, point.hessian(), point.x)
         if (target == point.x).all() or not np.isfinite(target).all():
@@ -99,11 +98,11 @@ def _newton(point: MasterPoint) -> Iterator[MasterPoint]:
         point = descended(point, target)
 
 
-def _spectral_gradient(point: MasterPoint) -> Iterator[MasterPoint]:
+def _spectral_gradient(point: MasterPoint) -> Iterator[Iterate]:
     """Yield the iterates of the spectral projected gradient (Birgin, Martínez, Raydan 2000)."""
     rate = float(point.x.sum()) / (float(np.ptp(point.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
-        yield point
+        yield Iterate(point, point.gap)
         target = project_on_simplex(point.x - rate * point.slope, float(point.x.sum()))
         if (target == point.x).all():
             return

@@ -212,7 +212,7 @@ class _Search:
         problem.take_central_gap(self._problem.central_gap)
         n_calls, n_newton = self._oracle_calls, self._newton_steps
         with suppress(RoundOffError):  # the bound is what can be had
-            for state in self._inner.states_from(start, problem, self._context):
+            for state in self._inner.rounds(problem, self._context, start):
                 self._oracle_calls = n_calls + state.oracle_calls
                 self._newton_steps = n_newton + state.newton_steps
                 yield state

@@ -169,13 +169,17 @@ class Method(ABC):
         return problem.made_feasible(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
-        """Return the objective at `initial`, or in the middle of the set; check that it learns."""
+        """Return the objective at `initial`, or at the default start; check that it learns."""
         metric = self.initial_metric(problem)
         if metric is None:
-            metric = problem.central_metric()
+            metric = self.default_start(problem)
         point = problem.objective.at(metric)
         check_start(problem, point)
         return point
+
+    def default_start(self, problem: MetricProblem) -> FloatArray:
+        """Return where a run begins without `initial`: the middle of the set."""
+        return problem.central_metric()
 
     def is_converged(self, problem: MetricProblem, state: State | Certificate) -> bool:
         """Say whether the certified gap, or else the Frank–Wolfe gap, is within the tolerances."""

@@ -17,14 +17,13 @@ from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
 from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod, States
-from gdaopt.methods.blocks import Block, BlockRun
+from gdaopt.methods.blocks import Block, take_steps
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import Program
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
@@ -246,33 +245,26 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.family.edges_of(size)
-        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
-        isolate = is_isolated(self.isolate, needed, context)
-        program = Program(replace(self.program_options, isolate=isolate))
+        context.isolate = is_isolated(self.isolate, needed, context)
         if self.solver != ANALYTIC and not self.force:
             check_fits(needed, f"the {WholeSet.name}", _REMEDY)
         step, bound = find_step(self.step).prepared(problem), LowerBound()
-        state = bound.certified(problem, State(point=point))
-        yield state
+        start = bound.certified(problem, State(point=point))
+        yield start
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
-        options, iteration, ending = context.programs, 0, None
+        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
+        whole = WholeSet(feasible_set, size, entries_of(start.metric, edges))
+        polytope = keep_rows(whole, problem.rows, start.metric, (block.rows, block.columns))
+        steps, ending = take_steps(start, block, polytope, step, context), None
         while ending is None:
-            iteration += 1
-            if context.programs is not options:
-                options = context.programs
-                assert options is not None
-                program.use(replace(options, isolate=isolate))
-            whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
-            kept = keeping_rows(whole, problem.rows, state.metric, (block.rows, block.columns))
-            current = BlockRun(block, program, kept)
-            round_ = 1 + (iteration - 1) // size
-            state = current.step(state, step, iteration - 1, round_, context)
+            state = next(steps)
+            state = replace(state, round=1 + (state.iteration - 1) // size)
             with context.completing():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state
-            if iteration % size == 0:
+            if state.iteration % size == 0:
                 ending = stall.check(state.point)
         return ending
 

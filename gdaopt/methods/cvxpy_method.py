@@ -19,7 +19,7 @@ from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.status import MADE_NO_PROGRESS
-from gdaopt.support.cvxpy_loading import cp, cvxpy_internals, when_cvxpy_is_used
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 
 if TYPE_CHECKING:
     from gdaopt.constraints.model import Model, ModelReader
@@ -177,6 +177,3 @@ def _start(
         inner = posed.central_metric()
         found += posed.rows.way_back(found, inner) * (inner - found)
     return {} if posed.violations(found) else {"initial": found}
-
-
-when_cvxpy_is_used(lambda: cp.Problem.register_solve(NAME, solve_model))

@@ -43,7 +43,7 @@ class PostConditions(Listener):
         """Check the start, and the gradient there unless the objective is `tested`."""
         self._problem, start = run.problem, run.state
         self._is_tested = bool(run.problem.objective.tested)
-        broken = self._broken(start)
+        broken = self._find_fault(start)
         if broken and run.method.initial is not None:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
@@ -78,30 +78,30 @@ class PostConditions(Listener):
         """Take the next state; refuse one that is not in order, or below a lower bound."""
         if state is self.in_order:
             return
-        broken = self._broken(state) if in_full else self._not_finite(state)
+        broken = self._find_fault(state, in_full)
         if broken:
             raise LeftDomainError(
                 f"step {state.iteration} left the domain of the problem: {broken}"
             )
         if in_full:
-            self._best = min(self.in_order, self._best, key=lambda each: each.objective)
+            if self.in_order.objective <= self._best.objective:
+                self._best = self.in_order
             self.in_order = state
         self._compare(state)
 
-    def _broken(self, state: State) -> str:
-        """Return a sentence on what is wrong with a state; an empty one where it is in order."""
-        not_finite = self._not_finite(state)
-        if not_finite:
-            return not_finite
-        try:
-            return "; ".join(self._problem.violations(state.metric))
-        except InvalidInputError as error:  # which is no symmetric K×K matrix
-            return str(error)
+    def _find_fault(self, state: State, in_full: bool = True) -> str:
+        """Return a sentence on what is wrong with a state, an empty one if it is in order.
 
-    def _not_finite(self, state: State) -> str:
+        Unless it is checked in full, it has to be finite, no more.
+        """
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
-        return "" if is_finite(state.metric) else "entries of the metric are not finite"
+        if not is_finite(state.metric):
+            return "entries of the metric are not finite"
+        try:
+            return "; ".join(self._problem.violations(state.metric)) if in_full else ""
+        except InvalidInputError as error:  # which is no symmetric K×K matrix
+            return str(error)
 
     def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""

@@ -16,7 +16,6 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
@@ -33,8 +32,8 @@ class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
     Each step costs one projection or more, and each projection eigen-decompositions. Where log Q is
-    convex, it is log Q that is minimised. The run has *stalled* when the certified gap has not
-    become smaller in 200 steps.
+    convex, it is log Q that is minimised. The run ends when the certified gap has not become
+    smaller in 200 steps (`Patience`).
 
     Parameters
     ----------
@@ -142,7 +141,6 @@ class _Run:
         """Return the projected step from y that decreases enough, and the curvature it needed."""
         gradient, value = self._gradient(y), self._value(y)
         while True:
-            check_time()
             target = y.metric - gradient / curvature
             moved = self._problem.objective.at(self._project(target))
             change = moved.metric - y.metric

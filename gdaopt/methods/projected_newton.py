@@ -43,9 +43,9 @@ class ProjectedNewton(Method):
 
     In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
     others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
-    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It ends for
-    *slow_progress* where the bound on the smallest eigenvalue binds, or the cone around a fixed
-    path does, and says that ``"certified"`` goes on from there. The options are those of `Method`.
+    The run ends when 4 steps in a row lowered neither the objective nor the gap (`Patience`), and
+    for *slow_progress* if the bound on the smallest eigenvalue binds, or the cone around a fixed
+    path, and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
     Raises
     ------
@@ -106,9 +106,9 @@ class ProjectedNewton(Method):
                         f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton "
                         "steps do not go along such a bound; take method 'certified', or lower it",
                     )
-                state = run.certify(
-                    iteration=number, round=number, newton_steps=number, phase="newton", step=step
-                )
+                columns = {"iteration": number, "round": number, "newton_steps": number}
+                with context.completing():  # a step that has been taken is not lost
+                    state = run.certify(phase="newton", step=step, **columns)
             yield state
             if before - run.point.value <= _ROUND_OFF * abs(before):
                 ending = patience.check(run.point)
@@ -194,7 +194,6 @@ class _Run:
         point, step, cut = self.point, 1.0, False
         gradient, most = point.gradient(), point.value + _ROUND_OFF * abs(point.value)
         while step > _SHORTEST:
-            check_time()
             # A direction's terms may be so large that its trace is off by their round-off.
             atomic_part = self._within_trace(
                 self._feasible(point.metric - self._base + step * direction)

@@ -43,9 +43,8 @@ def find_last_state(
     state = None
     with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limiting():
         for state in states:
-            if method.is_converged(problem, state):
+            if method.is_converged(problem, state) or context.is_over:
                 break
-            context.check()
     return state
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import check_name, number, store_checked
 
 if TYPE_CHECKING:
@@ -153,7 +152,6 @@ class Adaptive(Step):
         else:
             self._estimate *= self.decrease
         for _ in range(_MOST_INCREASES):
-            check_time()
             gamma = min(1.0, -slope / (self._estimate * length))
             bound = value + gamma * slope + gamma**2 * self._estimate * length / 2
             if line.value(gamma) <= bound:
@@ -206,7 +204,6 @@ class Exact(Step):
         last, last_value = math.nan, math.nan
         beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known
         for _ in range(_MOST_EVALUATIONS):
-            check_time()
             if math.isnan(rate):
                 rate = (value - last_value) / (gamma - last)
             trial = gamma - value / rate if rate > 0 else math.nan

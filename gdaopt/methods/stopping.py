@@ -77,7 +77,10 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run as *stalled* when the certified gap has not become smaller for so many steps."""
+    """Ends a run whose certified gap has not become smaller for so many steps.
+
+    It has *stalled* if at least half of what is left is round-off, else it made *slow_progress*.
+    """
 
     def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
         self._bound = bound
@@ -88,38 +91,37 @@ class Patience:
 
     def check(self, point: Point) -> Ending | None:
         """Take the objective after a step; return how the run has ended if patience is over."""
-        objective = point.value
-        gap, left, round_off = (
-            self._bound.gap(objective),
-            self._bound.left(objective),
-            self._bound.round_off,
-        )
+        bound, objective = self._bound, point.value
+        gap, left = bound.gap(objective), bound.left(objective)
         fell = gap < self._least or left < self._left
         self._waited = 0 if fell else self._waited + 1
         self._least, self._left = min(self._least, gap), min(self._left, left)
         if self._waited < self._most:
             return None
-        if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
-            more = (
-                "; up to that the objective is at its minimum, and with an absolute_tolerance "
-                "as large as the gap the run is converged"
+        status: Status = "slow_progress"
+        if bound.round_off >= self._least / 2:  # as where the optimum is 0 and so is a share of it
+            status, advice = (
+                "stalled",
+                (
+                    "up to that the objective is at its minimum, and with an absolute_tolerance as "
+                    "large as the gap the run is converged"
+                ),
             )
         elif abs(objective) <= _NOTHING * self._least:
-            more = (
-                f"; the objective is {objective:.3g}, negligible beside that gap: where "
-                "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
-                "be met"
+            advice = (
+                f"the objective is {objective:.3g}, negligible beside that gap: where the optimum "
+                "is 0, a share of it is 0 too, and only an absolute_tolerance can be met"
             )
         else:
-            more = (
-                "; where the objective has kinks, as norms have, take method 'sdp' "
+            advice = (
+                "where the objective has kinks, as norms have, take method 'sdp' "
                 '(by="sdp" in CVXPY), which needs no derivatives'
             )
         return (
-            "stalled",
+            status,
             f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
-            f"{self._least:.3g}, of which {round_off:.3g} is the certificate's allowance for "
-            f"round-off{more}",
+            f"{self._least:.3g}, of which {bound.round_off:.3g} is the certificate's allowance for "
+            f"round-off; {advice}",
         )
 
 

@@ -55,13 +55,6 @@ class ProgramOptions:
         store_checked(self, flag, "isolate")
         check_solver_options(self.solver, options)
 
-    def backends(self) -> tuple[Backend, ...]:
-        """Return new backends: the backend of the solver, then the fall-backs."""
-        return (
-            make_backend(self.solver, self.solver_opts, isolate=self.isolate),
-            *(make_backend(name, isolate=self.isolate) for name in self.fallback),
-        )
-
 
 def store(owner: object, **values: Any) -> None:
     """Set fields of a frozen dataclass, in its ``__post_init__``."""
@@ -102,7 +95,9 @@ class Program:
     ----------
     solver : str, optional
         Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the exact solution in closed form.
+        hot; or ``"analytic"`` for the exact solution in closed form. Or all options of programs.
+    isolate : bool, optional
+        Solve in a worker process, even if these options do not ask for it.
 
     Examples
     --------
@@ -112,20 +107,19 @@ class Program:
     array([1., 4.])
     """
 
-    def __init__(self, solver: str | ProgramOptions = "HIGHS") -> None:
+    def __init__(self, solver: str | ProgramOptions = "HIGHS", *, isolate: bool = False) -> None:
         self.options = (
             solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
         )
+        self._isolate = isolate or self.options.isolate
 
     @cached_property
-    def _backends(self) -> tuple[Backend, ...]:
-        return self.options.backends()
-
-    def use(self, options: ProgramOptions) -> None:
-        """Let the solver of other options solve programs from now on."""
-        if options is not self.options:
-            self.options = options
-            self.__dict__.pop("_backends", None)
+    def backends(self) -> tuple[Backend, ...]:
+        """The backend of the solver, then those of the fall-backs."""
+        options, isolate = self.options, self._isolate
+        backends = [make_backend(options.solver, options.solver_opts, isolate=isolate)]
+        backends += [make_backend(name, isolate=isolate) for name in options.fallback]
+        return tuple(backends)
 
     def solve(
         self, cost: FloatArray, polytope: Polytope, time_limit: float | None = None
@@ -163,7 +157,7 @@ class Program:
             return _read(answer, cost, polytope, watch)
         start = time.perf_counter()
         failures: list[InfeasibleProblemError | SolverFailedError] = []
-        for backend in self._backends:
+        for backend in self.backends:
             check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:

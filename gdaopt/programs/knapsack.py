@@ -30,6 +30,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,28 +48,31 @@ FAR = 2.0  # shares of the budget: no point gets there
 _LARGEST_GAIN = 1e3  # of solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
 
+class Shares(NamedTuple):
+    """What solvers see of a polytope: ``0 ≤ y ≤ caps``, ``rates · y ≤ 1``."""
+
+    caps: FloatArray  # ≥ 1
+    rates: FloatArray  # ≥ 0: the shares of the spare budget that the largest values take
+
+
 class SharesPolytope(Polytope):
-    """A polytope that solvers see as shares: ``0 ≤ y ≤ caps``, ``r · y ≤ 1``."""
+    """A polytope that solvers see as shares of what its floors leave of the budget.
+
+    Attributes
+    ----------
+    spare : float
+        What the floors leave of the budget, ≥ 0.
+    row_scale : float
+        By what solvers see the row multiplied, because their tolerances are absolute.
+    """
+
+    spare: float
+    row_scale: float = 1.0
 
     @property
     @abstractmethod
-    def caps(self) -> FloatArray:
-        """The upper bounds of y, ≥ 1."""
-
-    @property
-    @abstractmethod
-    def rates(self) -> FloatArray:
-        """The shares r ≥ 0 of the spare budget that the largest values take."""
-
-    @property
-    @abstractmethod
-    def spare(self) -> float:
-        """What the floors leave of the budget, ≥ 0."""
-
-    @property
-    def row_scale(self) -> float:
-        """By what solvers see the row multiplied: their tolerances are absolute."""
-        return 1.0
+    def shares(self) -> Shares:
+        """The bounds of y, and what each takes of the budget."""
 
     @abstractmethod
     def prices(self, cost: FloatArray) -> FloatArray:
@@ -80,15 +84,17 @@ class SharesPolytope(Polytope):
 
     def made_feasible(self, y: FloatArray) -> FloatArray:
         """Clip shares to their bounds, then scale them down to the budget."""
-        inside = np.minimum(np.maximum(y, 0.0), self.caps)
-        total = float(self.rates @ inside)
+        caps, rates = self.shares
+        inside = np.minimum(np.maximum(y, 0.0), caps)
+        total = float(rates @ inside)
         return inside / total if total > 1 else inside
 
     @cached_property
     def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The lower and upper bounds of shares and row, and the coefficients of the row."""
-        lower = np.append(np.zeros(len(self.rates)), -np.inf)
-        return lower, np.append(self.caps, self.row_scale), self.row_scale * self.rates
+        caps, rates = self.shares
+        lower = np.append(np.zeros(len(rates)), -np.inf)
+        return lower, np.append(caps, self.row_scale), self.row_scale * rates
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program of the shares."""
@@ -180,6 +186,7 @@ class Knapsack(SharesPolytope):
                     f"{name}: the floors need {needed:.6g} of a budget of {budget:.6g}"
                 )
             floor = floor * (budget / needed)
+            needed = float(weights @ floor)
         current = floor if self.current is None else as_vector("current", self.current, size)
         store(
             self,
@@ -189,6 +196,8 @@ class Knapsack(SharesPolytope):
             upper=np.maximum(upper, floor),
             current=current,
             name=name,
+            spare=max(budget - needed, 0.0),
+            row_scale=1.0 if self.upper is None else _ROW_SCALE,
         )
 
     @classmethod
@@ -222,33 +231,17 @@ class Knapsack(SharesPolytope):
         return cls(floor, budget, weights, upper, current)
 
     @cached_property
-    def spare(self) -> float:
-        """What the floors leave of the budget."""
-        return max(self.budget - float(self.weights @ self.floor), 0.0)
-
-    @property
-    def row_scale(self) -> float:
-        return 1.0 if self.name == _DIAGONAL else _ROW_SCALE
-
-    @cached_property
     def largest(self) -> FloatArray:
         """The largest value above its floor of each entry."""
         return np.minimum(self.upper - self.floor, self.spare / self.weights)
 
     @cached_property
-    def caps(self) -> FloatArray:
-        room, can_move = self.upper - self.floor, self.largest > 0
-        return np.divide(
-            np.minimum(room, FAR * self.largest),
-            self.largest,
-            out=np.ones_like(room),
-            where=can_move,
-        )
-
-    @cached_property
-    def rates(self) -> FloatArray:
-        used: FloatArray = self.weights * self.largest
-        return used / self.spare if self.spare else used
+    def shares(self) -> Shares:
+        room, largest = self.upper - self.floor, self.largest
+        most = np.minimum(room, FAR * largest)
+        caps = np.divide(most, largest, out=np.ones_like(room), where=largest > 0)
+        used = self.weights * largest
+        return Shares(caps, used / self.spare if self.spare else used)
 
     def prices(self, cost: FloatArray) -> FloatArray:
         return cost * self.largest

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import listed
+from gdaopt.constraints.rows import as_list
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
@@ -103,7 +103,7 @@ def at(
     fixed = np.triu(~moves).nonzero()
     if len(fixed[0]):
         constraints.append(set_label(M[fixed] == metric[fixed], "fixed"))
-    own = [] if problem.constraints is None else listed(problem.constraints(M))
+    own = [] if problem.constraints is None else as_list(problem.constraints(M))
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(G, M))), [*constraints, *own])
 
 

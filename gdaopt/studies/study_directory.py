@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import (
     is_temporary,
     parse_json,
@@ -43,7 +44,8 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 @contextmanager
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
     """Hold a directory, made where it is missing, and remove what killed processes left there."""
-    from filelock import FileLock, Timeout  # needed here only
+    with cli_extra("a study"):
+        from filelock import FileLock, Timeout
 
     folder = as_path("path", path)
     lock = FileLock(folder / _LOCK)

@@ -79,7 +79,7 @@ class Pricing:
 
 
 def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
-    """Return the pairs that may have an edge where a mask lists them, None where all may."""
+    """Return the pairs that may have an edge if a mask lists them, None if all may."""
     family = cast(TwoSparseAtoms, feasible_set.family)
     return family.edges_of(size) if family.leaves_out(size) else None
 

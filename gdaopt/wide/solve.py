@@ -127,12 +127,12 @@ class _Runs:
         self._started = self.clock.seconds - self._tracing_seconds
         start = None
         if self._known is not None:
-            known, feasible_set = self._known, self._known.feasible_set
+            optimum, feasible_set = self._known, self._known.feasible_set
             if has_sparse_members(feasible_set):  # else the method refuses the start
                 feasible_set = feasible_set.of_features(features, self._problem.n_features)
             start = Optimum(
-                atoms=csr_array(known.atoms)[:, features].toarray(),
-                weights=known.weights,
+                atoms=csr_array(optimum.atoms)[:, features].toarray(),
+                weights=optimum.weights,
                 feasible_set=feasible_set,
             )
         return replace(
@@ -222,13 +222,13 @@ class _Runs:
 
     def result(self) -> Result:
         """Return the result over all features."""
-        last, known, certificate = self._last, self._known, self.search.certificate
+        last, optimum, certificate = self._last, self._known, self.search.certificate
         assert last is not None
-        assert known is not None
+        assert optimum is not None
         assert self.search.end is not None
         status, message = self.search.end
         feasible_set, size = self._problem.feasible_set, self._problem.n_features
-        total = atomic_part_of(Atoms.of_few_entries(known.atoms), known.weights, size)
+        total = atomic_part_of(Atoms.of_few_entries(optimum.atoms), optimum.weights, size)
         metric = csr_array(total + feasible_set.min_eigenvalue * eye_array(size))
         features, block = block_of(metric, feasible_set.min_eigenvalue)
         threshold = edge_threshold(feasible_set.trace_bound, size)
@@ -251,5 +251,5 @@ class _Runs:
             seconds=self.clock.seconds - self._tracing_seconds,
             tracing_seconds=self._tracing_seconds,
             trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends)), iterates),
-            atoms=known.atoms,
+            atoms=optimum.atoms,
         )

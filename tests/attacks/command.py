@@ -59,7 +59,7 @@ def main() -> None:
     else:
         from gdaopt.bench import pictures as of_bench
         from gdaopt.bench import study as bench
-        from gdaopt.cli import app
+        from gdaopt.cli.app import app
         from gdaopt.studies import pictures
 
         sys.argv.insert(0, "gdaopt")

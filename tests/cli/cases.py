@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.studies import pictures
@@ -47,7 +47,7 @@ def learn(*arguments: object, code: int = 0) -> str:
 
 def command(*arguments: object) -> list[str]:
     """Return the command that runs gdaopt in a process of its own."""
-    return [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, arguments)]
+    return [sys.executable, "-c", "from gdaopt.cli.app import app; app()", *map(str, arguments)]
 
 
 def names(folder: Path) -> set[str]:

@@ -15,7 +15,7 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.studies import comparison
 from gdaopt.studies.saved_runs import read_runs

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.linalg import spectrum
 from gdaopt.objectives import PairObjective, pair_objective

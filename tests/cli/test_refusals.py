@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets import FROM_UCI
 from gdaopt.studies import study_directory
@@ -73,7 +73,7 @@ LEARN = [
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
     (
         ("iris", "--out", "."),
-        "already holds files, but no study.json of gdaopt; pass --force to replace an earlier run",
+        "no study.json of gdaopt; pass --force to replace an earlier run",
     ),
 ]
 COMPARE = [

@@ -15,7 +15,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.datasets import Dataset
 from gdaopt.programs import Program
 from gdaopt.studies import learned_study

@@ -17,7 +17,7 @@ from matplotlib import pyplot
 
 import gdaopt
 from gdaopt.backends import CATALOGUE
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
 

@@ -80,7 +80,7 @@ WALKS = {
     ),
     "How a step runs": Walk(
         alternating,
-        most_files=8,
+        most_files=7,
         folders=("gdaopt/methods", "gdaopt/programs", "gdaopt/backends"),
         begins="Run._step",
         settled=8,
