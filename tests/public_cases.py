@@ -45,8 +45,7 @@ EXEMPT: dict[str, str] = {
         "estimators.MetricGraph bench.RecordedProgram",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
         "methods.ProgramMethod methods.steps.Step "
-        "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
-        "estimators.TransductiveMetricLearner",
+        "linalg.Direction estimators.BaseMetricLearner",
         "what methods of one's own are made of: made in each run": "methods.Context "
         "methods.LowerBound methods.Patience methods.StallRule "
         "methods.solve_model",

@@ -40,9 +40,9 @@ from gdaopt.support.validation import integer
 
 HERE = Path(__file__).resolve().parent
 if __name__ == "__main__":
-    sys.path[0] = str(HERE.parent)  # its modules are those of the package ``sequences``
+    sys.path[0] = str(HERE.parent.parent)  # where the package ``experiments`` lies
 
-from sequences.exact import exact_optimum  # noqa: E402 (the line above finds it)
+from experiments.sequences.exact import exact_optimum  # noqa: E402 (the line above finds it)
 
 RHO = 1e-6
 SEED = 0

@@ -6,12 +6,12 @@ import textwrap
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from experiments.table1.outcome import Outcome
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS
+from experiments.table1.published import PUBLISHED
+from experiments.table1.tables import row_title
 from gdaopt.plotting.canvas import MUTED, SHADE, ink
 from gdaopt.plotting.legends import write_legend
-from table1.outcome import Outcome
-from table1.protocol import AGGREGATIONS, CLASSIFIERS
-from table1.published import PUBLISHED
-from table1.tables import row_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def picture(outcome: Outcome) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    n_columns, n_lines = len(outcome.datasets), len(outcome.classifiers)
+    n_columns, n_lines = len(outcome.datasets), len(CLASSIFIERS)
     footer = textwrap.fill(
         " ".join(outcome.protocol.description()),
         max(80, _FOOTER_WIDTH * n_columns),
@@ -46,7 +46,7 @@ def picture(outcome: Outcome) -> Figure:
     )
     panels = figure.subplots(n_lines, n_columns, squeeze=False, sharex="col", sharey=True)
     handles: dict[str, Any] = {}
-    for classifier, of_line in zip(outcome.classifiers, panels, strict=True):
+    for classifier, of_line in zip(CLASSIFIERS, panels, strict=True):
         for dataset, ax in zip(outcome.datasets, of_line, strict=True):
             handles |= _draw(ax, outcome, dataset, classifier)
             ax.set_title(f"{dataset}, {CLASSIFIERS[classifier]}", parse_math=False)
@@ -74,7 +74,7 @@ def picture(outcome: Outcome) -> Figure:
 def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str, Any]:
     """Draw one panel; return the handles of its legend by their texts."""
     handles: dict[str, Any] = {}
-    headline, other = outcome.aggregations
+    headline, other = AGGREGATIONS
     limit = _limit(outcome, dataset)
     for line, row in enumerate(outcome.rows):
         if row in PUBLISHED:
@@ -128,7 +128,7 @@ def _limit(outcome: Outcome, dataset: str) -> float:
     """Return the largest error that is drawn, for all classifiers of a data set."""
     errors = [
         score.error
-        for aggregation in outcome.aggregations
+        for aggregation in AGGREGATIONS
         for score in outcome.scores(aggregation)
         if score.dataset == dataset and score.error is not None
     ]

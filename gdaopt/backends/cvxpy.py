@@ -103,15 +103,15 @@ def solve_program(
     """
     start = time.perf_counter()
     clock = watch or Stopwatch()
-    given = side_by_side(solver, solver_opts or {})
+    options = side_by_side(solver, solver_opts or {})
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     defaults: dict[str, Any] = {"warm_start": False}
     entry = entry_of(solver)
     if gap is not None and entry.share_of_gap:
         defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
-    answer = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
+    answer = _attempt(problem, solver, defaults | options, time_limit, isolate, name, clock)
     if answer.status == cp.INFEASIBLE and entry.second_opinion:
-        other = {**defaults, **entry.second_opinion, **given}
+        other = {**defaults, **entry.second_opinion, **options}
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         answer = _attempt(problem, solver, other, left, isolate, name, clock)
     status = answer.status
@@ -163,22 +163,22 @@ def _solve_here(
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
-    own = dict(options)
-    warm_start = own.pop("warm_start", True)
-    of_cvxpy = {name: own.pop(name) for name in COMPILATION if name in own}
+    inner = dict(options)
+    warm_start = inner.pop("warm_start", True)
+    of_cvxpy = {name: inner.pop(name) for name in COMPILATION if name in inner}
     entry = entry_of(solver)
     if entry.package == "highspy":
         load_highspy()  # before CVXPY makes models of it
-        use_threads(own.get(entry.threads, 0))
-    own = placed(solver, own)
+        use_threads(inner.get(entry.threads, 0))
+    inner = placed(solver, inner)
     watch.lap("write")
-    data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
+    data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=inner)
     watch.lap("canonicalize")
     if limit is not None:
-        placed_in = own if limit in own else own[entry.inside]
-        placed_in[limit] = max(placed_in[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+        place = inner if limit in inner else inner[entry.inside]
+        place[limit] = max(place[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
-    solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
+    solution = chain.solve_via_data(problem, data, warm_start, verbose, inner)
     watch.lap("solve")
     # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
     with ignoring("Solution may be inaccurate"):
@@ -217,7 +217,7 @@ def _solve_isolated(
         copy = type(problem)(problem.objective, problem.constraints)
         _pickled[problem] = pickle.dumps((copy, cvxpy_internals.ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
-    answer, found, duals = call_in_worker(
+    answer, variables, duals = call_in_worker(
         _solve_in_worker,
         _pickled[problem],
         values,
@@ -228,7 +228,7 @@ def _solve_isolated(
         alone=entry_of(solver).alone,
     )
     watch.lap_elsewhere(answer.seconds)
-    for variable, value in zip(problem.variables(), found, strict=True):
+    for variable, value in zip(problem.variables(), variables, strict=True):
         variable.save_value(value)
     for dual, value in zip(_dual_variables(problem), duals, strict=True):
         dual.save_value(value)
@@ -245,10 +245,10 @@ def _solve_in_worker(
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
     answer = _solve_here(problem, solver, options, watch, limit)
-    found = [variable.value for variable in problem.variables()]
+    variables = [variable.value for variable in problem.variables()]
     duals = [dual.value for dual in _dual_variables(problem)]
     watch.lap("unpack")
-    return replace(answer, seconds=watch.seconds), found, duals
+    return replace(answer, seconds=watch.seconds), variables, duals
 
 
 def _unpickled(pickled: bytes) -> cp.Problem:
@@ -319,7 +319,7 @@ class CompiledProblem:
             side.bounds.value = bounds[side.places]
 
     def row_duals(self) -> FloatArray | None:
-        """Return the duals of the rows; None where the solver gives no numbers of their shape."""
+        """Return the duals of the rows; None if the solver gives no numbers of their shape."""
         n_rows, size = self._shape
         duals = np.zeros(n_rows)
         for side in self._sides:
@@ -336,7 +336,7 @@ class _Side(NamedTuple):
     """Constraints of one kind, on variables or on rows."""
 
     name: str  # "lower", "upper" or "fixed"
-    places: npt.NDArray[np.intp]  # of their bounds
+    places: npt.NDArray[np.intp]  # among all bounds
     bounds: cp.Parameter
     constraint: cp.Constraint
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from gdaopt.bench.mps import mps_text
 from gdaopt.bench.recorded import RecordedProgram
@@ -71,7 +72,7 @@ def export(program: RecordedProgram, path: str | os.PathLike[str]) -> Path:
 
 def _python_text(program: RecordedProgram) -> str:
     arrays = program.arrays
-    numbers = {
+    numbers: dict[str, Any] = {
         "cost": arrays.cost,
         "lower": arrays.lower,
         "upper": arrays.upper,

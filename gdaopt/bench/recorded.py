@@ -61,10 +61,16 @@ class LinearPolytope(Polytope):
         cls, arrays: LinearArrays, point: FloatArray, sign: float = 1.0, constant: float = 0.0
     ) -> LinearPolytope:
         """Return the polytope of arrays, and a point of it."""
-        bounds = arrays.lower_bounds, arrays.upper_bounds
-        pattern = arrays.pattern
-        rows = pattern.starts, pattern.columns, arrays.coefficients
-        return cls(*bounds, *rows, point, sign, constant)
+        return cls(
+            arrays.lower_bounds,
+            arrays.upper_bounds,
+            arrays.pattern.starts,
+            arrays.pattern.columns,
+            arrays.coefficients,
+            point,
+            sign,
+            constant,
+        )
 
     @cached_property
     def _pattern(self) -> Pattern:

@@ -89,7 +89,7 @@ def replay(
     >>> from gdaopt.bench import ProgramSequence
     >>> arrays = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
     >>> programs = ProgramSequence.from_arrays("mine", arrays).programs
-    >>> [found.is_verified(1e-6) for found in replay(programs, "highspy", start="hot")]
+    >>> [replayed.is_verified(1e-6) for replayed in replay(programs, "highspy", start="hot")]
     [True, True]
     """
     check_name("start", start, get_args(Start))
@@ -103,20 +103,20 @@ def replay(
     def backend() -> Backend:
         return make_backend(name, options, isolate=isolate, hot=start == "hot")
 
-    return _replayed(list_programs(programs), backend, start, time_limit)
+    return _replay_by(list_programs(programs), backend, start, time_limit)
 
 
-def _replayed(
+def _replay_by(
     programs: Iterable[RecordedProgram],
     backend: Callable[[], Backend],
     start: Start,
     time_limit: float | None,
 ) -> Iterator[Replayed]:
     """Solve the programs, by one backend, or each by a new one."""
-    kept = None if start == "cold" else backend()
+    lasting = None if start == "cold" else backend()
     for recorded in programs:
         watch = Stopwatch()
-        solver = kept or backend()
+        solver = lasting or backend()
         try:
             answer = solver.minimize(recorded.polytope, recorded.cost, watch, time_limit)
             watch.lap("unpack")
@@ -131,10 +131,10 @@ def _replayed(
                 seconds=watch.seconds,
             )
             continue
-        yield _judged(recorded, answer, point, watch.seconds)
+        yield _judge(recorded, answer, point, watch.seconds)
 
 
-def _judged(
+def _judge(
     recorded: RecordedProgram, answer: Answer, point: FloatArray, seconds: StageSeconds
 ) -> Replayed:
     polytope = recorded.polytope
@@ -144,7 +144,7 @@ def _judged(
     costs, gap = np.abs(arrays.cost), np.nan
     if answer.row_duals is not None:
         gap = arrays.residuals(point, answer.row_duals).gap
-    # Where the best point is 0, the cost of one entry of size 1; all costs may be 0.
+    # If the best point is 0: the cost of one entry of size 1; all costs may be 0.
     size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max())) or 1.0
     return Replayed(
         answer=answer,

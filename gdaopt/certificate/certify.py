@@ -191,8 +191,11 @@ def certificate_by(
     }
     if not objective.convex:
         return Certificate(value, -math.inf, "none", _NOT_CONVEX, round_off=math.inf, **of_gap)
+    bound = tangent.bound
     kind: Kind = "exponential" if objective.log_convex else "linear"
-    bound, kind = max([(tangent.bound, kind), *others], key=lambda pair: pair[0].value)
+    for other, its_kind in others:
+        if other.value > bound.value:
+            bound, kind = other, its_kind
     if not bound.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
     return Certificate(value, bound.value, kind, round_off=bound.round_off, **of_gap)

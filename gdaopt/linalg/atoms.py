@@ -23,7 +23,6 @@ from gdaopt.linalg.entries import Edges, IndexArray, all_edges, as_edges
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.samples import Samples, columns_of, is_sparse
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
@@ -234,7 +233,6 @@ def _price_by_blocks(
     cutoff = np.inf
     step = max(1, _BLOCK_ENTRIES // size)
     for start in range(0, size, step):
-        check_time()
         stop = min(start + step, size)
         entries = gradient[start:stop, start:]
         prices = np.subtract.outer(diagonal[start:stop], diagonal[start:])

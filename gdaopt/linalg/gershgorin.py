@@ -27,7 +27,6 @@ from gdaopt.linalg.spectrum import (
     shifted_factor,
     smallest_eigenvalue,
 )
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, number, positive_vector
 
 _SMALLEST_DIAGONAL = 1e-12  # in units of tr M / K, for the preconditioner
@@ -191,7 +190,6 @@ def _first_eigenvector(
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
 
         def preconditioned(residual: FloatArray) -> FloatArray:
-            check_time()  # once in each iteration
             return residual * (unit / diagonal)[:, None]
 
         pairs = eigenpairs_by_lobpcg(
@@ -247,7 +245,6 @@ def _polish(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArr
     (Noda's iteration, 1971, which converges from every start).
     """
     for _ in range(_POLISH_ROUNDS):
-        check_time()
         factor = shifted_factor(metric, _rayleigh(metric, v) - _MARGINS[1] * unit)
         if factor is None:
             factor = _first_factor(metric, float(left_ends(metric, v).min()), unit)
@@ -261,7 +258,6 @@ def _polish(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArr
 def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignment:
     """Return ``v = (M - σI)⁻¹ 1`` with σ just below both ρ and λ_min: positive for every M in S."""
     wanted = min_eigenvalue
-    check_time()
     factor = shifted_factor(metric, wanted - _MARGINS[0] * unit)
     if factor is None:
         wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
@@ -293,7 +289,6 @@ def _solve(factor: FloatArray, v: FloatArray) -> FloatArray:
 def _first_factor(metric: FloatArray, estimate: float, unit: float) -> FloatArray | None:
     """Return the factor for the largest σ just below an estimate of λ_min that has one, or None."""
     for margin in _MARGINS:
-        check_time()
         if (factor := shifted_factor(metric, estimate - margin * unit)) is not None:
             return factor
     return None

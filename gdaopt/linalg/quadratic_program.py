@@ -151,7 +151,8 @@ class QuadraticProgram:
         rows *= units
         norms = np.linalg.norm(rows, axis=1)
         norms[norms == 0] = 1.0
-        basis, triangle, order = _factor((rows / norms[:, None]).T)
+        factors: Any = qr((rows / norms[:, None]).T, pivoting=True, check_finite=False)
+        basis, triangle, order = factors
         order = order[: int((np.abs(np.diagonal(triangle)) > _INDEPENDENT).sum())]
         across, along = basis[:, : len(order)], basis[:, len(order) :]
         triangle, norms = triangle[: len(order), : len(order)], norms[order]
@@ -176,16 +177,6 @@ class QuadraticProgram:
         whole, prices = np.zeros(len(self.x)), np.zeros(len(self.right))
         whole[free], prices[chosen] = units * change, multipliers / norms
         return whole, prices, np.isin(np.arange(len(binds)), chosen)
-
-
-def _factor(columns: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-    """Return Q, R and the order of the columns; SciPy before 1.15 takes no empty matrix."""
-    n, m = columns.shape
-    if not columns.size:
-        return np.eye(n), np.zeros((n, m)), np.arange(m)
-    factors: Any = qr(columns, pivoting=True, check_finite=False)
-    basis, triangle, order = factors
-    return basis, triangle, order
 
 
 def _solve_triangle(

@@ -12,7 +12,6 @@ from scipy.sparse import csc_array, csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, finite_array
 
 Samples = Any
@@ -46,7 +45,6 @@ def column_runs(samples: Samples) -> Iterator[slice]:
     n_samples, size = samples.shape
     step = max(1, _RUN_ENTRIES // n_samples)
     for start in range(0, size, step):
-        check_time()
         yield slice(start, min(start + step, size))
 
 

@@ -147,13 +147,8 @@ def _warm_eigenpairs(
     start[:, :n_guesses] = guess[:n_guesses].T
     start[:, n_guesses:] = np.random.default_rng(0).standard_normal((size, count - n_guesses))
 
-    def product(block: FloatArray) -> FloatArray:
-        check_time()  # once in each iteration
-        _check_time_for(size, 0.0)
-        return scaled @ block
-
     # An inexact vector is an atom as well; the factor below proves the bound on the value.
-    pairs = eigenpairs_by_lobpcg(product, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
+    pairs = eigenpairs_by_lobpcg(scaled, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
     if pairs is None:
         return None
     order = np.argsort(pairs[0])
@@ -167,7 +162,7 @@ def _warm_eigenpairs(
 
 
 def eigenpairs_by_lobpcg(
-    matrix: FloatArray | Callable[[FloatArray], FloatArray],
+    matrix: FloatArray,
     start: FloatArray,
     tolerance: float,
     iterations: int,
@@ -176,10 +171,15 @@ def eigenpairs_by_lobpcg(
     """Return eigenvalues, eigenvectors and iterations, to be checked; None if it breaks down."""
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 
+    def product(block: FloatArray) -> FloatArray:
+        check_time()  # once in each iteration
+        _check_time_for(len(matrix), 0.0)
+        return matrix @ block
+
     try:
         with ignoring(module=r"gdaopt\.linalg\."):  # its warnings of inexact vectors
             values, vectors, history = lobpcg(
-                matrix,
+                product,
                 start,
                 M=preconditioner,
                 tol=tolerance,

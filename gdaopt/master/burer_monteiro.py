@@ -23,13 +23,13 @@ from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 4
 _CONJUGATE_STEPS = 200
-_FORCING = 0.1  # of the slope: the largest residual of a Newton step; less as the slope gets flat
-_FLAT = 1e-14  # of the slope without the constraint: a smaller slope is round-off
-_DIFFERENCE = 1e-5  # of τ/K: the step of the gradient's differences
+_FORCING = 0.1  # share of the slope: a Newton step's largest residual; less if the slope is flat
+_FLAT = 1e-14  # share of the slope without the constraint: a smaller slope is round-off
+_DIFFERENCE = 1e-5  # share of τ/K: the step of the gradient's differences
 _SHRINK, _SHORTEST = 0.25, 1e-3  # backtracking
-_ROUND_OFF = 1e-13  # of the objective
-_NO_WEIGHT = 1e-14  # of τ: eigenvalues below belong to no atom
-_RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the master problem
+_ROUND_OFF = 1e-13  # share of the objective
+_NO_WEIGHT = 1e-14  # share of τ: eigenvalues below belong to no atom
+_RANK = 1e-9  # share of the largest eigenvalue: atoms of less weight are left to the master problem
 
 
 def refined(

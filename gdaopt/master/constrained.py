@@ -20,7 +20,6 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate, descended, find_best
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
@@ -78,7 +77,6 @@ def find_best_weights_with_rows(
 def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, from the first step on."""
     for _ in range(_NEWTON_STEPS):
-        check_time()
         target, multipliers = _quadratic_minimum(point, rows)
         point = descended(point, target)
         yield Iterate(point, _duality_gap(point, rows, multipliers), multipliers)

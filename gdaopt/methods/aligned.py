@@ -28,8 +28,8 @@ from gdaopt.sets import (
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, number, store_checked
 
-_FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
-_ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
+_FLOOR_SLACK = 1e-9  # share of the edge floor: an edge that is lighter by less still counts
+_ROUND_OFF = 1e-11  # share of C: by so much the current metric may break its left-ends
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
@@ -48,7 +48,7 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 class AlignedMethod(ProgramMethod):
     """A method over graphs, also signed ones, of linear programs under aligned left-ends.
 
-    The scaling follows the first eigenvector of the metric, or, where some off-diagonals are
+    The scaling follows the first eigenvector of the metric, or, if some off-diagonals are
     positive, that of its comparison matrix.
 
     Parameters
@@ -166,7 +166,7 @@ class AlignedRun:
             self.feasible_set.trace_bound, problem.n_features
         )
         self.state = State(point=start)
-        self._aligned: Point | None = None  # where
+        self._aligned: Point | None = None  # its point
         self.align()
 
     def align(self) -> None:

@@ -32,9 +32,7 @@ from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
 
 _CONNECTIVITY = ("tree", "zeta")
-_TIED = (
-    ", as where linear constraints tie blocks together (method 'certified' is not stopped by them)"
-)
+_TIED = ", and linear constraints may tie blocks together (they do not stop method 'certified')"
 
 
 def column_floor(
@@ -181,12 +179,12 @@ class Alternating(AlignedMethod):
         """Give each feature in turn the better colour; yield the state after each."""
         feasible_set, size = run.feasible_set, run.problem.n_features
         assert isinstance(feasible_set, SDDMetrics)
-        known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
-        colors = np.where(known, known, 1.0)
+        fixed = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
+        colors = np.where(fixed, fixed, 1.0)
         for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
             start, calls = run.state, 0
             best: State | None = None
-            for color in (1.0, -1.0) if len(others) and not known[column] else ():
+            for color in (1.0, -1.0) if len(others) and not fixed[column] else ():
                 signs = -color * colors[others]
                 run.state = _without_wrong_signs(start, column, others, signs)
                 run.align()

@@ -32,7 +32,7 @@ class Block:
     columns: IndexArray
     signs: FloatArray
     n_features: int
-    index: int | None = None  # that of a column
+    index: int | None = None  # the column
 
     @classmethod
     def diagonal(cls, n_features: int) -> Block:

@@ -32,15 +32,15 @@ from gdaopt.support.validation import check_instance, integer, store_checked
 _MOST_ATOMS = 60  # that join in a round
 _LEAST_ATOMS = 8  # that the oracle is asked for
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
-_WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
+_WEIGHTS_ACCURACY = 0.05  # share of the gap: how accurate a round solves the master problem
 _MANY_ACCURACY = 0.4
-_FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
-_SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of fewer samples
-_SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
-_GROWTH = 1.25  # of the weights in a round, if a longer step may end at a worse point
+_FINAL_ACCURACY = 0.2  # share of the tolerance, in the last round
+_SAMPLE_ACCURACY = 0.2  # share of the gap: how accurate a round solves a problem of fewer samples
+_SAMPLE_GAIN = 0.5  # share of the gap is left at most after a round that is worth another one
+_GROWTH = 1.25  # growth of the weights in a round, if a longer step may end at a worse point
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
-_SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
-_ROUND_OFF = 1e-13  # of the objective
+_SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
+_ROUND_OFF = 1e-13  # share of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod, States
 from gdaopt.methods.blocks import Block, take_steps
@@ -32,8 +31,8 @@ from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _REMEDY = "take method 'certified', fewer samples or features, or force=True"
 _ADVICE = "take another solver, or other solver_opts"
-_ROUNDS = 2  # of K steps of Frank–Wolfe that have to change the objective together
-_FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
+_ROUNDS = 2  # rounds of K steps of Frank–Wolfe that have to change the objective together
+_FARTHEST = 0.1  # share of C: a point farther outside is no inexact answer but a wrong one
 
 # Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
 # entries of the metric coupled. d is K(K+1)/2 in a semidefinite cone, and K plus the number of
@@ -60,7 +59,7 @@ class ConicMethod(Method):
     isolate : bool, optional
         See `ProgramMethod`.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **limits
         See `Method`. `initial` is where the run stays when the solver fails.
     """
@@ -100,9 +99,9 @@ class ConicMethod(Method):
         first = bound.certified(problem, State(point=start))
         if self.initial is None:
             problem.take_central_gap(first.frank_wolfe_gap)
-        with suppress(TimeLimitError), context.limiting(), context.timed("build"):
-            # When the time is up, the run ends at its start.
-            program, variable = self._program(problem, problem.size_of(start.value))
+        if not context.is_over:  # else the run ends at its start
+            with context.timed("build"):
+                program, variable = self._program(problem, problem.size_of(start.value))
         yield first
         assert context.programs is not None
         solver = context.programs.solver
@@ -119,10 +118,10 @@ class ConicMethod(Method):
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
         metric = np.asarray(variable.value)
-        found = (metric + metric.T) / 2  # exactly symmetric
+        answered = (metric + metric.T) / 2  # exactly symmetric
         context.add_program(answer)
-        feasible = problem.made_feasible(found)
-        moved = float(np.abs(feasible - found).max())
+        feasible = problem.made_feasible(answered)
+        moved = float(np.abs(feasible - answered).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{solver} called the {self.cone} program {answer.status} and returned a "
@@ -159,7 +158,7 @@ class ConicMethod(Method):
         else:  # no entry that must be 0
             entries = placed(cp.Variable(size + len(edges[0])), size, edges)
         metric = feasible_set.trace_bound / size * entries
-        log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
+        log = problem.objective.log_convex  # if Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (unit or 1.0)), metric
 
@@ -214,7 +213,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **options
         See `ProgramMethod` and `Method`.
 

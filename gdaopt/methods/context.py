@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class Context:
         self._started = time.perf_counter()
         self._paused_at: float | None = None
         self._deadline = Deadline.after(time_limit)
-        self._laps: dict[str, float] = {}
+        self._laps = defaultdict[str, float](float)
 
     @property
     def seconds(self) -> float:
@@ -123,18 +124,14 @@ class Context:
         try:
             yield
         finally:
-            self.add(stage, time.perf_counter() - started)
-
-    def add(self, stage: str, seconds: float) -> None:
-        """Count seconds that were measured elsewhere as time of a stage of this step."""
-        self._laps[stage] = self._laps.get(stage, 0.0) + seconds
+            self._laps[stage] += time.perf_counter() - started
 
     def add_program(self, answer: Answer) -> None:
         """Count the stages of a program that has been solved, and the time its solver reports."""
         for stage in ("write", "canonicalize", "solve", "unpack", "build"):
-            self.add(stage, getattr(answer.seconds, stage))
+            self._laps[stage] += getattr(answer.seconds, stage)
         if answer.reported_seconds is not None:
-            self.add("reported", answer.reported_seconds)
+            self._laps["reported"] += answer.reported_seconds
 
     def solve(self, cost: FloatArray, polytope: Polytope) -> Answer:
         """Have who solves programs now minimise ``cost · x`` over a polytope, in the time left."""
@@ -148,5 +145,6 @@ class Context:
 
     def laps(self) -> dict[str, float]:
         """Return the time of each stage since the last call."""
-        laps, self._laps = self._laps, {}
+        laps = dict(self._laps)
+        self._laps.clear()
         return laps

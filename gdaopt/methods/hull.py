@@ -22,8 +22,8 @@ from gdaopt.state import State
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
-_SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
-_ROUND_OFF = 1e-13  # of the objective
+_SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
+_ROUND_OFF = 1e-13  # share of the objective
 
 
 class HullRun:
@@ -178,7 +178,7 @@ class HullRun:
         self.offered = joining if by_rows is None else joining.joined(by_rows)
         before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
         other = self._certificate()
-        if _proven(other) > _proven(certificate):
+        if _order(other) > _order(certificate):
             return other
         self.multipliers, self.best, self.prices = before
         return certificate
@@ -199,7 +199,7 @@ class HullRun:
         return certify_point(self.problem, self.point, self.best)
 
 
-def _proven(certificate: Certificate) -> tuple[float, float]:
+def _order(certificate: Certificate) -> tuple[float, float]:
     """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
     return certificate.lower_bound, -certificate.frank_wolfe_gap
 

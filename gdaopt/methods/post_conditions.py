@@ -23,7 +23,7 @@ from gdaopt.state import State
 from gdaopt.status import ENDED_NORMALLY
 from gdaopt.support.validation import FloatArray, is_finite
 
-_ROOM = 0.01  # of the way into the set
+_ROOM = 0.01  # share of the way into the set
 
 
 class PostConditions(Listener):
@@ -35,7 +35,7 @@ class PostConditions(Listener):
     def __init__(self, every: int = 1) -> None:
         self._every = every
         self._rng = np.random.default_rng(0)
-        self._allowance: float | None = None  # of the least value
+        self._allowance: float | None = None  # for the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
 
@@ -111,7 +111,7 @@ class PostConditions(Listener):
         if self._bound <= least.objective:
             return
         if self._allowance is None:
-            self._allowance = self._allowed(least)
+            self._allowance = self._find_allowance(least)
         if self._bound - least.objective > self._allowance:
             raise value_below(least.objective, self._bound)
 
@@ -122,7 +122,7 @@ class PostConditions(Listener):
         bound = -math.inf if state.lower_bound is None else state.lower_bound
         self.claim(bound, state.multipliers)
 
-    def _allowed(self, state: State) -> float:
+    def _find_allowance(self, state: State) -> float:
         """Return by how much the value of a member, slightly outside, can be below the optimum."""
         problem = self._problem
         point = problem.objective.at(state.metric)
@@ -132,7 +132,7 @@ class PostConditions(Listener):
         inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
-            # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
+            # Terms that cancel at the member, such as at an optimum of 0, do not elsewhere.
             allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
 
@@ -170,14 +170,14 @@ class PostConditions(Listener):
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T
         # Either sign is allowed or one of them is, or none.
-        kept = feasible_set.family.with_feasible_entries(entries)
-        kept = kept + feasible_set.family.with_feasible_entries(-entries) / 2
-        dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
+        edges = feasible_set.family.with_feasible_entries(entries)
+        edges = edges + feasible_set.family.with_feasible_entries(-entries) / 2
+        dominant = feasible_set.budget(size) / size * (np.eye(size) + edges)
         metric = _between(point.metric, feasible_set.base(size) + dominant)
         return self._problem.objective.at(metric)
 
     def best(self, last: State) -> State:
-        """Return the best state that was checked in full, the last where round-off is above it."""
+        """Return the best state checked in full, or the last if only round-off is between them."""
         states = self._best, last
         rise = last.objective - self._best.objective
         if rise <= 0 or rise <= sum(state.point.round_off().value for state in states):

@@ -247,7 +247,7 @@ class Caller(Listener):
 def calculating(multiplications: int) -> Iterator[None]:
     """Set the context in which steps calculate: memory, threads, no warnings about numbers.
 
-    Threads gain little where a product of matrices has few multiplications.
+    Threads gain little if a product of matrices has few multiplications.
     """
     keep_freed_memory()
     threads = single_threaded() if multiplications <= _SMALL else nullcontext()

@@ -108,7 +108,7 @@ class Short(Step):
 
 _MOST_INCREASES = 200  # more than enough for the estimate to pass every true constant
 _PROBE = 1e-3  # step of the difference that estimates the first curvature
-_ROUND_OFF = 1e-15  # of a value or a slope: smaller changes cannot be seen
+_ROUND_OFF = 1e-15  # share of a value or a slope: smaller changes cannot be seen
 
 
 @dataclass
@@ -170,8 +170,8 @@ _MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    Where the line has a `balance`, Newton's method works on that: on the graph Laplacian
-    regulariser it takes three or four evaluations, and on the slope thirty. Where the objective is
+    If the line has a `balance`, Newton's method works on that: on the graph Laplacian
+    regulariser it takes three or four evaluations, and on the slope thirty. If the objective is
     not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`.
 
     Parameters
@@ -202,7 +202,7 @@ class Exact(Step):
         low, high = 0.0, math.inf  # the slope at γ = 1 is not known yet
         gamma, value, fallen, is_slow = low, first, 0.0, False
         last, last_value = math.nan, math.nan
-        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known
+        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # if no bracket is known
         for _ in range(_MOST_EVALUATIONS):
             if math.isnan(rate):
                 rate = (value - last_value) / (gamma - last)

@@ -17,14 +17,14 @@ from gdaopt.state import State
 from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 
-_NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
+_NOTHING = 1e-6  # share of the gap: an objective that is smaller can have an optimum of 0
 
 
 class StallRule:
     """Ends a run when the last rounds together changed the objective by no more than a tolerance.
 
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
-    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger, as where Q tends to 0. For objectives with a
+    ``Σ_ij |∇Q(M)_ij M_ij|`` if that is larger, such as if Q tends to 0. For objectives with a
     convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. That of flat objectives
     is what can be gained (`MetricProblem.size_of`). Open-loop steps may raise the objective and go
     on: for them `rises_count` as changes.
@@ -99,7 +99,7 @@ class Patience:
         if self._waited < self._most:
             return None
         status: Status = "slow_progress"
-        if bound.round_off >= self._least / 2:  # as where the optimum is 0 and so is a share of it
+        if bound.round_off >= self._least / 2:  # such as at an optimum of 0
             status, advice = (
                 "stalled",
                 (
@@ -109,7 +109,7 @@ class Patience:
             )
         elif abs(objective) <= _NOTHING * self._least:
             advice = (
-                f"the objective is {objective:.3g}, negligible beside that gap: where the optimum "
+                f"the objective is {objective:.3g}, negligible beside that gap: if the optimum "
                 "is 0, a share of it is 0 too, and only an absolute_tolerance can be met"
             )
         else:
@@ -131,7 +131,7 @@ class LowerBound:
     def __init__(self) -> None:
         self.value = -math.inf
         self.round_off = 0.0
-        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # of the last metric
+        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # at the last metric
         self.multipliers: FloatArray | None = None
 
     def gap(self, objective: float) -> float:
@@ -143,12 +143,12 @@ class LowerBound:
         return min(objective - self.value, self.frank_wolfe_gap + self.gap_round_off)
 
     def add(self, certificate: Certificate) -> float:
-        """Take a certificate and return the best bound; RoundOffError where Q underflows."""
+        """Take a certificate and return the best bound; RoundOffError if Q underflows."""
         if certificate.reason and not math.isinf(certificate.round_off):
             raise RoundOffError(certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
-        self.value = min(self.value, certificate.objective)  # of a member, but for round-off
+        self.value = min(self.value, certificate.objective)  # it is a member, but for round-off
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         self.gap_round_off = certificate.gap_round_off

@@ -25,9 +25,9 @@ class Tracer(Listener):
         self._every = every
         self._keep_iterates = keep_iterates
         self._entries: list[_Entry] = []
-        self._timings = Counter[str]()  # of the steps since the last row
+        self._timings = Counter[str]()  # since the last row
         self.solved_by = Counter[str]()
-        self.multipliers: FloatArray | None = None  # of the linear constraints, at the end
+        self.multipliers: FloatArray | None = None  # at the end
 
     def started(self, run: Run) -> None:
         """Add the row of the start."""

@@ -42,14 +42,15 @@ def drawing(*panels: Axes) -> Iterator[None]:
                 figure_of(ax).set_layout_engine("constrained")
     narrowest = min((width_of(ax) for ax in panels), default=_FULL_WIDTH)
     scale = float(np.clip(narrowest / _FULL_WIDTH, _SMALLEST_SCALE, 1.0))
-    font = rcParams["font.size"]
+    style: Any = rcParams
+    font = style["font.size"]
     sizes: dict[Any, Any] = {"font.size": min(font, max(_SMALLEST_FONT, scale * font))}
     for name in ("lines.linewidth", "patch.linewidth", "hatch.linewidth"):
-        sizes[name] = scale * rcParams[name]
-    sizes["lines.markersize"] = _MARKER * scale * rcParams["lines.markersize"]
+        sizes[name] = scale * style[name]
+    sizes["lines.markersize"] = _MARKER * scale * style["lines.markersize"]
 
     def points(name: str) -> float:
-        return float(FontProperties(size=rcParams[name]).get_size_in_points())
+        return float(FontProperties(size=style[name]).get_size_in_points())
 
     with rc_context(sizes):
         for ax in panels:
@@ -107,11 +108,12 @@ def look(colour: int, line: int, colours: Sequence[Any] | None = None) -> dict[s
     }
 
 
-def ink(share: float = 1.0) -> tuple[str, float]:
+def ink(share: float = 1.0) -> tuple[float, float, float, float]:
     """Return the colour of the style's text, so much of it: little of it for what is behind."""
     from matplotlib import rcParams
+    from matplotlib.colors import to_rgba
 
-    return rcParams["text.color"], share
+    return to_rgba(rcParams["text.color"], share)
 
 
 MUTED, SHADE, FAINT = 0.55, 0.08, 0.15

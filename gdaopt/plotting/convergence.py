@@ -186,8 +186,8 @@ class _Problem:
         These are bounds so low that the curves would have less than a third of the panel's height.
         """
         low, high = self.best, self.worst
-        is_log = is_logarithmic(bounds, high)
-        floor = np.where(is_log, low * (low / high) ** 2, 3 * low - 2 * high)
+        log_floor = low * (low / high) ** 2 if low > 0 else low
+        floor = np.where(is_logarithmic(bounds, high), log_floor, 3 * low - 2 * high)
         return np.where((bounds >= floor) & (bounds <= high), bounds, np.nan) / self.unit
 
     @property

@@ -136,7 +136,7 @@ def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequenc
     """Draw each disc in a row of its own."""
     from matplotlib.patches import Ellipse
 
-    rows = np.arange(len(centres))
+    rows = np.arange(len(centres), dtype=np.float64)
     for row, centre, radius in zip(rows, centres, radii, strict=True):
         disc = Ellipse(
             (centre, float(row)),

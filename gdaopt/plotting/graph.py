@@ -87,7 +87,7 @@ def graph(
     with drawing(ax):
         ax.set_axis_off()
         ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
-        inches = ax.get_window_extent().size / figure_of(ax).dpi
+        inches = np.array(ax.get_window_extent().size) / figure_of(ax).dpi
         # Of neighbouring nodes, in points; what the layout leaves for the circle is not known yet.
         apart = np.pi * 72 * _DIAMETER * float(inches.min()) / len(shown)
         _draw_nodes(ax, places, loops, apart)
@@ -154,7 +154,8 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -
     norm = CenteredNorm(halfrange=largest or 1.0)  # white at zero
     for marker, is_shown in (("o", ~is_negative), ("s", is_negative)):
         nodes = ax.scatter(
-            *places[is_shown].T,
+            places[is_shown, 0],
+            places[is_shown, 1],
             s=min(_NODE, _NODE_SHARE * apart) ** 2,
             c=loops[is_shown],
             norm=norm,

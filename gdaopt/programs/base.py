@@ -28,13 +28,13 @@ from gdaopt.support.validation import FloatArray, flag, is_finite, options_mappi
 
 # In units of solvers: a point farther outside is a wrong answer, not an inexact one.
 _FARTHEST = 0.1
-# Of the largest entry: where no budget is left, shares of it are round-off.
+# Share of the largest entry: if no budget is left, shares of it are round-off.
 _NEARLY_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions:
-    """Who solves a program, and how; `cone` is what solvers need where it is not linear."""
+    """Who solves a program, and how; `cone` is what solvers need if it is not linear."""
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -70,7 +70,7 @@ class Polytope(LinearProgram, Protocol):
 
     @abstractmethod
     def point(self, y: FloatArray, /) -> FloatArray:
-        """Return x of a solver's y, an affine function, also where that is outside."""
+        """Return x of a solver's y, an affine function, also if that is outside."""
 
     @abstractmethod
     def coordinates(self, x: FloatArray, /) -> FloatArray:
@@ -129,7 +129,7 @@ class Program:
         Parameters
         ----------
         cost : ndarray of shape (size,)
-            Costs of any magnitude; where all are 0, the answer is the current point.
+            Costs of any magnitude; if all are 0, the answer is the current point.
         polytope : Knapsack or JointPolytope
             Where to look.
         time_limit : float, optional
@@ -175,11 +175,11 @@ class Program:
     def _advised(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
-        given = self.options.solver_opts
+        options = self.options.solver_opts
         other = "CLARABEL" if self.options.cone else ANALYTIC
         return type(failure)(
             f"{failure}; let another solver take over, such as by fallback={other!r}, or try other "
-            f"solver_opts{f' than {dict(given)}' if given else ''}"
+            f"solver_opts{f' than {dict(options)}' if options else ''}"
         )
 
 
@@ -241,8 +241,8 @@ def observed(observer: Observer) -> Iterator[None]:
         _observer.reset(token)
 
 
-def observe(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
+def observe(cost: FloatArray, polytope: Polytope, at: FloatArray, answer: FloatArray) -> None:
     """Show a program that a run has solved to who looks on, if anyone does: see `Observer`."""
     observer = _observer.get()
     if observer is not None:
-        observer(cost, polytope, at, found)
+        observer(cost, polytope, at, answer)

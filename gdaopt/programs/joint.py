@@ -30,7 +30,7 @@ from gdaopt.programs.base import Polytope, scaled_costs, store
 from gdaopt.programs.knapsack import FAR, Shares, SharesPolytope
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
-_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
+_ROUND_OFF = 1e-10  # share of the trace bound: floors that exceed the budget by less are lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,12 +244,12 @@ class JointShares(SharesPolytope):
     name: ClassVar[str] = JointPolytope.name
 
     @property
-    def current(self) -> FloatArray:  # type: ignore[override]  # of the joint program
+    def current(self) -> FloatArray:  # type: ignore[override]  # it is the joint program's
         """The iterate."""
         return self.joint.current
 
     @property
-    def spare(self) -> float:  # type: ignore[override]  # of the joint program
+    def spare(self) -> float:  # type: ignore[override]  # as well
         """What the floors leave of the budget."""
         return self.joint.spare
 

@@ -20,7 +20,7 @@ and r the share of the budget above the floors, its spare part, that this value 
 
     0 ≤ y ≤ caps,   r · y ≤ 1
 
-The caps are 1 where an upper bound is what limits an entry. Where the budget is, they are beyond 1,
+The caps are 1 if an upper bound is what limits an entry. If the budget is, they are beyond 1,
 so that the multiplier of the budget stands at the budget alone. A point that is slightly outside
 can always be mended there.
 """
@@ -43,9 +43,9 @@ from gdaopt.support.validation import FloatArray, as_vector, number, positive_ve
 
 _DIAGONAL = "diagonal program"
 _ROUND_OFF = 1e-10  # relative excess of floors over the budget, or over bounds, that is removed
-_ROW_SCALE = 1e3  # of columns: HiGHS may fill all entries, and break the row by its tolerance
+_ROW_SCALE = 1e3  # for columns: HiGHS may fill all entries, and break the row by its tolerance
 FAR = 2.0  # shares of the budget: no point gets there
-_LARGEST_GAIN = 1e3  # of solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+_LARGEST_GAIN = 1e3  # in solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
 
 
 class Shares(NamedTuple):
@@ -141,7 +141,7 @@ class Knapsack(SharesPolytope):
     Parameters
     ----------
     floor : ndarray of shape (n,)
-        Least values ≥ 0; where they exceed the budget by round-off they are lowered to it.
+        Least values ≥ 0; if they exceed the budget by round-off they are lowered to it.
     budget : float
         An InfeasibleProblemError says that the floors exceed it by more, or a bound.
     weights : ndarray of shape (n,), optional
@@ -221,7 +221,8 @@ class Knapsack(SharesPolytope):
 
         Bounds are written as the current weight plus the slack, the left-ends under v minus ρ, so
         that the current column is inside to the last bit. A neighbour with an edge of either sign
-        is twice among the others; at an optimum one of the two is 0, as their costs are opposite.
+        is twice among the others; one of the two is 0 at an optimum, because their costs are
+        opposite.
         """
         weights = v[others] / v[column]
         entries = signs * metric[others, column]
@@ -261,7 +262,7 @@ class Knapsack(SharesPolytope):
         weights, floor = self.weights[order], self.floor[order]
         share = (weights * (self.upper[order] - floor)).cumsum()
         np.minimum(share, self.spare, out=share)
-        share[1:] -= share[:-1]  # of the budget, what each entry gets
+        share[1:] -= share[:-1]  # what each entry gets of the budget
         point = self.floor.copy()
         point[order] += share / weights
         return np.minimum(point, self.upper, out=point)
@@ -276,7 +277,7 @@ class Knapsack(SharesPolytope):
         return {**bounds, "budget": np.array(budget)}
 
     def _rate(self, cost: FloatArray) -> float:
-        """Return the gain per budget where that runs out, 0 where it does not."""
+        """Return the gain per budget if that runs out, 0 if it does not."""
         ratio = cost / self.weights
         order = ratio.argsort(kind="stable")[: np.count_nonzero(ratio < 0)]
         wanted = (self.weights[order] * (self.upper[order] - self.floor[order])).cumsum()

@@ -60,6 +60,7 @@ class TwoSparseAtoms(AtomFamily):
         self._mask = mask if signs else EdgeMask(*no_edges())
         self._sign = float(sum(signs))  # that entries must have: 0 if both are possible
         self._colors = None if colors is None else np.asarray(colors, dtype=np.float64)
+        self._is_of_graphs = colors is None and signs == (-1,)
         is_free = self._sign == 0 if self._colors is None else not self._colors.all()
         self.is_entrywise = not (signs and is_free)
 
@@ -99,7 +100,7 @@ class TwoSparseAtoms(AtomFamily):
         self, entries: FloatArray, rows: IndexArray, columns: IndexArray
     ) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
-        if self._colors is None and self._sign == -1:
+        if self._is_of_graphs:
             return entries
         signs = self.signs_of(rows, columns)
         if not signs.any():
@@ -108,11 +109,12 @@ class TwoSparseAtoms(AtomFamily):
 
     def as_of_graph(self, gradient: FloatArray) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
+        if self._is_of_graphs:
+            return gradient
         every = np.arange(len(gradient))
-        changed = self.graph_entries(gradient, every[:, None], every)
-        if changed is not gradient:
-            np.fill_diagonal(changed, gradient.diagonal())
-        return changed
+        entries = self.graph_entries(gradient, every[:, None], every)
+        np.fill_diagonal(entries, gradient.diagonal())
+        return entries
 
     # --- atoms ---------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ The same of all solvers that work here. Answers show whether a tolerance has rea
 """
 
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -146,8 +147,7 @@ def test_options_stand_where_the_interface_looks_for_them() -> None:
 def test_a_protocol_buffer_may_be_given() -> None:
     """It stays as it is; fields beside it are set in a copy."""
     need("PDLP")
-    module, name = CATALOGUE["PDLP"].message
-    kind: Any = getattr(import_module(module), name)
+    kind: Any = resolve_name(CATALOGUE["PDLP"].message)
     own = kind(num_shards=3)
     options = {"parameters_proto": own, "threads": 2, **tolerance_options("PDLP", 1e-7)}
     found = placed("PDLP", side_by_side("PDLP", options))["parameters_proto"]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.sequences import make
+from experiments.sequences.exact import Optimum, exact_optimum
+from experiments.sequences.make import RECIPES, write_set
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import HighsModel
 from gdaopt.bench import ProgramSequence
 from gdaopt.bench.mps import mps_text, read_mps
 from gdaopt.errors import InvalidInputError, SolverFailedError
-from sequences import make
-from sequences.exact import Optimum, exact_optimum
-from sequences.make import RECIPES, write_set
 from tests.backends.cases import by_scipy
 
 SMALL = Path(__file__).parents[2] / "experiments" / "sequences"

@@ -315,4 +315,4 @@ def test_runs_of_different_problems_are_told_apart(results: dict[str, gda.Result
         plotting.convergence(runs)
     axes = plotting.convergence(runs, problems=["c", "d"])
     gaps = [xy(line)[1][-1] for line in axes[1, 0].lines]
-    assert gaps == [run.objective - bound_of(run) for run in runs.values()]
+    assert gaps == [run.trace[-1].objective - bound_of(run) for run in runs.values()]

