@@ -188,6 +188,7 @@ def _valid() -> dict[str, Any]:
         (np.ones((3, 3)), "weights"),
     ]
     return {name: value for value, names in shared for name in names.split()} | {
+        "threaded": True,
         "aggregation": "vote",
         "algorithm": "auto",
         "align": "eigenvector",
