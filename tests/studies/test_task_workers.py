@@ -268,7 +268,7 @@ run_tasks(StudyDirectory(notes / "out", "squares", {}), tasks, TaskWorkers(2))
 
 NO_GUARD = """
 import sys
-from gdaopt.bench.sequences import BenchOptions, Sequence
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence
 from gdaopt.bench.study import Bench
 from gdaopt.datasets import load
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
@@ -277,7 +277,7 @@ out = sys.argv[1]
 comparison = ComparisonOptions(methods=["certified"], trace_every=0)
 print({row["status"] for row in Comparison(f"{out}/comparison", load("iris"), comparison).run()})
 options = BenchOptions(solvers=["highspy"], programs=["diagonal"], starts=["hot"], runs=[], most=2)
-summary, _ = Bench(f"{out}/bench", [Sequence("random", size=5)], options).run()
+summary, _ = Bench(f"{out}/bench", [ProgramSequence("random", size=5)], options).run()
 print(summary["verified"].tolist())
 """
 
