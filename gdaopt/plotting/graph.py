@@ -60,7 +60,7 @@ def graph(
     Returns
     -------
     matplotlib.axes.Axes
-        The edges are one line collection, in the order of the pairs (i, j), i < j.
+        The edges are one line collection, the last one, in the order of the pairs (i, j), i < j.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def graph(
     --------
     >>> M = np.array([[2.0, -2.0, -1.0], [-2.0, 5.0, 0.0], [-1.0, 0.0, 4.0]])
     >>> ax = graph(M, names=["a", "b", "c"])
-    >>> len(ax.collections[0].get_segments()), [text.get_text() for text in ax.texts]
+    >>> len(ax.collections[-1].get_segments()), [text.get_text() for text in ax.texts]
     (2, ['a', 'b', 'c'])
     """
     of = as_drawn(metric)
@@ -163,6 +163,7 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -
             marker=marker,
             edgecolors=[ink()],
             zorder=2,
+            clip_on=False,  # of a small picture the nodes at the sides are larger than the margin
         )
     bar = ax.figure.colorbar(nodes, ax=ax, shrink=0.8, aspect=30)
     squares = " (squares: negative)" if is_negative.any() else ""
