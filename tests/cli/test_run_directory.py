@@ -18,7 +18,7 @@ from gdaopt.backends.registry import find_solver
 from gdaopt.cli.app import app
 from gdaopt.datasets import Dataset
 from gdaopt.programs import Program
-from gdaopt.studies import learned_study
+from gdaopt.studies import learned_study, pictures
 from gdaopt.studies.learning import LearningOptions
 from gdaopt.studies.study_directory import StudyDirectory
 from tests.cli.cases import (
@@ -132,7 +132,7 @@ def test_a_file_that_another_program_replaced_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn_iris(tmp_path)
-    draw = learned_study.write_pictures
+    draw = pictures.write_pictures
 
     def late(*arguments: Any, **options: Any) -> None:
         (tmp_path / "virginica.npz").write_bytes(b"mine")
