@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from experiments.pages import Experiment, write_figure
 from gdaopt import plotting
-from gdaopt.studies.learning import LearningOptions, learn_classes
+from gdaopt.studies.learning import LearningOptions
 
 SHOWN = "class_1"
 
@@ -20,7 +20,7 @@ def run(quick: bool, out: Path) -> None:
     wine = gda.datasets.load("wine")
     options = LearningOptions()
     method = gda.methods.Alternating(solver="HIGHS", max_iterations=20 if quick else None)
-    results = dict(learn_classes(options.problems(wine), method))
+    results = {name: gda.solve(problem, method) for name, problem in options.problems(wine)}
     shown = results[SHOWN]
 
     figure = Figure(figsize=(12, 7.6), layout="constrained")

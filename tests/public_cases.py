@@ -188,11 +188,11 @@ def _valid() -> dict[str, Any]:
         (np.ones((3, 3)), "weights"),
     ]
     return {name: value for value, names in shared for name in names.split()} | {
+        "threaded": True,
         "aggregation": "vote",
         "algorithm": "auto",
         "align": "eigenvector",
         "alpha": 0.125,
-        "backend": "process",
         "calibration_params": {"strategy": "f_beta", "beta": 2.0},
         "colors": [1, -1, 1],
         "connectivity": "tree",
@@ -280,7 +280,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
     "ComparisonOptions": {"problem": LearningOptions()},
-    "TaskWorkers": {"backend": "pool"},
 }
 """Where a parameter has another valid value, or is one of the options that a name passes on."""
 

@@ -58,8 +58,8 @@ def measure(
     }
     # Data sets, rows and seeds are in the tasks' keys, and may grow. The content of the data is
     # checked where it is read (UCI), or depends on scikit-learn's version.
-    options = {"study": "table1", **protocol.record(), **used_versions()}
-    directory = StudyDirectory(folder, options)
+    options = {**protocol.record(), **used_versions()}
+    directory = StudyDirectory(folder, "table1", options)
     with sole_writer(folder):
         rows = run_tasks(directory, tasks, workers, progress=progress)
     blocks = [

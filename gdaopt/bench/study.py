@@ -60,7 +60,7 @@ class Bench(Study):
             if names.count(name) > 1:
                 raise InvalidInputError(f"two of the data are called {name!r}; rename one")
         self._options = options
-        self._directory = StudyDirectory(path, _protocol(sequences, options))
+        self._directory = StudyDirectory(path, "bench", _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
         self.tasks = {}
         for sequence in sequences:
@@ -68,7 +68,7 @@ class Bench(Study):
             needs_bound = bool(options.runs) and sequence.has_runs
             kinds = tuple(options.programs)
             arguments = (sequence, kinds, options.steps, options.most, needs_bound)
-            self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
+            self.recordings[key] = Task(record_task, arguments, {"data": sequence.name}, (".npz",))
             recorded = Path(f"{self._directory.stem(key)}.npz").absolute()
             self.tasks |= self._cells(sequence, recorded)
 
@@ -88,7 +88,12 @@ class Bench(Study):
             for start, repeat in product(starts_of(solver, options.starts), range(options.repeats)):
                 key = task_key(name, solver, version, start, tolerance, repeat)
                 cell = (recorded, solver, start, tolerance, options)
-                found[key] = Task(replay_task, cell, {**about, "start": start, "repeat": repeat})
+                found[key] = Task(
+                    replay_task,
+                    cell,
+                    {**about, "start": start, "repeat": repeat},
+                    (".parquet",),
+                )
         return found
 
     def estimate(self) -> tuple[float, float]:
@@ -130,7 +135,7 @@ class Bench(Study):
             # solver has workers of its own, which last for a repeat.
             for worker in product(range(options.repeats), options.solvers):
                 own = {key: task for key, task in self.tasks.items() if _worker(task) == worker}
-                workers = TaskWorkers(options.jobs, "pool", deadline=options.budget + _GRACE)
+                workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
                 rows |= run_tasks(
                     self._directory, own, workers, progress=_after(progress, len(rows), self.tasks)
                 )

@@ -134,7 +134,7 @@ def bench(
     about, most_seconds = study.estimate()
     used = dict.fromkeys(task.about["solver"] for task in study.tasks.values())
     output.say(
-        f"{len(study.tasks) - study.n_done} cells by {', '.join(used)}: about "
+        f"{len(study.tasks) - len(study.done)} cells by {', '.join(used)}: about "
         f"{about / 60:.0f} min where programs are small, at most {most_seconds / 60:.0f} min"
     )
     summary, _ = run_study(output, study, "cells")
@@ -145,7 +145,7 @@ def bench(
             f"{row['infeasible']} called infeasible"
         )
     output.say(f"written to {study.path}")
-    if study.n_done < len(study.tasks):
+    if len(study.done) < len(study.tasks):
         output.print("some cells died; run the same command again to try them again")
         raise typer.Exit(1)
 

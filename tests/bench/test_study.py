@@ -58,7 +58,7 @@ def test_a_bench_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         bench = Bench(tmp_path / "out", [sequence], options)
         computed: list[str] = []
         found, runs = bench.run(lambda key, done, total, row: computed.append(key) if row else None)
-        assert bench.n_done == len(bench.tasks) == 2
+        assert len(bench.done) == len(bench.tasks) == 2
         assert runs.empty
         return found, computed
 
