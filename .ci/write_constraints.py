@@ -21,7 +21,8 @@ def floors(project: str) -> list[str]:
     """Return the requirements that have a lowest version, with that version alone."""
     table = tomllib.loads(project)["project"]
     extras = table["optional-dependencies"]
-    needed = [*table["dependencies"], *extras["dask"], *extras["notebooks"], *extras["test"]]
+    chosen = ("cli", "dask", "notebooks", "test")
+    needed = [*table["dependencies"], *(one for extra in chosen for one in extras[extra])]
     return [one.replace(">=", "==") for one in needed if ">=" in one]
 
 

@@ -1,26 +1,25 @@
 """Measure learning from many samples: gradients, time, memory and gap of ``"certified"``.
 
-Run ``python experiments/large_n.py`` from the top of a checkout (fifteen minutes, if quiet).
-It prints the table and writes ``figures/large_n.md``. Each case runs in a process of its own. Times
-are CPU times as multiples of one evaluation of value and gradient, so that a machine that is busy
-changes little; the seconds are those of the clock.
+Each case runs in a process of its own. Times are CPU times as multiples of one evaluation of value
+and gradient, so that a machine that is busy changes little; the seconds are those of the clock.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pages
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from experiments import pages
 from gdaopt.objectives import PairObjective
-from gdaopt.objectives.pair_objective import stratified
+from gdaopt.objectives.pair_objective import draw_stratified
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
@@ -121,8 +120,8 @@ def bare(size: int) -> tuple[float, float]:
 
 def cpu(call: Callable[[], Any]) -> tuple[float, float, Any]:
     """Return the CPU and the wall seconds of a call, and what it returns."""
-    wall, (seconds, found) = pages.timed(lambda: pages.timed(call, time.process_time))
-    return seconds, wall, found
+    wall, (seconds, result) = pages.time_call(lambda: pages.time_call(call, time.process_time))
+    return seconds, wall, result
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -131,7 +130,7 @@ def measure(case: Case) -> dict[str, Any]:
     whole = objective(case, X, y)
     problem_of = whole
     if case.sample is not None:
-        chosen, counts = stratified(y, case.sample)
+        chosen, counts = draw_stratified(y, case.sample)
         problem_of = objective(case, X[chosen], y[chosen], counts)
     size = case.n_features
     if case.objective == "MCML":
@@ -162,7 +161,7 @@ def measure(case: Case) -> dict[str, Any]:
     problem = gda.MetricProblem(problem_of, feasible_set)
     seconds, wall, result = cpu(lambda: gda.solve(problem, "certified", tolerance=TOLERANCE))
     PairObjective.sums = original  # type: ignore[method-assign]
-    found = {
+    figures = {
         "pairs": problem_of.pairs.n_pairs,
         "gradients": counted[0] or None,
         "units": seconds / one,
@@ -175,8 +174,8 @@ def measure(case: Case) -> dict[str, Any]:
         "products": one / products,
     }
     if case.sample is not None:
-        found["whole_seconds"] = cpu(lambda: evaluated(whole))[1]
-    return {**found, "peak": peak_memory()}
+        figures["whole_seconds"] = cpu(lambda: evaluated(whole))[1]
+    return {**figures, "peak": peak_memory()}
 
 
 def measure_learner(case: LearnerCase) -> dict[str, Any]:
@@ -216,79 +215,85 @@ def measure_learner(case: LearnerCase) -> dict[str, Any]:
     }
 
 
-def learner_row(case: LearnerCase, found: dict[str, Any]) -> str:
+def learner_row(case: LearnerCase, figures: dict[str, Any]) -> str:
     """Return a row of the second table."""
-    full = found["full"]
+    full = figures["full"]
     cells = [
         f'`GraphMetricLearner("{case.objective}", max_samples={case.max_samples!r})`',
         str(case.n_samples),
         str(case.n_features),
         str(case.n_classes),
-        str(found["solved"]),
-        f"{found['wall']:.1f}",
-        f"{found['seconds']:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
-        f"{found['gap']:.1e}",
+        str(figures["solved"]),
+        f"{figures['wall']:.1f}",
+        f"{figures['seconds']:.1f}",
+        f"{figures['peak'] / 1e6:.0f}",
+        f"{figures['gap']:.1e}",
         "" if full is None else f"{full:.6g}",
-        f"{found['plain']:.3f}",
-        f"{found['learned']:.3f}",
+        f"{figures['plain']:.3f}",
+        f"{figures['learned']:.3f}",
     ]
     return pages.row(*cells)
 
 
-def row(case: Case, found: dict[str, Any]) -> str:
+def row(case: Case, figures: dict[str, Any]) -> str:
     """Return a row of the table."""
-    seconds = found["wall"] + found.get("whole_seconds", 0.0)
+    seconds = figures["wall"] + figures.get("whole_seconds", 0.0)
     name = case.objective if case.sample is None else f"{case.objective}, {case.sample} of them"
     cells = [
         name,
         str(case.n_samples),
         str(case.n_features),
         str(case.n_classes),
-        f"{found['pairs'] / 1e6:.1f}",
-        "" if found["gradients"] is None else str(found["gradients"]),
-        f"{found['units']:.1f}",
-        f"{found['overhead']:.2f}",
-        f"{found['products']:.2f}",
+        f"{figures['pairs'] / 1e6:.1f}",
+        "" if figures["gradients"] is None else str(figures["gradients"]),
+        f"{figures['units']:.1f}",
+        f"{figures['overhead']:.2f}",
+        f"{figures['products']:.2f}",
         f"{seconds:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
-        f"{found['gap']:.1e}",
+        f"{figures['peak'] / 1e6:.0f}",
+        f"{figures['gap']:.1e}",
     ]
     return pages.row(*cells)
 
 
-def main() -> None:
+def run(quick: bool, out: Path) -> None:
+    """Measure all cases, with `quick` a small one of each kind, and write the page."""
+    cases: tuple[Case, ...] = CASES
+    learner_cases: tuple[LearnerCase, ...] = LEARNER_CASES
+    if quick:
+        cases = replace(CASES[0], n_samples=300), replace(CASES[-1], n_samples=1000, sample=300)
+        learner_cases = (replace(LEARNER_CASES[0], n_samples=600, n_features=15, n_classes=3),)
     page = pages.Page(
+        out,
         "large_n",
-        "# Learning from many samples",
-        "",
-        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto".',
-        "*gradients*: evaluations of value and gradient over all samples.",
-        "*time / evaluation*: CPU time of the whole run as a multiple of one of these, those of",
-        "samples included. *evaluation / bare*: one evaluation as a multiple of its two products",
-        "of matrices and one exp a pair. *evaluation / products*: of the products alone. Without",
-        "AVX-512 one exp of NumPy takes longer than both products do with 30 features. The last",
-        "row learns from a sample, and its seconds include one evaluation over all 65 000",
-        "samples.",
-        "",
-        pages.here(),
-        "",
+        "Learning from many samples",
+        f'`"certified"` to a relative gap of {TOLERANCE:g} over graph metrics, trace bound "auto". '
+        "*gradients*: evaluations of value and gradient over all samples. *time / evaluation*: "
+        "CPU time of the whole run as a multiple of one of these, those of samples included. "
+        "*evaluation / bare*: one evaluation as a multiple of its two products of matrices and one "
+        "exp a pair. *evaluation / products*: of the products alone. Without AVX-512 one exp of "
+        "NumPy takes longer than both products do with 30 features. The last row learns from a "
+        "sample, and its seconds include one evaluation over all 65 000 samples.",
+    )
+    page.add(
         *pages.header(
             "objective | N | K | classes | pairs, millions | gradients | time / evaluation "
             "| evaluation / bare | evaluation / products | seconds | peak, MB | gap"
         ),
     )
-    for case in CASES:
+    for case in cases:
         page.add(row(case, pages.in_a_process(measure, case)))
     page.add(
         "",
         "## Through the learner",
         "",
-        "Samples of `sklearn.datasets.make_classification`, 8 features informative and 4",
-        f"redundant, one cloud a class, `class_sep=1`, seed 0; {N_HELD_OUT} further samples are",
-        "held out, and classified by 5 nearest neighbours, without learning after scaling.",
-        "*solved*: how many samples the certified problem has. *seconds* are those of `fit`,",
-        "one evaluation of the objective of all samples included.",
+        *pages.wrap(
+            "Samples of `sklearn.datasets.make_classification`, 8 features informative and 4 "
+            f"redundant, one cloud a class, `class_sep=1`, seed 0; {N_HELD_OUT} further samples "
+            "are held out, and classified by 5 nearest neighbours, without learning after "
+            "scaling. *solved*: how many samples the certified problem has. *seconds* are those "
+            "of `fit`, one evaluation of the objective of all samples included."
+        ),
         "",
         *pages.header(
             "learner | N | K | classes | solved | seconds | CPU seconds | peak, MB | gap "
@@ -296,13 +301,14 @@ def main() -> None:
         ),
     )
     n_worse = 0
-    for learner_case in LEARNER_CASES:
-        found = pages.in_a_process(measure_learner, learner_case)
-        n_worse += found["learned"] < found["plain"]
-        page.add(learner_row(learner_case, found))
+    for learner_case in learner_cases:
+        figures = pages.in_a_process(measure_learner, learner_case)
+        n_worse += figures["learned"] < figures["plain"]
+        page.add(learner_row(learner_case, figures))
     page.add("", f"In {n_worse} of the rows the learned metric classifies worse than no learning.")
     page.write()
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = pages.Experiment(
+    "time and memory of `certified` for up to 65 000 samples", 15, ("large_n.md",), run
+)

@@ -1,11 +1,9 @@
 """Choose the defaults of the learners on synthetic families, by one rule that was stated before.
 
-Run ``python experiments/learner_families.py`` from the top of a checkout. Each of 27 families makes
-150 training samples and 2000 test samples for each of the seeds 0 to 3. Over graph metrics four
-objectives are learned with five trace bounds C, multiples of the automatic one, and two smallest
-eigenvalues ρ, from all training samples and from those of five folds; 5 nearest neighbours classify
-the test samples and those of the folds. What is measured is kept in ``--out``, and not measured
-again; from it come the tables of ``figures/learner_families.md``.
+Each of 27 families makes 150 training samples and 2000 test samples for each of the seeds 0 to 3.
+Over graph metrics four objectives are learned with five trace bounds C, multiples of the automatic
+one, and two smallest eigenvalues ρ, from all training samples and from those of five folds; 5
+nearest neighbours classify the test samples and those of the folds.
 
 **The rule.** A family's gain is the test accuracy above that of no learning, the mean over its
 seeds; the standard error of a mean gain over the families is that of the 27 gains. Of several
@@ -32,20 +30,16 @@ rule is the same, over the 54 families of both sizes.
 No number of a real data set is used.
 """
 
-import argparse
-import json
-import platform
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pages import Page, header
 from scipy.stats import sem
 from sklearn.datasets import make_circles, make_classification, make_gaussian_quantiles, make_moons
 from sklearn.model_selection import StratifiedKFold
@@ -53,6 +47,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from experiments.pages import Experiment, MeasuredRows, Page, header
 from gdaopt.estimators.cross_validated import path_results
 from gdaopt.support.validation import FloatArray
 
@@ -112,7 +107,7 @@ def clouds(
 ) -> Family:
     """One cloud a class; features have spreads from 1 to `shape`, then all are rotated."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
         centres = rng.standard_normal((n_classes, n_features))
         centres *= distance / np.linalg.norm(centres, axis=1)[:, None]
@@ -120,34 +115,34 @@ def clouds(
         spread = rng.standard_normal((count, n_features)) * np.geomspace(1, shape, n_features)
         return centres[y] + spread @ turn, y
 
-    return made
+    return draw
 
 
 def classification(n_features: int, n_informative: int, **options: Any) -> Family:
     """The clouds of scikit-learn at corners of a cube."""
 
-    def made(count: int, rng: Any) -> Samples:
-        given = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
+    def draw(count: int, rng: Any) -> Samples:
+        settings = {"n_redundant": 0, "n_clusters_per_class": 2, **options}
         X, y = make_classification(
             count,
             n_features,
             n_informative=n_informative,
             random_state=int(rng.integers(2**31)),
-            **given,
+            **settings,
         )
         return X, y
 
-    return made
+    return draw
 
 
 def with_noise(make: Callable[..., Samples], n_noise: int, **options: Any) -> Family:
     """Samples of scikit-learn beside features of noise with about the same spread."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         X, y = make(n_samples=count, random_state=int(rng.integers(2**31)), **options)
         return np.column_stack([X, rng.standard_normal((count, n_noise)) * X.std()]), y
 
-    return made
+    return draw
 
 
 def labelled(
@@ -155,14 +150,14 @@ def labelled(
 ) -> Family:
     """Uniform features, of so many levels if any, and labels that follow from them."""
 
-    def made(count: int, rng: Any) -> Samples:
+    def draw(count: int, rng: Any) -> Samples:
         X = rng.uniform(-1, 1, (count, n_features))
         if levels:
             X = rng.integers(levels, size=X.shape).astype(np.float64)
         y = np.asarray(label(X)).astype(int)
         return X, np.where(rng.random(count) < flipped, 1 - y, y)
 
-    return made
+    return draw
 
 
 def spectra(count: int, rng: Any) -> Samples:
@@ -247,7 +242,7 @@ def along_paths(
     That is the accuracy and the mean share of neighbours of the right class, and for each query how
     many of its neighbours are of the right class.
     """
-    found, seconds = [neighbours(X, y, queries, answers)], [0.0]
+    scores, seconds = [neighbours(X, y, queries, answers)], [0.0]
     classes, codes = np.unique(y, return_inverse=True)
     for objective, share, n_bounds in paths:
         start = time.process_time()
@@ -259,21 +254,21 @@ def along_paths(
         for result in path_results(learner, X, codes, bounds):
             seconds.append(time.process_time() - start)
             _, components = learner._in_units(result)
-            found.append(neighbours(X @ components.T, y, queries @ components.T, answers))
+            scores.append(neighbours(X @ components.T, y, queries @ components.T, answers))
             start = time.process_time()
-    means = [(accuracy, shares.mean()) for accuracy, shares in found]
+    means = [(accuracy, shares.mean()) for accuracy, shares in scores]
     return {
         "found": np.round(means, 5).tolist(),
         "seconds": np.round(seconds, 5).tolist(),
-        "right": [np.rint(shares * NEIGHBORS).astype(int).tolist() for _, shares in found],
+        "right": [np.rint(shares * NEIGHBORS).astype(int).tolist() for _, shares in scores],
     }
 
 
-def measured(
-    make: Family, seed: int, paths: Any, tolerance: float, n_training: int
+def measure_family(
+    make: Family, seed: int, paths: Any, tolerance: float, n_training: int, n_tested: int = TESTED
 ) -> dict[str, Any]:
     """Return what paths find on the test samples, and on the samples of each fold."""
-    X, y = make(n_training + TESTED, np.random.default_rng(seed))
+    X, y = make(n_training + n_tested, np.random.default_rng(seed))
     scaler = StandardScaler().fit(X[:n_training])
     X, y = scaler.transform(X), np.asarray(y)
     train, tests = (X[:n_training], y[:n_training]), (X[n_training:], y[n_training:])
@@ -287,35 +282,36 @@ def measured(
     }
 
 
-def rows_of(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what is measured in each round, by family and seed; keep it in a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    known = {(row["round"], row["family"], row["seed"]): row for row in map(json.loads, kept)}
-    for key in product(ROUNDS, FAMILIES, SEEDS):
-        if key not in known:
-            which, family, seed = key
-            row = {"round": which, "family": family, "seed": seed}
-            row |= measured(FAMILIES[family], seed, *ROUNDS[which])
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            known[key] = row
-            print(*key, flush=True)
+def rows_of(
+    path: Path,
+    families: Sequence[str],
+    seeds: Sequence[int],
+    rounds: Mapping[str, tuple[Any, ...]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what is measured in each round, by family and seed; the file keeps it."""
+    rows = MeasuredRows(path)
     return {
-        which: [known[which, family, seed] for family, seed in product(FAMILIES, SEEDS)]
-        for which in ROUNDS
+        which: [
+            rows.get_or_measure(
+                partial(measure_family, FAMILIES[family], seed, *settings),
+                **{"round": which, "family": family, "seed": seed},
+            )
+            for family, seed in product(families, seeds)
+        ]
+        for which, settings in rounds.items()
     }
 
 
 # --- The rule -----------------------------------------------------------------------------------
 
 
-def gains_of(found: FloatArray) -> FloatArray:
+def gains_of(accuracies: FloatArray, n_seeds: int) -> FloatArray:
     """Return accuracies above those of no learning in points, of shape (families, seeds, choices).
 
-    `found` has the shape (rows, choices), and no learning comes first.
+    `accuracies` has the shape (rows, choices), and no learning comes first.
     """
-    return np.asarray(100 * (found - found[:, :1])).reshape(len(FAMILIES), len(SEEDS), -1)
+    gains = 100 * (accuracies - accuracies[:, :1])
+    return np.asarray(gains.reshape(len(gains) // n_seeds, n_seeds, -1))
 
 
 def chosen(gains: FloatArray, costs: Any) -> tuple[int, pd.DataFrame]:
@@ -370,19 +366,20 @@ class Measured:
                 (2, [_of_folds(rows, "seconds")[:, :, at] for rows, at in parts]),
             )
         )
-        self.gains = gains_of(tests[..., 0])
-        self.plain = 100 * tests[:, 0, 0].reshape(len(FAMILIES), -1).mean(axis=1)
+        n_seeds = len({row["seed"] for row in parts[0][0]})
+        self.gains = gains_of(tests[..., 0], n_seeds)
+        self.plain = 100 * tests[:, 0, 0].reshape(-1, n_seeds).mean(axis=1)
         self.scores = {"accuracy": folds[..., 0], "shares": folds[..., 1]}
         self.scores["samples"] = np.concatenate([_of_samples(*part) for part in parts], axis=2)
         self.seconds = seconds.sum(axis=1).mean(axis=0)
 
-    def searched(self, kept: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
+    def search(self, choices: list[int], places: Any, rule: tuple[Any, ...]) -> FloatArray:
         """Return the gains of a search among some choices, of shape (families, seeds)."""
         score, *others = rule
-        picks = [kept[by_rule(one[:, kept], places, *others)] for one in self.scores[score]]
+        picks = [choices[by_rule(one[:, choices], places, *others)] for one in self.scores[score]]
         flat = self.gains.reshape(len(picks), -1)
-        found: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
-        return found
+        gains: FloatArray = flat[np.arange(len(picks)), picks].reshape(self.gains.shape[:2])
+        return gains
 
 
 def _of_folds(rows: list[dict[str, Any]], name: str) -> FloatArray:
@@ -395,19 +392,19 @@ def _of_samples(rows: list[dict[str, Any]], at: slice | list[int]) -> FloatArray
     return np.array(right) / NEIGHBORS
 
 
-def first_round(found: Measured) -> pd.DataFrame:
+def first_round(measured: Measured) -> pd.DataFrame:
     """Return all ways of a search, the one that is chosen marked."""
     names, gains, fits = [], [], []
     for bounds, shares in product(BOUNDS, (SHARES[:1], SHARES[1:], SHARES)):
-        kept, places = [0], [-1]
+        choices, places = [0], [-1]
         for number, (_, share, n_bounds) in enumerate(PATHS):
             if share in shares:
-                kept += [1 + number * n_bounds + bound for bound in bounds]
+                choices += [1 + number * n_bounds + bound for bound in bounds]
                 places += range(len(bounds))
         for rule in RULES:
             names.append((bounds, shares, *rule))
-            gains.append(found.searched(kept, np.array(places), rule))
-            fits.append(FOLDS * (len(kept) - 1))
+            gains.append(measured.search(choices, np.array(places), rule))
+            fits.append(FOLDS * (len(choices) - 1))
     return marked(names, NAMES, gains, fits).rename(columns={"cost": "fits"})
 
 
@@ -422,16 +419,16 @@ def second_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     )
     loose = Measured([(rows["loose"], slice(None))])
     names, gains, seconds = [], [], []
-    for (tolerance, found), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
-        kept = kept_of(shift)
+    for (tolerance, measured), shift in product(((1e-2, exact), (3e-2, loose)), range(3)):
+        choices = choices_of(shift)
         names.append((STEP**shift, tolerance))
-        gains.append(found.searched(kept, PLACES, LEARNER[2:]))
-        seconds.append(found.seconds[kept].sum())
+        gains.append(measured.search(choices, PLACES, LEARNER[2:]))
+        seconds.append(measured.seconds[choices].sum())
     table = marked(names, ("nca", "tolerance"), gains, np.array(seconds) / seconds[0])
     return table.rename(columns={"cost": "CPU time"})
 
 
-def kept_of(shift: int) -> list[int]:
+def choices_of(shift: int) -> list[int]:
     """Return the choices of `FURTHER` with five bounds for each objective, those of NCA shifted."""
     return [*range(6), *range(6 + shift, 11 + shift), *range(13, 23)]
 
@@ -440,14 +437,16 @@ def third_round(rows: dict[str, list[dict[str, Any]]]) -> pd.DataFrame:
     """Return the standard errors, the chosen one marked, over both numbers of samples."""
     both = [Measured([(rows[which], slice(None))]) for which in ("loose", "large")]
     gains = [
-        np.concatenate([found.searched(kept_of(1), PLACES, (*error, "none")) for found in both])
+        np.concatenate(
+            [measured.search(choices_of(1), PLACES, (*error, "none")) for measured in both]
+        )
         for error in ERRORS
     ]
     table = marked(ERRORS, NAMES[2:5], gains, 1)
     for size, part in zip((TRAINING, LARGE), np.split(np.array(gains), 2, axis=1), strict=True):
-        own = chosen(part, 1)[1]
-        table[f"gain, {size}"] = own.gain.map("{:.2f}".format)
-        table[f"families below, {size}"] = own.below
+        of_size = chosen(part, 1)[1]
+        table[f"gain, {size}"] = of_size.gain.map("{:.2f}".format)
+        table[f"families below, {size}"] = of_size.below
     return table
 
 
@@ -461,14 +460,10 @@ def marked(names: Any, columns: Sequence[str], gains: list[FloatArray], costs: A
 # --- The table ----------------------------------------------------------------------------------
 
 
-def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+def lines_of(rows: dict[str, list[dict[str, Any]]], families: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the tables."""
     first = Measured([(rows["first"], slice(None))])
     nca = Measured([(rows["nca"], slice(None))]).gains[..., 6:]
-    yield "# The defaults of the learners, chosen on synthetic families"
-    yield ""
-    yield f"`python experiments/learner_families.py`, {platform.machine()}."
-    yield ""
     yield from (__doc__ or "").split("\n\n", 1)[1].split("\n")
     yield "## One fit"
     yield ""
@@ -525,7 +520,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "Within how many standard errors no learning is near the best, with 150 and with 600"
     yield "training samples; the choice of the rule is in bold type. `MetricLearnerCV` stays with"
     yield f"own × 1: it gains {best.gain - learner.gain:.2f} points less, and is below no learning"
-    yield f"on {learner.below} of the {2 * len(FAMILIES)} families, the choice of the rule on"
+    yield f"on {learner.below} of the {2 * len(families)} families, the choice of the rule on"
     yield f"{best.below}; never to be below it is what that learner promises."
     yield ""
     yield from grid(third, NAMES[2:5], *third.columns[-4:])
@@ -537,8 +532,8 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield "`MetricLearnerCV` in the first round."
     yield ""
     yield from header("family | no learning | MCML | NCA | best in hindsight | search")
-    kept = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
-    search = first.searched([0, *kept], PLACES, LEARNER[2:])
+    choices = [1 + 10 * number + bound for number in range(len(OBJECTIVES)) for bound in range(5)]
+    search = first.search([0, *choices], PLACES, LEARNER[2:])
     columns = [first.gains[..., 4], first.gains[..., 15], first.gains.max(axis=2), search]
     told = [
         [
@@ -547,7 +542,7 @@ def lines_of(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         ]
         for g in columns
     ]
-    for family, plain, *texts in zip(FAMILIES, first.plain, *told, strict=True):
+    for family, plain, *texts in zip(families, first.plain, *told, strict=True):
         yield f"| {family} | {plain:.1f} | {' | '.join(texts)} |"
 
 
@@ -573,13 +568,29 @@ def grid(table: pd.DataFrame, names: Sequence[str], *others: str) -> Iterator[st
         yield f"| {' | '.join([*shown, gain, str(row['below']), *further])} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    kept = Path(tempfile.gettempdir()) / "gdaopt-families.jsonl"
-    parser.add_argument("--out", type=Path, default=kept, help="where what is measured is kept")
-    warnings.simplefilter("ignore")  # of fits that end early, and metrics as without learning
-    Page("learner_families", *lines_of(rows_of(parser.parse_args().out))).write()
+def run(quick: bool, out: Path) -> None:
+    """Measure what is missing, with `quick` two small families, and write the page."""
+    families, seeds = list(FAMILIES), SEEDS
+    rounds: Mapping[str, tuple[Any, ...]] = ROUNDS
+    if quick:
+        families, seeds = families[:2], SEEDS[:2]
+        rounds = {which: (paths, 0.1, 30, 100) for which, (paths, *_) in ROUNDS.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits that end early, and metrics as without learning
+        rows = rows_of(out / "learner_families.jsonl", families, seeds, rounds)
+        page = Page(
+            out,
+            "learner_families",
+            "The defaults of the learners, chosen on synthetic families",
+            "A rule that was stated before anything was measured, and what it chooses.",
+        )
+        page.add(*lines_of(rows, families))
+    page.write()
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "the defaults of the learners, chosen by a rule on 27 synthetic families",
+    minutes=180,
+    files=("learner_families.md",),
+    run=run,
+)

@@ -1,28 +1,29 @@
 """Measure what a mask of edges changes: the metric of an image's pixels, and many features.
 
-Run ``python experiments/masks.py`` from the top of a checkout (3 minutes); it prints the tables and
-writes ``figures/masks.md``. Each case runs in a process of its own.
+Each case runs in a process of its own.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-from pages import Page, header, here, in_a_process
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
+from experiments.pages import Experiment, Page, header, in_a_process
 from gdaopt.datasets import scale_features
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.support.processes import peak_memory
 
 SIDE = 8  # pixels of a digit
 SEEDS, FOLDS, NEIGHBORS = (0, 1), 2, 5
+N_DIGITS = 1797
 N_SAMPLES, N_FEATURES = 62, 2000
 REPEATS = 5
 
@@ -46,9 +47,9 @@ LEARNERS: dict[str, Callable[[], gda.MetricLearner]] = {
 }
 
 
-def digits(name: str) -> Figures:
+def digits(name: str, n_samples: int) -> Figures:
     """Fit a learner on each fold and return its figures."""
-    X, y = load_digits(return_X_y=True)
+    X, y = (array[:n_samples] for array in load_digits(return_X_y=True))
     seconds, errors, gaps, edges, neighbors, objectives = [], [], [], [], [], []
     beside = np.array(grid(SIDE)).T
     for seed in SEEDS:
@@ -58,8 +59,8 @@ def digits(name: str) -> Figures:
             start = time.process_time()
             learner.fit(scaler.transform(X[train]), y[train])
             seconds.append(time.process_time() - start)
-            known, asked = (learner.transform(scaler.transform(X[part])) for part in (train, test))
-            classifier = KNeighborsClassifier(NEIGHBORS).fit(known, y[train])
+            near, asked = (learner.transform(scaler.transform(X[part])) for part in (train, test))
+            classifier = KNeighborsClassifier(NEIGHBORS).fit(near, y[train])
             errors.append(100 * (1 - classifier.score(asked, y[test])))
             result = learner.result_
             gaps.append(result.relative_gap or 0.0)
@@ -83,18 +84,18 @@ def digits(name: str) -> Figures:
 MASKS = ("all pairs", "4K pairs")
 
 
-def wide(name: str) -> Figures:
+def wide(name: str, n_features: int) -> Figures:
     """Solve the problem of few samples and many features and return its figures."""
     rng = np.random.default_rng(0)
     z = np.where(np.arange(N_SAMPLES) < 40, 1.0, -1.0)
-    X = rng.standard_normal((N_SAMPLES, N_FEATURES))
+    X = rng.standard_normal((N_SAMPLES, n_features))
     X[z > 0, :50] += 0.8
     X = scale_features(X)
-    pairs = rng.integers(N_FEATURES, size=(5 * N_FEATURES, 2))
+    pairs = rng.integers(n_features, size=(5 * n_features, 2))
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
-    kept = rng.permutation(len(pairs))[: 4 * N_FEATURES]
+    chosen = rng.permutation(len(pairs))[: 4 * n_features]
     feasible_set = gda.GraphMetrics(
-        trace_bound=float(N_FEATURES), edges=None if name == "all pairs" else pairs[kept]
+        trace_bound=float(n_features), edges=None if name == "all pairs" else pairs[chosen]
     )
     problem = gda.MetricProblem(gda.GLR(X, z), feasible_set)
     before = peak_memory()
@@ -118,7 +119,7 @@ def wide(name: str) -> Figures:
 # --- the tables ----------------------------------------------------------------------------------
 
 
-def digits_table() -> Iterator[str]:
+def digits_table(n_samples: int) -> Iterator[str]:
     """Yield the lines of the first table."""
     n_pairs = SIDE**2 * (SIDE**2 - 1) // 2
     yield f"## Digits: {SIDE} × {SIDE} pixels, 10 classes"
@@ -132,11 +133,11 @@ def digits_table() -> Iterator[str]:
         "| largest gap"
     )
     for name, n in zip(LEARNERS, (n_pairs, len(grid(SIDE)), 0), strict=True):
-        found = in_a_process(digits, name)
+        figures = in_a_process(digits, name, n_samples)
         yield (
-            f"| {name} | {n} | {found['seconds']:.3g} | {found['error']:.2f} "
-            f"| {np.log(found['objective']):.4f} | {found['edges']:.0f} "
-            f"| {found['neighbors']:.0f} | {found['gap']:.1e} |"
+            f"| {name} | {n} | {figures['seconds']:.3g} | {figures['error']:.2f} "
+            f"| {np.log(figures['objective']):.4f} | {figures['edges']:.0f} "
+            f"| {figures['neighbors']:.0f} | {figures['gap']:.1e} |"
         )
     yield ""
     yield "An edge pays where two classes differ by opposite signs in its two features. Pixels side"
@@ -144,32 +145,32 @@ def digits_table() -> Iterator[str]:
     yield "and what this one takes away are the edges between other pixels."
 
 
-def wide_table() -> Iterator[str]:
+def wide_table(n_features: int) -> Iterator[str]:
     """Yield the lines of the second table."""
-    yield f"## {N_SAMPLES} samples of {N_FEATURES} features"
+    yield f"## {N_SAMPLES} samples of {n_features} features"
     yield ""
     yield "`gda.solve(problem, 'certified')` with defaults, C = K, two Gaussian clouds that are"
-    yield f"apart in 50 features; {4 * N_FEATURES} random pairs. CPU: median of {REPEATS} runs,"
+    yield f"apart in 50 features; {4 * n_features} random pairs. CPU: median of {REPEATS} runs,"
     yield "one thread. Memory: how much more the process holds at its peak than before the first."
     yield ""
     yield from header(
         "edges allowed | CPU, s | memory, MB | rounds | objective | edges learned | gap"
     )
     for name in MASKS:
-        found = in_a_process(wide, name)
+        figures = in_a_process(wide, name, n_features)
         yield (
-            f"| {name} | {found['seconds']:.3g} | {found['memory'] / 1e6:.0f} "
-            f"| {found['rounds']:.0f} | {found['objective']:.6g} | {found['edges']:.0f} "
-            f"| {found['gap']:.1e} |"
+            f"| {name} | {figures['seconds']:.3g} | {figures['memory'] / 1e6:.0f} "
+            f"| {figures['rounds']:.0f} | {figures['objective']:.6g} | {figures['edges']:.0f} "
+            f"| {figures['gap']:.1e} |"
         )
 
 
-def main() -> None:
-    page = Page("masks", "# Masks of edges", "")
-    page.add(f"Written by `python experiments/masks.py`. {here()}", "", *digits_table())
-    page.add("", *wide_table())
+def run(quick: bool, out: Path) -> None:
+    """Measure, with `quick` fewer digits and features, and write the page."""
+    page = Page(out, "masks", "Masks of edges", "What a mask of edges changes, in two settings.")
+    page.add(*digits_table(300 if quick else N_DIGITS))
+    page.add("", *wide_table(200 if quick else N_FEATURES))
     page.write()
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment("what a mask of edges costs and saves", 3, ("masks.md",), run)

@@ -1,30 +1,26 @@
 """Measure each objective of labelled samples with each method: seconds to a certified 1e-6.
 
-Run ``python experiments/objectives.py`` from the top of a checkout (30 minutes). It prints the
-tables and writes ``figures/objectives.md`` and ``figures/objectives.png``. Each run has a process
-of its own, with one thread.
+Each run has a process of its own.
 """
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from pages import FIGURES, Page, header, here, in_a_process, row
 
 import gdaopt as gda
+from experiments.pages import Experiment, Page, header, in_a_process, row, write_figure
 from gdaopt.datasets import load, scale_features
 from gdaopt.objectives import Objective
-from gdaopt.plotting.canvas import COLOURS, GREY, MARKERS
+from gdaopt.plotting.canvas import MARKERS, MUTED, ink
 from gdaopt.scaling import auto_trace_bound
-from gdaopt.studies.task_workers import ONE_THREAD
 from gdaopt.support.validation import FloatArray
 
 TOLERANCE, LIMIT = 1e-6, 20.0  # relative gap; seconds of a run
@@ -60,6 +56,7 @@ class Run:
     seconds: float
     gap: float | None
     status: str
+    objective: float = np.nan
     message: str = ""
 
     @property
@@ -80,8 +77,8 @@ class Run:
 def samples(data: str) -> tuple[FloatArray, np.ndarray]:
     """Return samples and labels: those of a data set, or four random samples of two classes."""
     if data not in WIDE:
-        found = load(data)
-        return scale_features(found.features), np.unique(found.labels, return_inverse=True)[1]
+        table = load(data)
+        return scale_features(table.features), np.unique(table.labels, return_inverse=True)[1]
     size = int(data.removeprefix("K = "))
     X = np.random.default_rng(0).standard_normal((4, size))
     return X / np.sqrt(2 * size), np.array([0, 0, 1, 1])
@@ -98,7 +95,7 @@ def problem(name: str, data: str) -> gda.MetricProblem:
     return gda.MetricProblem(objective, gda.GraphMetrics(bound, SHARE * bound / size))
 
 
-def run(name: str, data: str, method: str) -> Run:
+def measure(name: str, data: str, method: str) -> Run:
     """Return a run."""
     # In a process of its own a solver's seconds would not be among ours.
     options: dict[str, Any] = {"isolate": False} if method == "sdp" else {}
@@ -112,8 +109,9 @@ def run(name: str, data: str, method: str) -> Run:
                 made, method, tolerance=TOLERANCE, time_limit=LIMIT, trace_every=0, **options
             )
     except gda.errors.GdaoptError as error:  # such as a program that would not fit in memory
-        return Run(0.0, None, "refused", str(error))
-    return Run(time.process_time() - start, result.relative_gap, result.status, result.message)
+        return Run(0.0, None, "refused", message=str(error))
+    seconds = time.process_time() - start
+    return Run(seconds, result.relative_gap, result.status, result.objective, result.message)
 
 
 Runs = Mapping[tuple[str, str, str], Run]
@@ -122,8 +120,8 @@ Runs = Mapping[tuple[str, str, str], Run]
 
 def times_faster(runs: Runs, name: str, data: str, published: Mapping[str, Any]) -> float | None:
     """Return how many times faster `certified` is than a published time, if both are known."""
-    seconds, found = published.get(name, {}).get(data), runs[name, data, "certified"]
-    return seconds / found.seconds if seconds is not None and found.is_certified else None
+    seconds, ours = published.get(name, {}).get(data), runs[name, data, "certified"]
+    return seconds / ours.seconds if seconds is not None and ours.is_certified else None
 
 
 def tables(runs: Runs) -> Iterator[str]:
@@ -159,9 +157,9 @@ def verdicts(runs: Runs) -> Iterator[str]:
     for name, data in asked:
         if (name, data) in reached:
             continue
-        ratio, found = ratios[name, data], runs[name, data, "certified"]
+        ratio, ours = ratios[name, data], runs[name, data, "certified"]
         if ratio is None:
-            yield f"* {name}, {data}: no certified gap of {TOLERANCE:g}: {found}."
+            yield f"* {name}, {data}: no certified gap of {TOLERANCE:g}: {ours}."
             continue
         graphs = times_faster(runs, name, data, OVER_GRAPHS)
         where = (
@@ -176,64 +174,74 @@ def verdicts(runs: Runs) -> Iterator[str]:
 def picture(runs: Runs) -> Figure:
     """Return the seconds of all runs that are certified, a panel for each data set."""
     figure = Figure(figsize=(10, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(DATA), sharex=True, sharey=True)
-    rows = np.arange(len(OBJECTIVES))
-    for panel, data in zip(panels, DATA, strict=True):
+    names, data_sets = (dict.fromkeys(key[place] for key in runs) for place in (0, 1))
+    panels = figure.subplots(1, len(data_sets), sharex=True, sharey=True, squeeze=False)[0]
+    rows = np.arange(len(names))
+    for panel, data in zip(panels, data_sets, strict=True):
         for number, method in enumerate(METHODS):
-            found = [runs[name, data, method] for name in OBJECTIVES]
-            seconds = [run.seconds if run.is_certified else np.nan for run in found]
-            panel.plot(seconds, rows, MARKERS[number], color=COLOURS[number], markersize=5)
-        known = [PUBLISHED.get(name, {}).get(data, np.nan) for name in OBJECTIVES]
-        panel.plot(known, rows, "D", color=GREY, fillstyle="none", markersize=5)
+            ends = [runs[name, data, method] for name in names]
+            seconds = [end.seconds if end.is_certified else np.nan for end in ends]
+            panel.plot(seconds, rows, MARKERS[number], color=f"C{number}", markersize=5)
+        published = [PUBLISHED.get(name, {}).get(data, np.nan) for name in names]
+        panel.plot(published, rows, "D", color=ink(MUTED), fillstyle="none", markersize=5)
         panel.set_xscale("log")
         panel.set_title(data, fontsize="medium")
         panel.set_xlabel("seconds")
         panel.grid(alpha=0.3)
-    panels[0].set_yticks(rows, list(OBJECTIVES))
+    panels[0].set_yticks(rows, list(names))
     panels[0].invert_yaxis()
     handles = [
-        Line2D([], [], linestyle="", marker=MARKERS[n], color=COLOURS[n], label=method)
+        Line2D([], [], linestyle="", marker=MARKERS[n], color=f"C{n}", label=method)
         for n, method in enumerate(METHODS)
     ]
     handles.append(
-        Line2D([], [], linestyle="", marker="D", color=GREY, fillstyle="none", label="published")
+        Line2D(
+            [], [], linestyle="", marker="D", color=ink(MUTED), fillstyle="none", label="published"
+        )
     )
     figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False)
     return figure
 
 
-def main() -> None:
-    os.environ.update(ONE_THREAD)  # of the processes
+def run(quick: bool, out: Path) -> None:
+    """Measure all, with `quick` one objective on one data set, and write page and picture."""
+    names, data_sets = (("GLR",), DATA[:1]) if quick else (tuple(OBJECTIVES), DATA)
     runs = {}
-    for name, data, method in product(OBJECTIVES, DATA, METHODS):
-        one = in_a_process(run, name, data, method, limit=10 * LIMIT)
-        runs[name, data, method] = one or Run(10 * LIMIT, None, "time_limit")
-        print(name, data, method, asdict(runs[name, data, method]), flush=True)
-    certified = [found for (_, _, method), found in runs.items() if method == "certified"]
+    for key in product(names, data_sets, METHODS):
+        in_time = in_a_process(measure, *key, limit=10 * LIMIT)
+        runs[key] = in_time or Run(10 * LIMIT, None, "time_limit")
+        print(*key, runs[key], runs[key].message, flush=True)
+    certified = [one for (_, _, method), one in runs.items() if method == "certified"]
     page = Page(
+        out,
         "objectives",
-        "# Objectives and methods",
-        "",
-        f"CPU seconds, one thread, to a certified relative gap of {TOLERANCE:g} over graph",
-        'metrics; C by the rule "auto" of each objective, or K where there is none (LSML),',
-        "ρ = C/(1000 K), features of the scale `unit`. Runs end after "
-        f"{LIMIT:g} s; in brackets the",
-        "certified gap that was reached by then, or where the method stalled. A dash: the method",
-        "refuses the problem, whose conic program would not fit in memory. *Published*: seconds of",
-        "the authors of the paper at this size (their machine, their best method, no certificate).",
-        "Written by `python experiments/objectives.py`.",
-        "",
-        here(),
-        "",
-        *tables(runs),
+        "Objectives and methods",
+        f"CPU seconds, one thread, to a certified relative gap of {TOLERANCE:g} over graph "
+        'metrics; C by the rule "auto" of each objective, or K where there is none (LSML), '
+        f"ρ = C/(1000 K), features of the scale `unit`. Runs end after {LIMIT:g} s; in brackets "
+        "the certified gap that was reached by then, or with which the method ended before. A "
+        "dash: the method refuses the problem, whose conic program would not fit in memory. "
+        "*Published*: seconds of the authors of the paper at this size (their machine, their best "
+        "method, no certificate). *Objectives* are those that `certified` reaches.",
     )
-    reached = sum(found.is_certified for found in certified)
-    page.add(f"`certified` reaches the gap in {reached} of {len(certified)} runs.")
+    page.add(*tables(runs))
+    page.add(
+        "## Objectives reached by `certified`", "", *header(f"objective | {' | '.join(data_sets)}")
+    )
+    for name in names:
+        page.add(
+            row(name, *(f"{runs[name, data, 'certified'].objective:.9g}" for data in data_sets))
+        )
+    reached = sum(one.is_certified for one in certified)
+    page.add("", f"`certified` reaches the gap in {reached} of {len(certified)} runs.")
     page.add(*verdicts(runs))
     page.write()
-    mpl.use("agg")
-    picture(runs).savefig(FIGURES / "objectives.png", dpi=150)
+    write_figure(out / "objectives.png", picture(runs))
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "seven objectives by four methods: seconds to a certified gap of 1e-6",
+    minutes=30,
+    files=("objectives.md", "objectives.png"),
+    run=run,
+)

@@ -1,8 +1,6 @@
 """Measure graphical models whose precision is a graph metric, from 50 to 5000 features.
 
-Run ``python experiments/precision.py`` from the top of a checkout (six minutes); it prints the
-tables and writes ``figures/precision.md`` and ``figures/precision.png``. Each case runs in a
-process of its own. GGLasso is measured where it is installed.
+Each case runs in a process of its own. GGLasso is measured where it is installed.
 """
 
 import math
@@ -13,18 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pages
+from matplotlib.figure import Figure
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import GraphicalLasso
 
 import gdaopt as gda
+from experiments import pages
 from gdaopt.estimators import LaplacianGraphicalModel
 from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
@@ -91,10 +90,10 @@ class Case:
 # --- who finds the graph --------------------------------------------------------------------------
 
 
-def found(
+def answer_since(
     start: float, metric: FloatArray, steps: int | None = None, gap: float | None = None
 ) -> dict[str, Any]:
-    """Return what is kept of a call that began at a time."""
+    """Return the answer of a call that began at a time."""
     seconds = time.perf_counter() - start
     return {"metric": metric, "seconds": seconds, "steps": steps, "gap": gap}
 
@@ -106,7 +105,7 @@ def newton(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     feasible_set = gda.GraphMetrics(2 * log_det.auto_trace_bound(), min_eigenvalue=0.0)
     problem = gda.MetricProblem(log_det, feasible_set)
     result = gda.solve(problem, "projected-newton", trace_every=0)
-    return found(start, result.metric, result.iterations, result.relative_gap)
+    return answer_since(start, result.metric, result.iterations, result.relative_gap)
 
 
 def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def blocks(X: FloatArray, case: Case) -> dict[str, Any]:
     model = LaplacianGraphicalModel(case.alpha, assume_centered=True)
     start = time.perf_counter()
     result = model.fit(X).result_
-    return found(start, model.precision_, result.iterations, result.relative_gap)
+    return answer_since(start, model.precision_, result.iterations, result.relative_gap)
 
 
 def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -123,7 +122,7 @@ def lasso(X: FloatArray, case: Case) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GraphicalLasso(case.alpha, assume_centered=True).fit(X)
-    return found(start, model.precision_, model.n_iter_)
+    return answer_since(start, model.precision_, model.n_iter_)
 
 
 def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
@@ -134,7 +133,7 @@ def gglasso(X: FloatArray, case: Case) -> dict[str, Any]:
     size = len(covariance)
     start = time.perf_counter()
     answer = block_SGL(covariance, case.alpha, np.eye(size), tol=1e-6, rtol=1e-5)
-    return found(start, answer["Theta"])
+    return answer_since(start, answer["Theta"])
 
 
 def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
@@ -145,7 +144,7 @@ def conic(X: FloatArray, case: Case) -> dict[str, Any]:  # noqa: ARG001
     )
     start = time.perf_counter()
     result = gda.solve(problem, "sdp", solver="CLARABEL", time_limit=LIMIT, trace_every=0)
-    return found(start, result.metric, gap=result.relative_gap)
+    return answer_since(start, result.metric, gap=result.relative_gap)
 
 
 WHO: dict[str, Callable[[FloatArray, Case], dict[str, Any]]] = {
@@ -159,6 +158,11 @@ PENALISED = ("LaplacianGraphicalModel", "GraphicalLasso", "GGLasso")
 LARGEST = {"GraphicalLasso": 500, "GGLasso": 1000, "CLARABEL": 50}
 
 
+def is_installed(who: str) -> bool:
+    """Say whether one of those who find graphs is there: GGLasso need not be."""
+    return who != "GGLasso" or find_spec("gglasso") is not None
+
+
 def cases() -> list[Case]:
     """Return all cases."""
     listed = [
@@ -169,7 +173,7 @@ def cases() -> list[Case]:
         for who in WHO
         if (who in ("projected-newton", "LaplacianGraphicalModel") or times_k == 5.0)
         and size <= LARGEST.get(who, size)
-        and (who != "GGLasso" or find_spec("gglasso") is not None)
+        and is_installed(who)
     ]
     # A tree falls into small blocks, a grid of that size has one block of nearly all features.
     return [*listed, Case("tree", 5000, 1.0, "LaplacianGraphicalModel")]
@@ -183,13 +187,13 @@ def measure(case: Case) -> dict[str, Any]:
     X, graph = case.data()
     size = case.n_features
     WHO[case.who](X[:, :20].copy(), Case("tree", 20, case.times_k, case.who))  # loads all libraries
-    kept = WHO[case.who](X, case)
-    metric = kept.pop("metric")
+    answer = WHO[case.who](X, case)
+    metric = answer.pop("metric")
     edges = np.triu(np.abs(metric) > 1e-8, 1)
     truth = np.triu(graph.toarray() > 0, 1)
     right = int((edges & truth).sum())
     return {
-        **kept,
+        **answer,
         "edges": int(edges.sum()),
         "score": 2 * right / (int(edges.sum()) + int(truth.sum())),
         "peak": peak_memory(),
@@ -201,7 +205,7 @@ def cholesky_seconds(size: int) -> float:
     """Return the median time of one Cholesky factorisation of a K×K matrix."""
     matrix = np.full((size, size), 0.5) + np.eye(size)
     once = partial(cholesky, matrix, lower=True, check_finite=False)
-    return median(pages.timed(once)[0] for _ in range(7 if size <= 1000 else 1))
+    return median(pages.time_call(once)[0] for _ in range(7 if size <= 1000 else 1))
 
 
 def row(case: Case, figures: dict[str, Any] | None) -> str:
@@ -223,9 +227,10 @@ def row(case: Case, figures: dict[str, Any] | None) -> str:
     return pages.row(*cells)
 
 
-def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
-    """Draw seconds over K, for n = 5 K."""
-    figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6), sharey=True, layout="constrained")
+def picture(measured: list[tuple[Case, dict[str, Any]]]) -> Figure:
+    """Return a picture of seconds over K, for n = 5 K."""
+    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
     for ax, graph in zip(axes, ("tree", "grid"), strict=True):
         for who, marker in zip(WHO, "osv^D", strict=True):
             points = [
@@ -239,43 +244,45 @@ def picture(measured: list[tuple[Case, dict[str, Any]]]) -> None:
     axes[0].set_ylabel("seconds")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
-    figure.savefig(pages.FIGURES / "precision.png", dpi=150)
+    return figure
 
 
-def main() -> None:
+def run(quick: bool, out: Path) -> None:
+    """Measure all cases, with `quick` one of 20 features, and write page and picture."""
     page = pages.Page(
+        out,
         "precision",
-        "# Precision matrices that are graph metrics",
-        "",
-        "`python experiments/precision.py`",
-        "",
-        "Gaussian samples of a graph with edge weights between 2 and 5, z-scored: a tree that",
-        "grows by preferential attachment, or a grid. `projected-newton`: maximum likelihood, to a",
-        "relative gap of 1e-6; the others, except CLARABEL, with a penalty α = 1.5 √(log K / n) on",
-        "correlations, `LaplacianGraphicalModel` to a gap of 1e-6 K. Seconds: wall time of the",
-        "call; × Cholesky: as a multiple of one factorisation of that size, measured in the same",
-        "process; F: of the edges that were found; peak: of the process, with the data.",
-        f"Others are stopped after {2 * LIMIT:g} s.",
-        "",
-        "GGLasso's authors publish minima of 3.6, 9.8 and 6.2 s by blocks at K = 1000, 2000 and",
-        "4000: for partial correlations of both signs, on data and a machine of their own.",
-        "",
-        pages.here(),
-        "",
+        "Precision matrices that are graph metrics",
+        "Gaussian samples of a graph with edge weights between 2 and 5, z-scored: a tree that "
+        "grows by preferential attachment, or a grid. `projected-newton`: maximum likelihood, to a "
+        "relative gap of 1e-6; the others, except CLARABEL, with a penalty α = 1.5 √(log K / n) on "
+        "correlations, `LaplacianGraphicalModel` to a gap of 1e-6 K. Seconds: wall time of the "
+        "call; × Cholesky: as a multiple of one factorisation of that size, measured in the same "
+        "process; F: of the edges that were found; peak: of the process, with the data. Others are "
+        f"stopped after {2 * LIMIT:g} s. GGLasso's authors publish minima of 3.6, 9.8 and 6.2 s by "
+        "blocks at K = 1000, 2000 and 4000: for partial correlations of both signs, on data and a "
+        "machine of their own.",
+    )
+    page.add(
         "| graph | K | n | who | seconds | × Cholesky | steps | relative gap | edges | F "
         "| peak, MB |",
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     )
     measured = []
-    for case in cases():
+    chosen = [Case("tree", 20, 5.0, who) for who in WHO if is_installed(who)] if quick else cases()
+    for case in chosen:
         limit = None if case.who in ("projected-newton", "LaplacianGraphicalModel") else 2 * LIMIT
         figures = pages.in_a_process(measure, case, limit=limit)
         page.add(row(case, figures))
         if figures is not None:
             measured.append((case, figures))
     page.write()
-    picture(measured)
+    pages.write_figure(out / "precision.png", picture(measured))
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = pages.Experiment(
+    "graphical models of up to 5000 features beside scikit-learn's and GGLasso's",
+    minutes=6,
+    files=("precision.md", "precision.png"),
+    run=run,
+)

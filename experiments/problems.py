@@ -8,8 +8,6 @@ import numpy as np
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
-from gdaopt.linalg import Alignment, align
-from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.support.validation import FloatArray
 
 SEED = 0
@@ -39,20 +37,13 @@ def wine(class_name: str) -> gda.MetricProblem:
     """Return the problem of a class of wine, K = 13."""
     data = load("wine")
     glr = gda.GLR(scale_features(data.features), data.signal(class_name))
-    return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=1e-6))
+    return gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=13.0, min_eigenvalue=RHO))
 
 
 def problem_of(data: Data, times_k: float = 1.0, rho: float = RHO) -> gda.MetricProblem:
     """Return GLR over graph metrics with C = `times_k` · K."""
     X, z = data
     return gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(times_k * X.shape[1], rho))
-
-
-def aligned_metric(rng: np.random.Generator, size: int, rho: float) -> tuple[FloatArray, Alignment]:
-    """Return a random graph metric, and its alignment above a smallest eigenvalue."""
-    weights = np.triu(rng.random((size, size)) / size, 1)
-    metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
-    return metric, align(metric, min_eigenvalue=rho)
 
 
 @dataclass(frozen=True)

@@ -1,49 +1,46 @@
 """Compare colourings of signed graphs: what given and greedy colours cost against the best ones.
 
-Run ``python experiments/signed.py`` from the top of a checkout. It solves each problem over graph
-metrics, over the colours of `gdaopt.SignedGraphMetrics.for_signal`, by the greedy colours of
-``alternating``, over all colours by ``balanced``, over their hull and over definite metrics. It
-also measures the errors of learners over these sets, on the folds of ``experiments/learners``, and
-the seconds of ``certified`` over the hull and over graph metrics. It appends a line to
-``figures/signed.jsonl`` for each; what is there already is not measured again. From these lines it
-makes the tables ``figures/signed.md`` and the picture ``figures/signed.png``. The data of the
-published system are read from the folder ``sgml`` in ``GDAOPT_DATA``, where it is. ``--time-limit``
-is that of a run, 60 s by default, and ``--largest`` the largest K, 2000; ``--again TABLE`` measures
-the lines of a table anew: colours, errors or seconds.
+Each problem is solved over graph metrics, over the colours of `SignedGraphMetrics.for_signal`, by
+the greedy colours of ``alternating``, over all colours by ``balanced``, over their hull and over
+definite metrics. Measured are also the errors of learners over these sets, on the folds of
+``experiments/learners``, and the seconds of ``certified`` over the hull and over graph metrics. The
+data of the published system are read from the folder ``sgml`` in ``GDAOPT_DATA``, where it is.
+
+Each line that is measured is in ``signed.jsonl``. To make the tables anew from the lines in
+``figures``, copy that file into ``figures-unfinished/signed`` and run the experiment.
 """
 
-import argparse
-import json
 import math
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from pages import FIGURES, Page, header, here
-from problems import CASES
+from matplotlib.figure import Figure
 from scipy.io import loadmat
 from sklearn.exceptions import ConvergenceWarning
 
 import gdaopt as gda
+from experiments.learners.data import DATA, folds
+from experiments.learners.scores import standard_error, wrong_shares
+from experiments.pages import Experiment, MeasuredRows, Page, header, write_figure
+from experiments.problems import CASES
 from gdaopt.datasets import load
 from gdaopt.sets import FeasibleSet
-from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.validation import FloatArray
-from learners.data import DATA, folds
-from learners.scores import standard_error, wrong_shares
 
-ROWS, PICTURE = (FIGURES / f"signed.{kind}" for kind in ("jsonl", "png"))
 OBJECTIVES = ("GLR", "MCML", "LMNN", "DEML", "LSML", "LogDet")
 RHO = 1e-6
+LIMIT = 60.0  # seconds of a run
 MOST_SAMPLES = 1000  # of a whole data set
+MOST_FEATURES = 2000
 MOST_GREEDY = 500  # features: the alternation aligns discs before each of 2 K columns
 LEAST = 1e-4  # percent: what is less above the best is the best
 NOTHING = 1e-6  # an objective that is smaller has its optimum at 0
@@ -54,7 +51,6 @@ WHOLE = (
 IN_FRONT = {"breast-cancer": 1}  # columns to leave out: numbers of patients
 OWN = ("iris", "wine", "breast_cancer", "seeds")  # that `gdaopt.datasets` knows
 FEW = tuple(f"few samples {number}" for number in range(1, 18))
-TABLES = ("colours", "errors", "seconds")
 LEARNED = ("graph", "signed", "sdd", "balanced", "definite")
 COLORED = {"graph": "all the same", "signal": "by the signal", "greedy colours": "greedy"}
 TIMED = ("GLR", "MCML", "LMNN")
@@ -64,32 +60,15 @@ Data = tuple[str, FloatArray, Any]
 Row = dict[str, Any]
 
 
-class Rows:
-    """The lines of the file; what is there already is not measured again."""
-
-    def __init__(self, path: Path, again: str | None = None) -> None:
-        self._path = path
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        rows = [json.loads(line) for line in text.splitlines()]
-        self._rows = [row for row in rows if row["table"] != again]
-
-    def of(self, table: str) -> list[Row]:
-        """Return the rows of a table."""
-        return [row for row in self._rows if row["table"] == table]
-
-    def add(self, table: str, data: str, kind: str, measure: Callable[[], Row]) -> None:
-        """Measure a row, unless it is there, and write the file; say where that is refused."""
-        name = {"table": table, "data": data, "objective": kind}
-        if any(name.items() <= row.items() for row in self._rows):
-            return
-        try:
-            row = name | measure()
-        except gda.errors.GdaoptError as error:  # such as classes of a single sample
-            print(f"skipped {table} of {data}, {kind}: {error}")
-            return
-        self._rows.append(row)
-        write_text(self._path, "".join(f"{json.dumps(each)}\n" for each in self._rows))
-        print(row, flush=True)
+def measured_row(
+    rows: MeasuredRows, table: str, data: str, kind: str, measure: Callable[[], Row]
+) -> list[Row]:
+    """Return the row of a table, in a list; an empty one, and say so, where that is refused."""
+    try:
+        return [rows.get_or_measure(measure, table=table, data=data, objective=kind)]
+    except gda.errors.GdaoptError as error:  # such as classes of a single sample
+        print(f"skipped {table} of {data}, {kind}: {error}")
+        return []
 
 
 def data_sets() -> Iterator[Data]:
@@ -104,10 +83,10 @@ def data_sets() -> Iterator[Data]:
     folder = Path(os.environ.get("GDAOPT_DATA", "data")) / "sgml"
     four = folder / "four_samples.mat"
     if four.exists():
-        held = loadmat(four)
+        arrays = loadmat(four)
         for number, name in enumerate(FEW, start=1):
-            X = np.asarray(held[f"data{number}_feature"], dtype=np.float64)
-            yield name, X, held[f"data{number}_label"].ravel().astype(int)
+            X = np.asarray(arrays[f"data{number}_feature"], dtype=np.float64)
+            yield name, X, arrays[f"data{number}_label"].ravel().astype(int)
     else:
         print(f"skipped the few samples of 17 data sets: there is no {four}")
     for name in WHOLE:
@@ -124,8 +103,8 @@ def data_sets() -> Iterator[Data]:
 def scaled(X: FloatArray) -> FloatArray:
     """Return z-scores divided by √(2K)."""
     spreads = X.std(axis=0)
-    found: FloatArray = (X - X.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0)
-    return np.asarray(found / np.sqrt(2 * X.shape[1]))
+    scores = (X - X.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0)
+    return np.asarray(scores / np.sqrt(2 * X.shape[1]))
 
 
 def objective(name: str, X: FloatArray, y: Any) -> Any:
@@ -143,7 +122,7 @@ def objective(name: str, X: FloatArray, y: Any) -> Any:
     return getattr(gda, name)(X, y)
 
 
-def measured(kind: str, X: FloatArray, y: Any, limit: float) -> Row:
+def colours(kind: str, X: FloatArray, y: Any) -> Row:
     """Solve one problem over all sets; return objectives, and how the search went."""
     of = objective(kind, X, y)
     bounds: Row = {"trace_bound": float(X.shape[1]), "min_eigenvalue": RHO}
@@ -154,19 +133,19 @@ def measured(kind: str, X: FloatArray, y: Any, limit: float) -> Row:
         "hull": gda.SDDMetrics(**bounds),
         "definite": gda.PositiveDefiniteMetrics(**bounds),
     }
-    row: Row = {"limit": limit, "N": len(X), "K": X.shape[1]}
+    row: Row = {"limit": LIMIT, "N": len(X), "K": X.shape[1]}
 
     def run(column: str, feasible_set: FeasibleSet, method: str, **options: Any) -> gda.Result:
         problem, start = gda.MetricProblem(of, feasible_set), time.process_time()
-        found = gda.solve(problem, method, time_limit=limit, trace_every=0, **options)
+        result = gda.solve(problem, method, time_limit=LIMIT, trace_every=0, **options)
         row[f"{column} seconds"] = time.process_time() - start
-        row[column] = found.objective
-        return found
+        row[column] = result.objective
+        return result
 
     for column, feasible_set in sets.items():
         run(column, feasible_set, "certified")
-    found = run("balanced", sets["hull"], "balanced")
-    row |= {"gap": found.relative_gap, "nodes": found.trace[-1].round, "status": found.status}
+    best = run("balanced", sets["hull"], "balanced")
+    row |= {"gap": best.relative_gap, "nodes": best.trace[-1].round, "status": best.status}
     if X.shape[1] <= MOST_GREEDY:
         greedy = run("greedy", sets["hull"], "alternating", solver="analytic", greedy_colors=True)
         if greedy.colors is not None:  # what the colours cost, apart from the alternation's end
@@ -175,19 +154,19 @@ def measured(kind: str, X: FloatArray, y: Any, limit: float) -> Row:
     return row
 
 
-def errors(name: str, limit: float) -> Row:
+def errors(name: str) -> Row:
     """Return errors of 5 nearest neighbours by set, standard errors, and fits not at the end."""
-    row: Row = {"limit": limit}
+    row: Row = {"limit": LIMIT}
     for metrics in LEARNED:
-        found = [gda.MetricLearner(metrics=metrics, time_limit=limit) for _ in folds(name)]
+        learners = [gda.MetricLearner(metrics=metrics, time_limit=LIMIT) for _ in folds(name)]
         if metrics == "signed" and len(np.unique(folds(name)[0].y)) > 2:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # they are counted
-            for learner, fold in zip(found, folds(name), strict=True):
+            for learner, fold in zip(learners, folds(name), strict=True):
                 learner.fit(fold.X, fold.y)
-        wrong = wrong_shares(name, [learner.components_ for learner in found])
-        late = sum(learner.result_.status == "time_limit" for learner in found)
+        wrong = wrong_shares(name, [learner.components_ for learner in learners])
+        late = sum(learner.result_.status == "time_limit" for learner in learners)
         row[metrics] = [float(wrong.mean()), standard_error(wrong), late]
     return row
 
@@ -203,31 +182,36 @@ def seconds(kind: str, X: FloatArray, y: Any) -> Row:
     for _ in range(REPEATS):
         for name, problem in problems.items():
             start = time.process_time()
-            found = gda.solve(problem, trace_every=0)
+            result = gda.solve(problem, trace_every=0)
             taken[name].append(time.process_time() - start)
-            assert found.atoms is not None
-            row[name] = [median(taken[name]), found.iterations, len(found.atoms)]
+            assert result.atoms is not None
+            row[name] = [median(taken[name]), result.iterations, len(result.atoms)]
     return row
 
 
-def measure_all(rows: Rows, limit: float, largest: int) -> None:
-    """Measure the rows that are missing."""
-    for case in CASES:
+def measure_all(rows: MeasuredRows, *, quick: bool) -> tuple[list[Row], list[Row], list[Row]]:
+    """Measure the rows that are missing, and return those of colours, errors and seconds."""
+    seconds_rows, colour_rows, error_rows = [], [], []
+    for case in CASES[:1] if quick else CASES:
         for kind in TIMED:
             name = f"half of {case.name}"
-            rows.add("seconds", name, kind, partial(seconds, kind, *case.data()))
-    for name, X, y in data_sets():
-        if X.shape[1] > largest or len(np.unique(y)) < 2:
+            measure = partial(seconds, kind, *case.data())
+            seconds_rows += measured_row(rows, "seconds", name, kind, measure)
+    for name, X, y in islice(data_sets(), 1 if quick else None):  # iris
+        if X.shape[1] > MOST_FEATURES or len(np.unique(y)) < 2:
             print(f"skipped {name}: {X.shape[1]} features, {len(np.unique(y))} classes")
             continue
-        kept = np.random.default_rng(0).permutation(len(X))[:MOST_SAMPLES]
-        given = scaled(X[kept]), y[kept]
+        chosen = np.random.default_rng(0).permutation(len(X))[:MOST_SAMPLES]
+        samples = scaled(X[chosen]), y[chosen]
         for kind in OBJECTIVES:
-            rows.add("colours", name, kind, partial(measured, kind, *given, limit))
+            measure = partial(colours, kind, *samples)
+            colour_rows += measured_row(rows, "colours", name, kind, measure)
             if kind in TIMED and name in OWN:
-                rows.add("seconds", name, kind, partial(seconds, kind, *given))
-    for name in DATA:
-        rows.add("errors", name, "MCML", partial(errors, name, limit))
+                measure = partial(seconds, kind, *samples)
+                seconds_rows += measured_row(rows, "seconds", name, kind, measure)
+    for name in ("iris",) if quick else DATA:
+        error_rows += measured_row(rows, "errors", name, "MCML", partial(errors, name))
+    return colour_rows, error_rows, seconds_rows
 
 
 def is_nothing(row: Row) -> bool:
@@ -256,15 +240,15 @@ def percent(row: Row, column: str) -> float | None:
     return float(100 * (row[column] - best) / abs(best))
 
 
-def known(rows: list[Row], column: str) -> list[float]:
+def percents(rows: list[Row], column: str) -> list[float]:
     """Return `percent` of the rows that have it."""
     return [each for row in rows if (each := percent(row, column)) is not None]
 
 
 def excess(row: Row, column: str) -> str:
     """Return `percent` as text."""
-    found = percent(row, column)
-    return "–" if found is None else f"{found:+.2g}"
+    above = percent(row, column)
+    return "–" if above is None else f"{above:+.2g}"
 
 
 def longest(rows: list[Row]) -> str:
@@ -279,19 +263,18 @@ def colour_lines(rows: list[Row]) -> list[str]:
         rows, key=lambda row: (names.index(row["data"]), OBJECTIVES.index(row["objective"]))
     )
     lines = [
-        "`python experiments/signed.py`: features z-scored and divided by √(2K), C = K, ρ = 1e-6.",
-        "Best balanced: the objective of `gda.solve(problem, 'balanced')`, its certified relative",
-        "gap over all colourings, nodes and processor seconds. The other columns say by how many",
-        "percent of that the optimum over another set is above it (+) or below (-): graph metrics,",
-        "the colours of the correlation with the signal, the greedy colours by the alternation",
-        "itself and by a certified solve for the same colours, the hull of all colourings, and",
-        f"definite ones. A run took {longest(rows)} at most. LogDet has the correlations plus",
-        "0.1 I. The few samples are those that come with the published system, a data set in each",
-        "line; LMNN is left out where a class has a single sample, which has no neighbour of its",
-        f"class, and greedy colours beyond {MOST_GREEDY} features, as they take two runs for each.",
-        "Where the optimum is 0, as of LSML, nothing is a share of it (–). A search that was cut",
-        "may end above the optimum of some of the colours.",
-        "",
+        "Features z-scored and divided by √(2K), C = K, ρ = 1e-6. Best balanced: the objective of "
+        "`gda.solve(problem, 'balanced')`, its certified relative gap over all colourings, nodes "
+        "and processor seconds. The other columns say by how many percent of that the optimum over "
+        "another set is above it (+) or below (-): graph metrics, the colours of the correlation "
+        "with the signal, the greedy colours by the alternation itself and by a certified solve "
+        "for the same colours, the hull of all colourings, and definite ones. A run took "
+        f"{longest(rows)} at most. LogDet has the correlations plus 0.1 I. The few samples are "
+        "those that come with the published system, a data set in each line; LMNN is left out if "
+        "a class has a single sample, which has no neighbour of its class, and greedy colours "
+        f"beyond {MOST_GREEDY} features, because they take two runs for each. Where the optimum is "
+        "0, as of LSML, nothing is a share of it (–). A search that was cut may end above the "
+        "optimum of some of the colours.",
         "| data | N | K | objective | best balanced | gap | nodes | s | graph | signal | greedy "
         "| its colours | hull | definite |",
         "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -314,7 +297,7 @@ def colour_lines(rows: list[Row]) -> list[str]:
         ),
     ]
     for column, words in COLORED.items():
-        above = known(proven, column)
+        above = percents(proven, column)
         best = sum(each <= LEAST for each in above)
         share = f"{best} of {len(above)}"
         lines.append(f"| {words} | {median(above):.2g} | {max(above):.3g} | {share} |")
@@ -378,33 +361,35 @@ def second_lines(rows: list[Row]) -> list[str]:
     return lines
 
 
-def draw(rows: list[Row]) -> None:
-    """Draw what colours cost: a dot for each proven problem, in percent above the best ones."""
-    figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+def picture(rows: list[Row]) -> Figure:
+    """Return what colours cost: a dot for each proven problem, in percent above the best ones."""
+    figure = Figure(figsize=(7, 3.5), layout="constrained")
+    ax = figure.subplots()
     for place, column in enumerate(COLORED):
-        above = known([row for row in rows if is_proven(row)], column)
+        above = percents([row for row in rows if is_proven(row)], column)
         jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(above))
         ax.plot(place + jitter, np.maximum(above, LEAST), "o", markersize=4, alpha=0.6)
     ax.set_xticks(range(len(COLORED)), COLORED.values())
     ax.set_yscale("log")
     ax.set_ylabel("above the best colours, in %\n(1e-4: no more than that)")
     ax.set_xlabel("colours of the features")
-    write_atomically(PICTURE, lambda file: figure.savefig(file, dpi=150, format="png"))
+    return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--largest", type=int, default=2000)
-    parser.add_argument("--again", choices=TABLES)
-    given = parser.parse_args()
-    rows = Rows(ROWS, given.again)
-    measure_all(rows, given.time_limit, given.largest)
-    page = Page("signed", "# Colours of signed graphs", "", *colour_lines(rows.of("colours")))
-    page.add("", *error_lines(rows.of("errors")), "", *second_lines(rows.of("seconds")), "", here())
+def run(quick: bool, out: Path) -> None:
+    """Measure what is missing, with `quick` iris alone, and write page and picture."""
+    rows = MeasuredRows(out / "signed.jsonl")
+    colour_rows, error_rows, seconds_rows = measure_all(rows, quick=quick)
+    about, *tables = colour_lines(colour_rows)
+    page = Page(out, "signed", "Colours of signed graphs", about)
+    page.add(*tables, "", *error_lines(error_rows), "", *second_lines(seconds_rows))
     page.write()
-    draw(rows.of("colours"))
+    write_figure(out / "signed.png", picture(colour_rows))
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "what colours of signed graphs cost against the best ones",
+    minutes=90,
+    files=("signed.md", "signed.png", "signed.jsonl"),
+    run=run,
+)

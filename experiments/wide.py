@@ -1,24 +1,24 @@
 """Measure learning from many features: time, memory and gap of ``"certified"``, and what it finds.
 
-Run ``python experiments/wide.py`` from the top of a checkout, with ``GDAOPT_DATA`` set to a folder
-with ``sgml/leukemia.csv`` and ``sgml/colon-cancer.csv`` (a quarter of an hour, if quiet). It prints
-the tables, and writes ``figures/wide.md`` and ``figures/wide.png``. Each case runs in a process of
-its own.
+Leukemia and colon cancer are read from ``sgml/leukemia.csv`` and ``sgml/colon-cancer.csv`` in the
+folder ``GDAOPT_DATA``. Each case runs in a process of its own.
 """
+
+from __future__ import annotations
 
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pages import FIGURES, Page, header, here, in_a_process, wrapped
-from pages import row as line
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 import gdaopt as gda
+from experiments.pages import Experiment, Page, header, in_a_process, wrap, write_figure
+from experiments.pages import row as line
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.objectives import pair_objective
 from gdaopt.scaling import auto_trace_bound
@@ -26,6 +26,9 @@ from gdaopt.support.processes import peak_memory
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.features import ManyFeatures
 from gdaopt.wide.scatter import ScatterMatrix
+
+if TYPE_CHECKING:  # what is measured in processes has no pictures in its memory
+    from matplotlib.figure import Figure
 
 TOLERANCE = 1e-4
 SAME = 1e-9  # the tolerance where two ways are compared
@@ -164,10 +167,10 @@ def measure(case: Case) -> dict[str, Any]:
         options["time_limit"] = TIME_LIMIT
     if case.kind == "text" and case.n_features < N_WORDS:
         options["tolerance"] = SAME
-    known = None
+    screened_metric = None
     if case.kind == "text" and case.way == "dense":
         screened = problem_of(Case("text", "screened", case.n_features))
-        known = gda.solve(screened, **options).metric
+        screened_metric = gda.solve(screened, **options).metric
     pair_objective.MOST_DENSE = case.n_features if case.way == "dense" else 1
     problem = problem_of(case)
     priced = [0]
@@ -180,13 +183,13 @@ def measure(case: Case) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     if case.way == "equal weights":
         objective = equal_weights(problem, EQUAL_STEPS)
-        found: dict[str, Any] = {"objective": objective, "rounds": EQUAL_STEPS}
-    elif known is not None:
-        certificate = gda.certify(problem, known)
-        found = {"objective": certificate.objective, "gap": certificate.relative_gap, "rounds": 0}
+        figures: dict[str, Any] = {"objective": objective, "rounds": EQUAL_STEPS}
+    elif screened_metric is not None:
+        certificate = gda.certify(problem, screened_metric)
+        figures = {"objective": certificate.objective, "gap": certificate.relative_gap, "rounds": 0}
     else:
         result = gda.solve(problem, "certified", **options)
-        found = {
+        figures = {
             "objective": result.objective,
             "gap": result.relative_gap,
             "status": result.status,
@@ -195,7 +198,7 @@ def measure(case: Case) -> dict[str, Any]:
             "edges": n_edges_of(result),
         }
     seconds = time.perf_counter() - start, time.process_time() - cpu
-    return found | {
+    return figures | {
         "wall": seconds[0],
         "cpu": seconds[1],
         "peak": peak_memory(),
@@ -207,7 +210,12 @@ def measure(case: Case) -> dict[str, Any]:
 
 
 def real(name: str) -> tuple[FloatArray, Any]:
-    """Return samples and classes of a data set."""
+    """Return samples and classes of a data set: of genes, or scikit-learn's."""
+    if name == "breast_cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        X, y = load_breast_cancer(return_X_y=True)
+        return X, y
     table = np.loadtxt(Path(os.environ["GDAOPT_DATA"], "sgml", f"{name}.csv"), delimiter=",")
     return table[:, :-1], table[:, -1].astype(int)
 
@@ -265,12 +273,7 @@ def measure_real(name: str) -> dict[str, Any]:
             error(transformed(result, a), y[train], transformed(result, b), y[test])
         )
     _, result = learned(StandardScaler().fit_transform(X), y)
-    weight = np.zeros(X.shape[1])
-    np.add.at(
-        weight,
-        result.atoms.indices,
-        result.atoms.data**2 * np.repeat(np.array(result.weights), np.diff(result.atoms.indptr)),
-    )
+    weight = np.asarray(csr_array(result.atoms).power(2).T @ np.array(result.weights))
     strongest = np.argsort(-weight, kind="stable")
     used = int(np.count_nonzero(weight))
     return {
@@ -290,17 +293,17 @@ def measure_real(name: str) -> dict[str, Any]:
 # --- tables ---------------------------------------------------------------------------------------
 
 INTRODUCTION = f"""
-`"certified"` to a relative gap of {TOLERANCE:g}: the graph Laplacian regulariser over graph metrics
-of trace K, by `python experiments/wide.py`. *normal*: {N_SAMPLES} samples of standard normal
-features, ten of which are shifted by 1 between two classes. *z-scores*: the same, each feature
-scaled, so that no feature is longer than the others and nearly all pairs have to be looked at.
-*text*: {N_TEXTS} sparse samples of {WORDS_OF_TEXT} words each, drawn by Zipf's law, of trace
-`"auto"`; with fewer features these are the most frequent words, and the gap is {SAME:g}.
-*screened*: no K×K array. *dense*: all entries of each gradient; of texts they certify the screened
-optimum as an array, and there is no run. *equal weights*: {EQUAL_STEPS}
-Frank–Wolfe steps over atoms of two features of the same weight, as in HDSL, without a bound.
-*pairs*: entries of gradients that were computed to find the best atoms, also as a multiple of the
-number of pairs. Beyond 100,000 features the run ends after {TIME_LIMIT:g} s. *peak*: of a process.
+`"certified"` to a relative gap of {TOLERANCE:g}: the graph Laplacian regulariser
+over graph metrics of trace K. *normal*: {N_SAMPLES} samples of standard normal features, ten of
+which are shifted by 1 between two classes. *z-scores*: the same, each feature scaled, so that no
+feature is longer than the others and nearly all pairs have to be looked at. *text*: {N_TEXTS}
+sparse samples of {WORDS_OF_TEXT} words each, drawn by Zipf's law, of trace `"auto"`; with fewer
+features these are the most frequent words, and the gap is {SAME:g}. *screened*: no K×K array.
+*dense*: all entries of each gradient; of texts they certify the screened optimum as an array, and
+there is no run. *equal weights*: {EQUAL_STEPS} Frank–Wolfe steps over atoms of two features of the
+same weight, as in HDSL, without a bound. *pairs*: entries of gradients that were computed to find
+the best atoms, also as a multiple of the number of pairs. Beyond 100,000 features the run ends
+after {TIME_LIMIT:g} s. *peak*: of a process.
 """
 GROWTH = """
 The features of both kinds have no directions in common: all samples have to be compared for each
@@ -323,33 +326,33 @@ GENE_COLUMNS = (
 )
 
 
-def row(case: Case, found: dict[str, Any]) -> str:
+def row(case: Case, figures: dict[str, Any]) -> str:
     """Return a row of the first table."""
-    gap, priced = found.get("gap"), found["priced"]
+    gap, priced = figures.get("gap"), figures["priced"]
     n_pairs = case.n_features * (case.n_features - 1) / 2
     return line(
         case.kind,
         case.way,
         f"{case.n_features:,}",
-        f"{found['wall']:.1f}",
-        f"{found['cpu']:.1f}",
-        f"{found['peak'] / 1e6:.0f}",
+        f"{figures['wall']:.1f}",
+        f"{figures['cpu']:.1f}",
+        f"{figures['peak'] / 1e6:.0f}",
         f"{priced:.1e}" if priced else "",
         f"{priced / n_pairs:.2g}" if priced else "",
-        found["rounds"],
-        found.get("atoms", ""),
-        found.get("edges", ""),
-        f"{found['objective']:.12g}" if case.kind == "text" else f"{found['objective']:.9g}",
+        figures["rounds"],
+        figures.get("atoms", ""),
+        figures.get("edges", ""),
+        f"{figures['objective']:.12g}" if case.kind == "text" else f"{figures['objective']:.9g}",
         "" if gap is None else f"{gap:.1e}",
-        found.get("status", ""),
+        figures.get("status", ""),
     )
 
 
-def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | None:
+def growth(figures: dict[Case, dict[str, Any]], kind: str, what: str) -> str | None:
     """Return the power of K that a column grows like, fitted from 10⁴ to 10⁵ features."""
     points = [
         (np.log(case.n_features), np.log(measured[what]))
-        for case, measured in found.items()
+        for case, measured in figures.items()
         if case.kind == kind and case.way == "screened" and 10**4 <= case.n_features <= 10**5
     ]
     if len(points) < 2:
@@ -358,37 +361,43 @@ def growth(found: dict[Case, dict[str, Any]], kind: str, what: str) -> str | Non
     return f"K^{np.polyfit(sizes, values, 1)[0]:.2f} ({kind})"
 
 
-def picture(found: dict[str, dict[str, Any]]) -> None:
-    """Draw the strongest features of the metrics of all samples as graphs."""
-    import matplotlib.pyplot as plt
+def picture(figures: dict[str, dict[str, Any]]) -> Figure:
+    """Return the strongest features of the metrics of all samples as graphs."""
+    from matplotlib.figure import Figure
 
     from gdaopt import plotting
 
-    figure, axes = plt.subplots(1, len(found), figsize=(13, 6), layout="constrained")
-    for ax, (name, measured) in zip(axes, found.items(), strict=True):
+    figure = Figure(figsize=(13, 6), layout="constrained")
+    axes = figure.subplots(1, len(figures), squeeze=False)[0]
+    for ax, (name, measured) in zip(axes, figures.items(), strict=True):
         names = [str(place + 1) for place in measured["strongest"]]
         plotting.graph(np.array(measured["block"]), names=names, ax=ax)
         ax.set_title(f"{name}: the {SHOWN} strongest of {measured['shape'][1]} genes", y=1.08)
-    figure.savefig(FIGURES / "wide.png", dpi=100)
+    return figure
 
 
-def main() -> None:
-    page = Page("wide", "# Many features", "", *wrapped(INTRODUCTION), "")
-    page.add(here(f"{os.environ.get('OMP_NUM_THREADS', 'all')} thread(s)"), "")
+def run(quick: bool, out: Path) -> None:
+    """Measure all cases, with `quick` small ones, and write page and picture."""
+    cases: tuple[Case, ...] = CASES
+    data_sets: tuple[str, ...] = ("leukemia", "colon-cancer")
+    if quick:
+        ways = ("screened", "dense", "equal weights")
+        cases, data_sets = tuple(Case("normal", way, 300) for way in ways), ("breast_cancer",)
+    page = Page(out, "wide", "Many features", INTRODUCTION)
     page.add(*header(COLUMNS, words=2))
-    found = {}
-    for case in CASES:
-        found[case] = in_a_process(measure, case)
-        page.add(row(case, found[case]))
+    figures = {}
+    for case in cases:
+        figures[case] = in_a_process(measure, case)
+        page.add(row(case, figures[case]))
     powers = {
-        what: [power for kind in ("normal", "z-scores") if (power := growth(found, kind, column))]
+        what: [power for kind in ("normal", "z-scores") if (power := growth(figures, kind, column))]
         for what, column in (("CPU time", "cpu"), ("the number of pairs looked at", "priced"))
     }
     said = "; ".join(f"{what} grows like {' and '.join(p)}" for what, p in powers.items())
-    page.add("", f"From 10,000 to 100,000 features: {said}.", *wrapped(GROWTH), "")
-    page.add("## Genes", "", *wrapped(GENES), "", *header(GENE_COLUMNS))
+    page.add("", f"From 10,000 to 100,000 features: {said}.", *wrap(GROWTH), "")
+    page.add("## Genes", "", *wrap(GENES), "", *header(GENE_COLUMNS))
     genes = {}
-    for name in ("leukemia", "colon-cancer"):
+    for name in data_sets:
         genes[name] = measured = in_a_process(measure_real, name)
         page.add(
             line(
@@ -403,8 +412,12 @@ def main() -> None:
             )
         )
     page.write()
-    picture(genes)
+    write_figure(out / "wide.png", picture(genes), dpi=100)
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENT = Experiment(
+    "time and memory of `certified` for up to a million features; genes",
+    minutes=15,
+    files=("wide.md", "wide.png"),
+    run=run,
+)

@@ -36,6 +36,10 @@ class UnwritableError(GdaoptError, OSError):
         return f"cannot write {self.filename}: {self.strerror}"
 
 
+class NotInstalledError(GdaoptError, ImportError):
+    """A package of an extra of gdaopt is missing; the message says how to install it."""
+
+
 class DownloadError(GdaoptError):
     """A file could not be downloaded; the message says how to get it by hand."""
 

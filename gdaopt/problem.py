@@ -10,7 +10,7 @@ from typing import Any
 
 from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
-from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, listed, read_constraints
+from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, as_list, read_constraints
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.sets.feasible_set import FeasibleSet
@@ -19,7 +19,7 @@ from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, is_finite
 
-_FLAT = 10.0  # an objective is flat where it is more than so often what can be gained
+_FLAT = 10.0  # an objective is flat if it is more than so often what can be gained
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class MetricProblem(ShownAsTable):
         -------
         MetricProblem
             Sums and positive multiples of this package's objectives, linear functions and squares
-            ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. Where a
+            ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. If a
             distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square.
-            A term times zero is no term: its domain is not kept, where CVXPY's solvers keep it.
+            A term times zero is no term: its domain is not kept, but CVXPY's solvers keep it.
 
         Raises
         ------
@@ -126,16 +126,16 @@ class MetricProblem(ShownAsTable):
         return {**self.__dict__, "constraints": self.rows}
 
     def subsample(self) -> MetricProblem | None:
-        """Return the same problem of fewer samples, None where the objective offers none."""
+        """Return the same problem of fewer samples, None if the objective offers none."""
         offered = self.objective.subsample()
         return None if offered is None else self.with_objective(offered)
 
     def with_objective(self, objective: Objective) -> MetricProblem:
         """Return the problem of another objective over the same set, with the same constraints."""
-        found = copy(self)  # whose constraints have been read
-        object.__setattr__(found, "objective", objective)
-        vars(found).pop("central_gap", None)  # that of the other objective
-        return found
+        problem = copy(self)  # whose constraints have been read
+        object.__setattr__(problem, "objective", objective)
+        vars(problem).pop("central_gap", None)  # that of the other objective
+        return problem
 
     @cached_property
     def members(self) -> Members:
@@ -148,12 +148,12 @@ class MetricProblem(ShownAsTable):
 
     @property
     def restricted(self) -> Restricted | None:
-        """The members where they keep constraints; None where there are none."""
+        """The members if they keep constraints; None if there are none."""
         return self.members if isinstance(self.members, Restricted) else None
 
     @property
     def rows(self) -> LinearConstraints | None:
-        """The linear constraints as they were written; None where there are none."""
+        """The linear constraints as they were written; None if there are none."""
         return self.members.written if isinstance(self.members, Restricted) else None
 
     def central_metric(self) -> FloatArray:
@@ -164,8 +164,8 @@ class MetricProblem(ShownAsTable):
     def size_of(self, objective: float) -> float:
         """Return the size of an objective of some value, of which tolerances are shares.
 
-        It is the value's own, but where the objective is flat: what can be gained in the whole set
-        is a small part of the value then, as where it has a large constant.
+        It is the size of the value, unless the objective is flat, such as one with a large
+        constant: then what can be gained in the whole set is a small part of the value.
         """
         return min(abs(objective), _FLAT * self.central_gap)
 
@@ -173,7 +173,7 @@ class MetricProblem(ShownAsTable):
     def central_gap(self) -> float:
         """The Frank–Wolfe gap in the middle of the set: what can be gained from there at most.
 
-        Infinite where it is not known, and for an objective that is not convex.
+        Infinite if it is not known, and for an objective that is not convex.
         """
         if not self.objective.convex:
             return math.inf
@@ -205,12 +205,12 @@ class MetricProblem(ShownAsTable):
         Parameters
         ----------
         metric : cvxpy.Variable or expression of shape (K, K)
-            Such as ``cp.Variable((K, K), symmetric=True)``. Where it is not known to be symmetric,
+            Such as ``cp.Variable((K, K), symmetric=True)``. If it is not known to be symmetric,
             one more constraint says so.
         cone : {"semidefinite", "second-order"}, optional
             See `FeasibleSet.of`.
         log : bool, optional
-            Minimise log Q: the same metric, and easier for solvers where Q spans decades. Only for
+            Minimise log Q: the same metric, and easier for solvers if Q spans decades. Only for
             objectives with `log_convex`.
 
         Returns
@@ -248,8 +248,8 @@ class MetricProblem(ShownAsTable):
         asked: Any = self.objective
         symmetric = cvxpy_internals.symmetric_part(metric, is_symmetric(metric))
         objective, defining = (asked.log_to_cvxpy if log else asked.to_cvxpy)(symmetric)
-        own = [] if self.constraints is None else listed(self.constraints(metric))
-        return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *own])
+        rows = [] if self.constraints is None else as_list(self.constraints(metric))
+        return cp.Problem(cp.Minimize(objective), [*defining, *constraints, *rows])
 
     @property
     def n_features(self) -> int:

@@ -24,7 +24,7 @@ from gdaopt.trace import Trace, relative_gap, same_array
 
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
 _OUTSIDE = (*_ARRAYS, "block", "features", "feasible_set", "trace")  # what is not plain JSON
-_CLAIM_SLACK = 1e-9  # of C, and of objectives: round-off in what a result says
+_CLAIM_SLACK = 1e-9  # share of C, and of objectives: round-off in what a result says
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,14 +35,14 @@ class Result(ShownAsTable):
     ----------
     metric : ndarray of shape (K, K)
         A member of the feasible set, read-only: the best state of the run, which is not the last
-        one where a method went up. Of many features it is made when it is asked for,
+        one if a method went up. Of many features it is made when it is asked for,
         if there is memory for it; `sparse_metric`, a `scipy.sparse.csr_array`, is then cheap.
     block : ndarray of shape (n, n)
         The rows and columns of the metric that `features` lists, or all of it; read-only.
     features : ndarray of int, shape (n,), or None
         Of many features those at which the metric is not ρI, ascending: ρ is the smallest
         eigenvalue that the set allows, and elsewhere the metric is ρ on the diagonal and 0 beside
-        it. None where `block` is all of the metric.
+        it. None if `block` is all of the metric.
     n_features : int
         K.
     feasible_set : FeasibleSet
@@ -54,10 +54,11 @@ class Result(ShownAsTable):
         ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex.
         ``block_minimum``: the gap of every block is within the tolerances, so that no block
         improves on its own. ``slow_progress``: the last steps together lowered the objective by
-        less than the tolerance. ``stalled``: what is left is round-off (in files of older versions
-        also the two before). ``inaccurate``: the solver of the whole problem was not accurate
-        enough. ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the
-        user or the callback. ``solver_failed``: a solver did not solve a program.
+        less than the tolerance, or no certified gap, as at kinks of the objective. ``stalled``:
+        what is left is round-off (in files of older versions also the two before).
+        ``inaccurate``: the solver of the whole problem was not accurate enough.
+        ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the user or
+        the callback. ``solver_failed``: a solver did not solve a program.
         ``left_domain``: a step led outside of the set, the linear constraints or the objective's
         domain, and the metric is the best one that was checked before.
         ``disconnected``: a step would have disconnected a graph with an edge floor.
@@ -83,7 +84,7 @@ class Result(ShownAsTable):
         Wall time of the run; and the wall time of the trace, callbacks and printing, which is not
         part of it.
     method, solver : str
-        Their names; ``"analytic"`` where the linear minimisation has a closed form.
+        Their names; ``"analytic"`` if the linear minimisation has a closed form.
     solved_by : dict of str to int
         How many programs each solver has solved, ``"analytic"`` among them: a program whose costs
         are 0 needs no solver, and a fall-back may have taken over.
@@ -101,7 +102,7 @@ class Result(ShownAsTable):
         The names of the problem's linear constraints, row by row.
     multipliers : ndarray of shape (m,) or None
         Their multipliers λ: Q* falls by about ``λ_k`` for each unit by which the bound of row k
-        rises. Where other λ prove the same bound, these are the smallest, by the least
+        rises. If other λ prove the same bound, these are the smallest, by the least
         ``Σ_k (λ_k ‖A_k‖)²``, and the rate may hold to one side only, as of ``M[0, 1] == 0`` over
         graph metrics.
     constraint_violation : float or None
@@ -151,7 +152,7 @@ class Result(ShownAsTable):
 
     @property
     def metric(self) -> FloatArray:
-        """Return the metric as an array; InvalidInputError where there is no memory for it."""
+        """Return the metric as an array; InvalidInputError if there is no memory for it."""
         if self.features is None:
             return self.block
         size = self.n_features
@@ -187,7 +188,7 @@ class Result(ShownAsTable):
 
     @property
     def lambda_min(self) -> float | None:
-        """Return the smallest eigenvalue of the metric; None where no row of the trace is its."""
+        """Return the smallest eigenvalue of the metric; None if no row of the trace is its."""
         rows = [row for row in self.trace if row.objective == self.objective]
         return rows[-1].lambda_min if rows else None
 
@@ -297,7 +298,7 @@ class Result(ShownAsTable):
         Parameters
         ----------
         path : path-like
-            The file, or what `save` was given: ``.npz`` is added where there is no such file.
+            The file, or what `save` was given: ``.npz`` is added if there is no such file.
 
         Raises
         ------
@@ -312,9 +313,9 @@ class Result(ShownAsTable):
         kinds = {each.name: str(each.type) for each in fields(cls) if each.name not in _OUTSIDE}
 
         def make(contents: Mapping[str, Any]) -> Result:
-            found = cls(**contents)
-            _check_claims(found)
-            return found
+            result = cls(**contents)
+            _check_claims(result)
+            return result
 
         return read(path, kinds, make)
 

@@ -27,7 +27,7 @@ from gdaopt.trace import Trace
 _FORMAT = 2
 _RECORD = "result"
 _ARRAYS = ("atoms", "weights", "colors", "multipliers")
-_IS_SPARSE = "edges"  # the array that is there where the metric is no K×K array
+_IS_SPARSE = "edges"  # the array that a file has if its metric is no K×K array
 _ROW = 2000  # bytes that a row of a trace takes in memory
 
 Made = TypeVar("Made")
@@ -95,7 +95,7 @@ def read(
         return make({"feasible_set": feasible_set, "trace": trace, **record, **parts})
     except OSError:
         raise
-    except Exception as error:  # of any kind: the file may hold anything
+    except Exception as error:  # any kind: the file may hold anything
         raise InvalidInputError(f"{path} is not a saved gdaopt result: {reason(error)}") from error
 
 
@@ -182,9 +182,9 @@ def _sparse_of(arrays: Mapping[str, np.ndarray], least: float) -> dict[str, Any]
     """Return features, block and atoms of a metric that is no K×K array."""
     edges = as_edges(arrays[_IS_SPARSE].T, len(arrays["metric"]))
     metric = sparse_symmetric(arrays["metric"], edges, arrays["edge_entries"])
-    found: dict[str, Any] = {}
-    found["features"], found["block"] = block_of(metric, least)
+    parts: dict[str, Any] = {}
+    parts["features"], parts["block"] = block_of(metric, least)
     if "atoms" in arrays:
-        parts = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
-        found["atoms"] = csr_array(parts, shape=(len(parts[2]) - 1, len(arrays["metric"])))
-    return found
+        csr = tuple(arrays[name] for name in ("atoms", "atom_features", "atom_starts"))
+        parts["atoms"] = csr_array(csr, shape=(len(csr[2]) - 1, len(arrays["metric"])))
+    return parts

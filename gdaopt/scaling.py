@@ -8,7 +8,7 @@ weights, so that ``⟨D, M⟩`` is their mean squared distance under M. Then
 
 where u are the atoms of the feasible set: with all of the trace on one feature the mean squared
 distance is at most 4, and no metric of the set gives one above 200 ("Remark: the rule for the trace
-bound"). The slope of log Q at M = 0 is -D, and this slope stands for D where an objective of convex
+bound"). The slope of log Q at M = 0 is -D, and this slope stands for D if an objective of convex
 logarithm sums over no pairs. Other objectives have a rule of their own, by the trace beyond which
 an isotropic metric costs more than it can gain ("Proposition: trace bounds of isotropic metrics").
 """
@@ -128,7 +128,7 @@ def _moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _sparse_moments(X: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what `_moments` does, where zeros are not stored."""
+    """Return what `_moments` does, if zeros are not stored."""
     from sklearn.utils.sparsefuncs import mean_variance_axis  # on demand: it takes a while
 
     columns = csc_array(X)
@@ -158,13 +158,13 @@ def auto_trace_bound(objective: Objective, feasible_set: FeasibleSet) -> float:
     if bound is not None:
         if not 1 / _LARGEST < bound < _LARGEST:
             raise InvalidInputError(
-                f"trace_bound='auto' would be {bound:.3g}, as samples are so far apart, or so near "
-                "to each other, that numbers overflow; rescale the features"
+                f"trace_bound='auto' would be {bound:.3g}, because samples are so far apart, or "
+                "so near to each other, that numbers overflow; rescale the features"
             )
         return bound
     if not objective.log_convex:
         raise InvalidInputError(
-            f"trace_bound='auto' is a rule of the objective, and {type(objective).__name__} has "
+            f"trace_bound='auto' is a rule of the objective, and {objective.name} has "
             "none; pass a number, or 'K'"
         )
     problem = MetricProblem(objective, feasible_set)

@@ -38,7 +38,7 @@ def solve(
         ``"frank-wolfe"`` (`FrankWolfe`), ``"sdp-frank-wolfe"`` (`SemidefiniteFrankWolfe`),
         ``"sdp"`` (`Semidefinite`), ``"socp"`` (`SecondOrder`), ``"projected-gradient"``
         (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`). By default it is
-        ``"certified"``, or ``"alternating"`` where the options name a `solver`.
+        ``"certified"``, or ``"alternating"`` if the options name a `solver`.
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -155,7 +155,7 @@ def certify(
     Returns
     -------
     Certificate
-        Where Q or its gradient is not finite or 0 in floating point, the bound is -inf and
+        If Q or its gradient is not finite or 0 in floating point, the bound is -inf and
         `reason` says why and what to rescale.
 
     Raises
@@ -167,7 +167,7 @@ def certify(
     Notes
     -----
     The bound is as right as the gradient. One metric does not show an error: a wrong gradient shows
-    where a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds.
+    if a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds.
     Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
     """
     check_instance("problem", problem, MetricProblem)

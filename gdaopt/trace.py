@@ -14,6 +14,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.state import State
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import write_atomically, write_text
 from gdaopt.support.text import ShownAsTable, html_table, number_text, text_table
 from gdaopt.support.validation import FloatArray, check_name, read_only
@@ -39,7 +40,7 @@ class Moment:
     lower_bound : float
         The largest certified one so far, -inf before the first.
     left_ends : ndarray of shape (K,) or None
-        Under the scalars of the step; None where they take longer than what is left of the time
+        Under the scalars of the step; None if they take longer than what is left of the time
         limit, for components of over 1000 features.
     lambda_min : float or None
         The smallest eigenvalue of the metric, None with the left-ends.
@@ -88,7 +89,7 @@ def _stage(name: str, default: float | None = None) -> Measure:
 class TraceRow(ShownAsTable):
     """A run after one of its steps: the declaration of all columns of the trace.
 
-    None where a column does not apply to a method, was not measured, or is lacking in the file that
+    None if a column does not apply to a method, was not measured, or is lacking in the file that
     the trace was read from. A column of a trace is a line here.
     """
 
@@ -198,7 +199,7 @@ COLUMNS: dict[str, Column] = {
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
-    """Return ``(objective - lower_bound) / |objective|``; without a gap 0, even where Q is 0."""
+    """Return ``(objective - lower_bound) / |objective|``; without a gap 0, even if Q is 0."""
     gap = objective - lower_bound
     if lower_bound == -math.inf:
         return math.inf
@@ -207,7 +208,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return gap / abs(objective)
 
 
-_ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # of others float64
+_ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # others are float64
 _NEEDED = ("iteration", "round", "phase", "objective", "seconds")  # in each file
 _PRINTED = tuple(name for name, column in COLUMNS.items() if column.is_printed)
 _FIRST, _LAST = 5, 5  # rows in print
@@ -224,12 +225,12 @@ class Trace:
     left_ends : ndarray of shape (n_rows, K)
         Left-ends of the metric after each row's step, under the scalars used for that step; for a
         step without scalars under the first eigenvectors of the components of the graph, so that
-        all features of a component have one left-end, its smallest eigenvalue. NaN where the
+        all features of a component have one left-end, its smallest eigenvalue. NaN if the
         columns `left_end_min` and ``left_end_max`` are None.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None
-        Of the linear constraints in the certificate of each row, NaN where there is none; in the
+        Of the linear constraints in the certificate of each row, NaN if there is none; in the
         last row those of the result. None when the problem has no constraints.
 
     Examples
@@ -299,7 +300,8 @@ class Trace:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a data frame; None becomes NaN, and ``<NA>`` among whole numbers."""
-        import pandas as pd  # slow to import, and needed here only
+        with cli_extra("a trace as a table"):
+            import pandas as pd
 
         frame = pd.DataFrame({name: self.column(name) for name in self.columns()})
         return frame.astype(
@@ -321,8 +323,8 @@ class Trace:
             if COLUMNS[name].type == "int" and array.dtype.kind == "f":  # an older file lacked it
                 del arrays[name]
         arrays["left_ends"] = self.left_ends
-        kept = {"iterates": self.iterates, "multipliers": self.multipliers}
-        return arrays | {name: array for name, array in kept.items() if array is not None}
+        options = {"iterates": self.iterates, "multipliers": self.multipliers}
+        return arrays | {name: array for name, array in options.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Trace:
@@ -337,12 +339,12 @@ class Trace:
             TraceRow(**dict(zip(columns, values, strict=True)))
             for values in zip(*columns.values(), strict=True)
         )
-        kept = {
+        options = {
             name: read_only(np.asarray(arrays[name], dtype=np.float64))
             for name in ("left_ends", "iterates", "multipliers")
             if name in arrays
         }
-        return cls(rows, **kept)
+        return cls(rows, **options)
 
 
 def same_array(a: FloatArray | None, b: FloatArray | None) -> bool:

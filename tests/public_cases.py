@@ -45,15 +45,14 @@ EXEMPT: dict[str, str] = {
         "estimators.MetricGraph bench.RecordedProgram",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
         "methods.ProgramMethod methods.steps.Step "
-        "linalg.Direction estimators.BaseMetricLearner estimators.SupervisedMetricLearner "
-        "estimators.TransductiveMetricLearner",
+        "linalg.Direction estimators.BaseMetricLearner",
         "what methods of one's own are made of: made in each run": "methods.Context "
         "methods.LowerBound methods.Patience methods.StallRule "
         "methods.solve_model",
         "made in each step, of arrays that were checked before": "linalg.Atoms "
         "linalg.AtomsDirection linalg.ColumnDirection linalg.DenseDirection "
         "linalg.DiagonalDirection",
-        "made by its class methods": "bench.Sequence",
+        "made by its class methods": "bench.ProgramSequence",
         "write to any path that they are given": "bench.recording",
         "as MetricLearner, which they are": "GraphMetricLearner DiagonalMetricLearner "
         "PositiveDefiniteMetricLearner",
@@ -189,11 +188,11 @@ def _valid() -> dict[str, Any]:
         (np.ones((3, 3)), "weights"),
     ]
     return {name: value for value, names in shared for name in names.split()} | {
+        "threaded": True,
         "aggregation": "vote",
         "algorithm": "auto",
         "align": "eigenvector",
         "alpha": 0.125,
-        "backend": "process",
         "calibration_params": {"strategy": "f_beta", "beta": 2.0},
         "colors": [1, -1, 1],
         "connectivity": "tree",
@@ -281,7 +280,6 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.at": {"metric": M / 2},
     "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
     "ComparisonOptions": {"problem": LearningOptions()},
-    "TaskWorkers": {"backend": "pool"},
 }
 """Where a parameter has another valid value, or is one of the options that a name passes on."""
 

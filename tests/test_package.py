@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -21,18 +22,27 @@ from tests.process_cases import posix_only
 
 
 def test_import_loads_nothing_that_is_not_used() -> None:
-    solvers = ("clarabel", "cvxpy", "ecos", "highspy")
-    others = ("matplotlib", "pandas", "psutil", "sklearn", "threadpoolctl", "unlzw3")
-    of_scipy = ("scipy.optimize", "scipy.sparse.linalg", "scipy.spatial", "scipy.special")
-    own = ("gdaopt.datasets", "gdaopt.plotting")
-    heavy = (*solvers, *others, *of_scipy, *own)
-    # An older SciPy loads some of its other packages with `scipy.sparse`.
-    code = (
-        "import scipy.sparse, sys; before = set(sys.modules); import gdaopt; "
-        f"print(*[name for name in {heavy} if name in sys.modules and name not in before])"
-    )
+    code = "import sys; before = {*sys.modules}; import gdaopt; print(*{*sys.modules} - before)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == []
+    own = {name for name in run.stdout.split() if name.startswith("gdaopt")}
+    assert own == {"gdaopt", "gdaopt.support", "gdaopt.support.cvxpy_loading"}
+    assert {
+        name for name in run.stdout.split() if name.partition(".")[0] not in sys.stdlib_module_names
+    } == own
+
+
+def test_names_for_type_checkers_are_those_that_are_loaded() -> None:
+    (block,) = (
+        node
+        for node in ast.parse(MODULES["gdaopt"].read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If)
+    )
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert sorted(node.names[0].asname or "" for node in imports) == gdaopt.__all__
+    for node in imports:
+        assert getattr(gdaopt, node.names[0].name) is getattr(
+            importlib.import_module(str(node.module)), node.names[0].name
+        )
 
 
 def test_the_door_is_small() -> None:
@@ -41,12 +51,55 @@ def test_the_door_is_small() -> None:
     assert {"errors", "estimators", "methods", "programs", "solve"} <= set(gdaopt.__all__)
 
 
+# --- Without the extra `cli` ---------------------------------------------------------------------
+
+NEED_THE_EXTRA = ("gdaopt.bench.study", "gdaopt.cli", "gdaopt.studies")
+
+WITHOUT = """
+import importlib, sys
+import numpy as np
+import pytest
+
+for name in {extra}:
+    sys.modules[name] = None  # its import fails
+for name in {modules}:
+    importlib.import_module(name)
+
+import gdaopt as gda
+
+problem = gda.MetricProblem(gda.Linear(np.eye(2)), gda.GraphMetrics(trace_bound=1.0))
+result = gda.solve(problem, "certified")
+for missing, ask in {{
+    "a trace as a table needs pandas": result.trace.to_pandas,
+    "reading a table needs pandas": lambda: gda.datasets.read_csv({table!r}),
+}}.items():
+    with pytest.raises(gda.errors.NotInstalledError, match=missing) as caught:
+        ask()
+    assert str(caught.value).endswith('which is not installed: pip install "gdaopt[cli]"')
+
+import gdaopt.cli
+
+gdaopt.cli.main()
+"""
+
+
+def test_the_library_works_without_the_extra_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("a,label\n1,x\n")
+    modules = [name for name in MODULES if not name.startswith(NEED_THE_EXTRA)]
+    extra = [requirement.name for requirement in extra_requirements("cli")]
+    code = WITHOUT.format(extra=extra, modules=modules, table=str(tmp_path / "table.csv"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    says = "error: the command gdaopt needs typer, which is not installed: pip install"
+    assert done.stderr == f'{says} "gdaopt[cli]"\n'
+
+
 # --- The start of the command --------------------------------------------------------------------
 
 
 CODE = """
 import os, signal, sys
-import gdaopt_command
+from gdaopt.cli import main
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
@@ -56,7 +109,7 @@ class Interrupting:
 sys.meta_path.insert(0, Interrupting())
 signal.signal(signal.SIGINT, signal.{handler})
 sys.argv[1:] = ["--version"]
-gdaopt_command.main()
+main()
 """
 
 
@@ -68,7 +121,7 @@ def run(name: str, handler: str = "default_int_handler") -> subprocess.Completed
 
 @pytest.mark.slow
 @posix_only
-@pytest.mark.parametrize("name", ["gdaopt", "scipy.sparse", "gdaopt.cli.learn"])
+@pytest.mark.parametrize("name", ["gdaopt.cli.app", "scipy.sparse", "gdaopt.cli.learn"])
 def test_an_interrupt_ends_it_without_a_word(name: str) -> None:
     done = run(name)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
@@ -77,7 +130,7 @@ def test_an_interrupt_ends_it_without_a_word(name: str) -> None:
 @pytest.mark.slow
 @posix_only
 def test_an_interrupt_that_a_parent_ignores_is_ignored() -> None:
-    done = run("gdaopt.cli", "SIG_IGN")
+    done = run("gdaopt.cli.app", "SIG_IGN")
     assert (done.returncode, done.stdout.split()[-1]) == (0, gdaopt.__version__)
 
 
@@ -145,11 +198,18 @@ PYTHONS = ("3.11", "3.12", "3.13")
 SYSTEMS = ("linux", "darwin", "win32")
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def extra_requirements(*extras: str) -> list[Requirement]:
+    """Return the requirements of some extras."""
+    named = PROJECT["optional-dependencies"]
+    return [Requirement(one) for extra in extras for one in named[extra]]
+
+
 def needed(*extras: str) -> list[Requirement]:
     """Return the requirements of the package, and of some extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    of_extras = (one for extra in extras for one in project["optional-dependencies"][extra])
-    return [Requirement(one) for one in (*project["dependencies"], *of_extras)]
+    return [*map(Requirement, PROJECT["dependencies"]), *extra_requirements(*extras)]
 
 
 def constraints(name: str) -> list[Requirement]:
@@ -176,7 +236,7 @@ def pinned(name: str, python: str, system: str) -> dict[str, Version]:
 @pytest.mark.parametrize("python", PYTHONS)
 def test_what_is_needed_has_a_tested_version(python: str, system: str) -> None:
     versions = pinned("tested", python, system)
-    for requirement in needed("dask", "docs", "notebooks", "release", "test"):
+    for requirement in needed("cli", "dask", "docs", "notebooks", "release", "test"):
         applies = not requirement.marker or requirement.marker.evaluate(
             {"python_version": python, "sys_platform": system, "platform_machine": "x86_64"}
         )
@@ -186,7 +246,7 @@ def test_what_is_needed_has_a_tested_version(python: str, system: str) -> None:
 
 def test_the_oldest_versions_are_the_lowest_that_are_allowed() -> None:
     versions = pinned("oldest", "3.11", "linux")
-    for requirement in needed("dask", "notebooks", "test"):
+    for requirement in needed("cli", "dask", "notebooks", "test"):
         assert requirement.name in versions or requirement.name == "gdaopt"
         for part in requirement.specifier:
             if part.operator == ">=":

@@ -1,4 +1,3 @@
-"""The learners beside those of scikit-learn and metric-learn: errors, seconds and memory of fits.
+"""Learners beside those of scikit-learn and metric-learn: errors, seconds and memory of fits."""
 
-Run ``python experiments/learners --help`` from the top of a checkout.
-"""
+from experiments.learners.command import EXPERIMENT as EXPERIMENT

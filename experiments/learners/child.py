@@ -71,9 +71,9 @@ def main() -> None:
     limit_memory(int(memory))
     package = importlib.import_module(module)
 
-    def made(found: dict[str, Any]) -> Any:
+    def make(parts: dict[str, Any]) -> Any:
         """Return a learner of the package, or a dict that is something else."""
-        return getattr(package, found.pop("class"))(**found) if "class" in found else found
+        return getattr(package, parts.pop("class"))(**parts) if "class" in parts else parts
 
     peak_memory = runpy.run_path(processes)["peak_memory"]
     seconds: list[float] = []
@@ -81,8 +81,7 @@ def main() -> None:
     matrices: dict[str, Any] = {}
     with np.load(source) as folds:
         for n in range(len(folds.files) // 2):
-            given = json.loads(parameters, object_hook=made)
-            learner = getattr(package, name)(**given)
+            learner = getattr(package, name)(**json.loads(parameters, object_hook=make))
             if "random_state" in learner.get_params():
                 learner.set_params(random_state=0)
             X = folds[f"X{n}"]

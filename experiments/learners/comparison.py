@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from learners.fits import LIMIT
-from learners.rows import DEFAULTS, NO_LEARNING, OURS, named
-from learners.scores import Score, Scores, best_of, excess, is_near_best
+from experiments.learners.fits import LIMIT
+from experiments.learners.rows import DEFAULTS, NO_LEARNING, OURS, named
+from experiments.learners.scores import Score, Scores, best_of, excess, is_near_best
 
 _BASELINES = ("metric-learn LMNN", "metric-learn ITML")
 
@@ -18,14 +18,14 @@ def comparison(scores: Scores) -> Iterator[str]:
     yield from _times(scores)
 
 
-def below_no_learning(found: Mapping[str, Score], plain: str) -> dict[str, float]:
+def below_no_learning(by_learner: Mapping[str, Score], plain: str) -> dict[str, float]:
     """Return our learners with defaults whose error exceeds no learning's by a standard error.
 
     They are told with the percentage points by which they do.
     """
     told = {}
     for name in DEFAULTS:
-        difference = excess(found[name], found[plain]) if name in found else None
+        difference = excess(by_learner[name], by_learner[plain]) if name in by_learner else None
         if difference is not None and difference[0] > difference[1]:
             told[name] = difference[0]
     return told
@@ -39,15 +39,17 @@ def _no_learning(scores: Scores) -> Iterator[str]:
     yield f"| data | {' | '.join(heads)} | without number |"
     yield f"|---|{'---|' * (len(heads) + 1)}"
     places: dict[str, list[str]] = {name: [] for name in NO_LEARNING.values()}
-    for data, found in scores.items():
+    for data, by_learner in scores.items():
         cells = []
         for plain in NO_LEARNING.values():
-            worse = below_no_learning(found, plain)
+            worse = below_no_learning(by_learner, plain)
             if worse:
                 places[plain].append(data)
             told = ", ".join(f"{name} +{points:.2f}" for name, points in worse.items())
             cells.append(told or "none")
-        absent = [name for name in DEFAULTS if name in found and found[name].error is None]
+        absent = [
+            name for name in DEFAULTS if name in by_learner and by_learner[name].error is None
+        ]
         yield f"| {data} | {' | '.join(cells)} | {', '.join(absent)} |"
     yield ""
     for plain, where in places.items():
@@ -61,19 +63,19 @@ def _best(scores: Scores) -> Iterator[str]:
     yield "| data | best of ours | best of all | difference | ours is |"
     yield "|---|---|---|--:|---|"
     near = 0
-    for data, found in scores.items():
-        ours, best = best_of(found, OURS), best_of(found, found)
+    for data, by_learner in scores.items():
+        ours, best = best_of(by_learner, OURS), best_of(by_learner, by_learner)
         if ours is None or best is None:
             yield f"| {data} | no number | {best} | | without a number |"
             continue
         place, told = "the best", ""
         if ours != best:
-            points, error = excess(found[ours], found[best]) or (0.0, 0.0)
-            is_near = is_near_best(found, ours)
+            points, error = excess(by_learner[ours], by_learner[best]) or (0.0, 0.0)
+            is_near = is_near_best(by_learner, ours)
             place = "within one standard error" if is_near else "not the best"
             told = f"{points:+.2f} ± {error:.2f}"
         near += place != "not the best"
-        cells = (f"{name}, {found[name].error:.2f} %" for name in (ours, best))
+        cells = (f"{name}, {by_learner[name].error:.2f} %" for name in (ours, best))
         yield f"| {data} | {' | '.join(cells)} | {told} | {place} |"
     yield ""
     yield f"* The best, or within one standard error of it, on {near} of {len(scores)} data sets."
@@ -87,8 +89,12 @@ def _times(scores: Scores) -> Iterator[str]:
     heads = [f"{base.split()[-1]} / {row}" for row in rows for base in _BASELINES]
     yield f"| data | {' | '.join(heads)} |"
     yield f"|---|{'---|' * len(heads)}"
-    for data, found in scores.items():
-        cells = [_times_as_long(found[row], found.get(base)) for row in rows for base in _BASELINES]
+    for data, by_learner in scores.items():
+        cells = [
+            _times_as_long(by_learner[row], by_learner.get(base))
+            for row in rows
+            for base in _BASELINES
+        ]
         yield f"| {data} | {' | '.join(cells)} |"
 
 

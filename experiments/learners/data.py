@@ -90,14 +90,14 @@ def labelled_samples(name: str) -> tuple[FloatArray, Labels]:
 def folds(name: str) -> list[Fold]:
     """Return the folds of a data set, seed by seed."""
     X, y = labelled_samples(name)
-    found = []
+    all_folds = []
     for seed in range(DATA[name].repetitions):
         halves = list(StratifiedKFold(2, shuffle=True, random_state=seed).split(X, y))
         for train, test in halves if DATA[name].both else halves[:1]:
             scaler = StandardScaler().fit(X[train])
             scaled = scaler.transform(X[train]), scaler.transform(X[test])
-            found.append(Fold(scaled[0], y[train], scaled[1], y[test], test, scaler.scale_))
-    return found
+            all_folds.append(Fold(scaled[0], y[train], scaled[1], y[test], test, scaler.scale_))
+    return all_folds
 
 
 def write_training_samples(name: str, file: IO[bytes]) -> None:

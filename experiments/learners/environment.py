@@ -9,10 +9,10 @@ from gdaopt.datasets.builtin import cache_directory
 REQUIREMENTS = ("metric-learn==0.7.0", "scikit-learn<1.6", "numpy<2", "psutil")
 _VERSIONS = """
 import json, platform, metric_learn, numpy, psutil, scipy, sklearn
-found = {"Python": platform.python_version()}
+used = {"Python": platform.python_version()}
 for module in (numpy, scipy, sklearn):
-    found[module.__name__.replace("sklearn", "scikit-learn")] = module.__version__
-print(json.dumps(found))
+    used[module.__name__.replace("sklearn", "scikit-learn")] = module.__version__
+print(json.dumps(used))
 """
 
 
@@ -42,5 +42,5 @@ class Environment:
     def _look(self) -> dict[str, str]:
         command = [str(self.python), "-c", _VERSIONS]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found: dict[str, str] = json.loads(output)
-        return found
+        used: dict[str, str] = json.loads(output)
+        return used

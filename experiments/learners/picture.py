@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
-from learners.rows import NO_LEARNING, OURS
-from learners.scores import NEIGHBORS, Scores, best_of
+from experiments.learners.rows import NO_LEARNING, OURS
+from experiments.learners.scores import NEIGHBORS, Scores, best_of
+from gdaopt.plotting.canvas import MUTED, SHADE, ink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,15 +24,15 @@ def picture(scores: Scores) -> Figure:
         figsize=(4.2 * _COLUMNS, 0.6 + 0.46 * len(names) * n_lines), layout="constrained"
     )
     axes = figure.subplots(2 * n_lines, _COLUMNS, sharey=True, squeeze=False)
-    for number, (data, found) in enumerate(scores.items()):
+    for number, (data, by_learner) in enumerate(scores.items()):
         line, column = divmod(number, _COLUMNS)
         above, below = axes[2 * line, column], axes[2 * line + 1, column]
-        best = best_of(found, found)
-        if best is not None and (least := found[best].error) is not None:
-            spread = found[best].spread
-            above.axvspan(least - spread, least + spread, color=SHADE, lw=0)
+        best = best_of(by_learner, by_learner)
+        if best is not None and (least := by_learner[best].error) is not None:
+            spread = by_learner[best].spread
+            above.axvspan(least - spread, least + spread, color=ink(SHADE), lw=0)
         for height, name in enumerate(names):
-            look, one = looks(name), found[name]
+            look, one = looks(name), by_learner[name]
             if one.error is not None:
                 above.errorbar(one.error, height, xerr=one.spread, capsize=3, **look)
             else:
@@ -60,8 +60,8 @@ def picture(scores: Scores) -> Figure:
 def looks(name: str) -> dict[str, Any]:
     """Return how a learner is drawn: by whose it is."""
     if name in NO_LEARNING.values():
-        return {"marker": "X", "color": GREY}
+        return {"marker": "X", "color": ink(MUTED)}
     if name in OURS:
-        return {"marker": "o", "color": BLUE}
+        return {"marker": "o", "color": "C0"}
     is_sklearn = name.startswith("scikit-learn")
-    return {"marker": "s" if is_sklearn else "^", "color": COLOURS[1 if is_sklearn else 2]}
+    return {"marker": "s" if is_sklearn else "^", "color": f"C{1 if is_sklearn else 2}"}

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.learners.data import folds, labelled_samples
+from experiments.learners.rows import NO_LEARNING
 from gdaopt.support.validation import FloatArray
-from learners.data import folds, labelled_samples
-from learners.rows import NO_LEARNING
 
 NEIGHBORS = 5
 
@@ -82,11 +82,11 @@ def wrong_shares(name: str, matrices: list[FloatArray]) -> FloatArray:
     return shares
 
 
-def best_of(found: Mapping[str, Score], names: Iterable[str]) -> str | None:
+def best_of(by_learner: Mapping[str, Score], names: Iterable[str]) -> str | None:
     """Return the learner of the smallest error among some; None where none has a number."""
-    errors = {name: found[name].error for name in names if name in found}
-    known = {name: error for name, error in errors.items() if error is not None}
-    return min(known, key=known.__getitem__) if known else None
+    errors = {name: by_learner[name].error for name in names if name in by_learner}
+    numbers = {name: error for name, error in errors.items() if error is not None}
+    return min(numbers, key=numbers.__getitem__) if numbers else None
 
 
 def excess(one: Score, other: Score) -> tuple[float, float] | None:
@@ -100,10 +100,10 @@ def excess(one: Score, other: Score) -> tuple[float, float] | None:
     return float(differences.mean()), standard_error(differences)
 
 
-def is_near_best(found: Mapping[str, Score], name: str) -> bool:
+def is_near_best(by_learner: Mapping[str, Score], name: str) -> bool:
     """Say whether a learner is the best, or within the standard error of the difference of it."""
-    best = best_of(found, found)
-    distance = None if best is None else excess(found[name], found[best])
+    best = best_of(by_learner, by_learner)
+    distance = None if best is None else excess(by_learner[name], by_learner[best])
     return distance is not None and distance[0] <= distance[1]
 
 
@@ -113,7 +113,7 @@ def ranks(scores: Scores) -> dict[str, dict[str, float]]:
     Equal errors share the mean of their ranks.
     """
     told = {}
-    for data, found in scores.items():
-        errors = [np.inf if line.error is None else line.error for line in found.values()]
-        told[data] = dict(zip(found, rankdata(errors).tolist(), strict=True))
+    for data, by_learner in scores.items():
+        errors = [np.inf if line.error is None else line.error for line in by_learner.values()]
+        told[data] = dict(zip(by_learner, rankdata(errors).tolist(), strict=True))
     return told

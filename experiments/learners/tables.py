@@ -1,59 +1,43 @@
 """The comparison as text: what was done, a table for each data set, and the ranks."""
 
-import platform
 from collections.abc import Iterator, Mapping
 from statistics import mean
-from textwrap import fill
 
-import sklearn
-
-from gdaopt.studies.study_directory import versions
-from learners.data import DATA, folds, labelled_samples
-from learners.environment import REQUIREMENTS, Environment
-from learners.fits import LIMIT, MEMORY, SEARCH_LIMIT, limit_of
-from learners.rows import DEFAULTS, SEARCH
-from learners.scores import NEIGHBORS, Score, Scores, best_of, is_near_best, ranks
+from experiments.learners.data import DATA, folds, labelled_samples
+from experiments.learners.environment import REQUIREMENTS, Environment
+from experiments.learners.fits import LIMIT, MEMORY, SEARCH_LIMIT, limit_of
+from experiments.learners.rows import DEFAULTS, SEARCH
+from experiments.learners.scores import NEIGHBORS, Score, Scores, best_of, is_near_best, ranks
 
 
-def preface(environment: Environment | None) -> list[str]:
-    """Return what was done, and by which versions."""
-    here = versions()
-    lines = [
-        "# Learners beside those of scikit-learn and metric-learn",
-        "",
-        fill(
-            "Each data set is divided into stratified halves (seeds from 0 on), as often as its "
-            "table says, the same for all learners; the features are z-scores by the training "
-            "samples. Defaults everywhere but where the row names an objective, nothing is "
-            "tuned; random_state=0 where there is one. Rows of GDA are the learners of this "
-            "package over graph, diagonal and positive definite metrics; CV chooses the trace "
-            f"bound, or no learning, by cross-validation, and {SEARCH} the objective over graph "
-            f"metrics, too. All defaults: {'; '.join(DEFAULTS)}. metric-learn's "
-            "ITML and MMC are ITML_Supervised and MMC_Supervised; LDA stands for the "
-            "coordinates of scikit-learn's LinearDiscriminantAnalysis. Fit: median over the "
-            "folds of the CPU seconds in `fit`, one at a time, one thread. Memory: the peak of "
-            f"the process that fits, packages and samples included. Error of {NEIGHBORS} nearest "
-            "neighbours in the learned metric: mean, ± its standard error over the samples, "
-            "each of which counts by the share of its wrong answers; the least in bold. "
-            "Differences are taken sample by sample, and so are their standard errors. A "
-            f"learner of which a fit takes more than {LIMIT:g} s is stopped, {SEARCH}, which fits "
-            f"a hundred metrics, after {SEARCH_LIMIT:g} s; one that needs more than {MEMORY:g} GiB "
-            "fails. Written by `python experiments/learners`.",
-            100,
-            break_on_hyphens=False,
-        ),
-        "",
-        f"Here: Python {platform.python_version()}, gdaopt {here['gdaopt']}, numpy "
-        f"{here['numpy']}, scipy {here['scipy']}, scikit-learn {sklearn.__version__}, "
-        f"{platform.machine()}.",
-    ]
+def about(environment: Environment | None) -> str:
+    """Return what was done, and the versions of the other environment."""
+    there = ""
     if environment is not None:
-        there = ", ".join(f"{name} {version}" for name, version in environment.versions.items())
-        lines.append(f"{REQUIREMENTS[0].replace('==', ' ')}: {there}.")
-    return [*lines, ""]
+        used = ", ".join(f"{name} {version}" for name, version in environment.versions.items())
+        there = f" {REQUIREMENTS[0].replace('==', ' ')} runs by {used}."
+    return (
+        "Each data set is divided into stratified halves (seeds from 0 on), as often as its "
+        "table says, the same for all learners; the features are z-scores by the training "
+        "samples. Defaults everywhere but where the row names an objective, nothing is "
+        "tuned; random_state=0 where there is one. Rows of GDA are the learners of this "
+        "package over graph, diagonal and positive definite metrics; CV chooses the trace "
+        f"bound, or no learning, by cross-validation, and {SEARCH} the objective over graph "
+        f"metrics, too. All defaults: {'; '.join(DEFAULTS)}. metric-learn's "
+        "ITML and MMC are ITML_Supervised and MMC_Supervised; LDA stands for the "
+        "coordinates of scikit-learn's LinearDiscriminantAnalysis. Fit: median over the "
+        "folds of the CPU seconds in `fit`, one at a time, one thread. Memory: the peak of "
+        f"the process that fits, packages and samples included. Error of {NEIGHBORS} nearest "
+        "neighbours in the learned metric: mean, ± its standard error over the samples, "
+        "each of which counts by the share of its wrong answers; the least in bold. "
+        "Differences are taken sample by sample, and so are their standard errors. A "
+        f"learner of which a fit takes more than {LIMIT:g} s is stopped, {SEARCH}, which fits "
+        f"a hundred metrics, after {SEARCH_LIMIT:g} s; one that needs more than {MEMORY:g} GiB "
+        "fails." + there
+    )
 
 
-def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
+def table(data: str, by_learner: Mapping[str, Score]) -> Iterator[str]:
     """Yield the lines of the table of a data set."""
     X, y = labelled_samples(data)
     yield f"## {data}: {len(X)} samples, {X.shape[1]} features, {len(set(y.tolist()))} classes"
@@ -65,8 +49,8 @@ def table(data: str, found: Mapping[str, Score]) -> Iterator[str]:
     yield ""
     yield f"| learner | fit, s | memory, MiB | {NEIGHBORS}-NN error, % | |"
     yield "|---|--:|--:|--:|---|"
-    best = best_of(found, found)
-    for name, line in found.items():
+    best = best_of(by_learner, by_learner)
+    for name, line in by_learner.items():
         seconds = f"> {limit_of(name):g}" if line.is_late else ""
         seconds = seconds if line.seconds is None else f"{line.seconds:.3g}"
         memory = "" if line.memory is None else f"{line.memory / 2**20:.0f}"
@@ -91,6 +75,6 @@ def rank_table(scores: Scores) -> Iterator[str]:
     yield f"|---|--:|--:|{'--:|' * len(scores)}"
     for name in sorted(names, key=means.__getitem__):
         cells = " | ".join(f"{places[data][name]:g}" for data in scores)
-        near = sum(is_near_best(found, name) for found in scores.values())
+        near = sum(is_near_best(by_learner, name) for by_learner in scores.values())
         yield f"| {name} | {means[name]:.1f} | {near} | {cells} |"
     yield ""

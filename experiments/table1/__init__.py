@@ -1,4 +1,3 @@
-"""The paper's Table 1: classification errors of learned metrics, by one protocol for all rows.
+"""The paper's Table 1: classification errors of learned metrics, by one protocol for all rows."""
 
-Run ``python experiments/table1 --help`` from the top of a checkout.
-"""
+from experiments.table1.command import EXPERIMENT as EXPERIMENT

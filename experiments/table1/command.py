@@ -1,218 +1,66 @@
-"""The command ``python experiments/table1``: its options, its progress, and what it prints."""
+"""Measure the paper's Table 1 again: errors of learned metrics, beside the published ones."""
 
-import time
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from experiments.pages import Experiment, origin
+from experiments.table1.frames import score_frame
+from experiments.table1.latex import latex
+from experiments.table1.markdown import markdown
+from experiments.table1.picture import picture
+from experiments.table1.protocol import Protocol
+from experiments.table1.published import DATASETS
+from experiments.table1.rows import DEFAULT, ROWS, available
+from experiments.table1.study import Part, measure
+from gdaopt.datasets import load
+from gdaopt.plotting.canvas import save_figure
+from gdaopt.studies.study_directory import write_frame
+from gdaopt.studies.task_workers import TaskWorkers
+from gdaopt.support.files import write_text
 
-from gdaopt.cli.options import DataDir
-from gdaopt.cli.output import errors_shown
-from gdaopt.datasets import Dataset, load
-from gdaopt.errors import DownloadError, GdaoptError, InvalidInputError
-from gdaopt.studies.study_directory import sole_writer
-from gdaopt.studies.task_workers import BACKENDS, TaskWorkers
-from gdaopt.support.validation import integer, unknown_name
-from table1.outcome import Outcome
-from table1.protocol import AGGREGATIONS, CLASSIFIERS, SCALINGS, Protocol
-from table1.published import DATASETS
-from table1.rows import DEFAULT, ROWS, available, find_rows
-from table1.study import Part, Table1, write_outcome
-from table1.tables import error_table, nearness
-
-_MISSING = 3  # exit code: a data set cannot be had
-_SPEED_OVER = 600.0  # seconds over which the speed is averaged, since tasks differ
-_EXTRA = [name for name in ROWS if name not in DEFAULT]
-_EXTRA_DATASET, _EXTRA_SEEDS = "iris", 2  # a task of an extra row takes minutes
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+SEEDS = 50
+EXTRA = "yang2018-sdp", "iris", 2  # a row whose tasks take minutes: its data set and seeds
+QUICK = ("gmml", "euclidean", "certified-diagonal")
 
 
-@app.command()
-@errors_shown()
-def table1(
-    datasets: Annotated[
-        str, typer.Option(help=f"data sets, separated by commas, of {', '.join(DATASETS)}")
-    ] = ",".join(DATASETS),
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            help=f"rows, separated by commas, of {', '.join(ROWS)} (default: all but "
-            f"{', '.join(_EXTRA)}; metric-learn's where it is installed)"
-        ),
-    ] = None,
-    extra: Annotated[
-        bool,
-        typer.Option(
-            "--extra",
-            help=f"also run {', '.join(_EXTRA)} on {_EXTRA_SEEDS} seeds of {_EXTRA_DATASET}",
-        ),
-    ] = False,
-    classifiers: Annotated[
-        str, typer.Option(help="classifiers to show, separated by commas; all are computed")
-    ] = ",".join(CLASSIFIERS),
-    seeds: Annotated[int, typer.Option(help="how many splits: seeds 0, 1, …")] = 50,
-    scaling: Annotated[
-        str,
-        typer.Option(help="; ".join(f"{name}: {words}" for name, words in SCALINGS.items())),
-    ] = Protocol.scaling,
-    aggregation: Annotated[
-        str,
-        typer.Option(help=f"the headline: {' or '.join(AGGREGATIONS)}; both are computed"),
-    ] = Protocol.aggregation,
-    jobs: Annotated[int, typer.Option(help="tasks at a time; no number depends on it")] = 1,
-    backend: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(BACKENDS)}: a process for each task, or workers for many, here or of "
-            "Dask"
-        ),
-    ] = "pool",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="address of a Dask cluster, as tcp://host:port; with --backend dask. Its workers "
-            "need this folder, experiments, on their PYTHONPATH"
-        ),
-    ] = None,
-    data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-table1"),
-    figures: Annotated[
-        Path | None, typer.Option(help="directory for copies of table1.md, .tex, .parquet and .png")
-    ] = None,
-) -> None:
-    """Measure the paper's Table 1 again: errors of learned metrics, beside the published ones.
+def run(quick: bool, out: Path) -> None:
+    """Run the tasks that are missing, with `quick` three rows on one seed of iris, and write."""
+    left_out: list[str] = []
+    if quick:
+        parts = [Part(load("iris"), row, 1) for row in QUICK]
+    else:
+        rows, left_out = available(DEFAULT)
+        data_sets = [load(name) for name in DATASETS]
+        extra, name, n_seeds = EXTRA
+        parts = [Part(load(name), extra, n_seeds)]  # first, because its tasks take longest
+        parts += [Part(data, row, SEEDS) for row in rows for data in data_sets]
 
-    Writes table1.md, .tex, .parquet and .png, comparisons of all pairs of rows, what is known of
-    each metric, and a file for each task (tasks/). When it was interrupted, the same command goes
-    on with what is missing; so does one with more seeds, rows or data sets. Exit code 1: a task
-    failed; 3: a data set cannot be had, and the others were run; 75: another command is writing to
-    the directory.
-    """
-    start = time.monotonic()
-    console = Console(highlight=False, markup=False, emoji=False)
-    protocol = Protocol(scaling=scaling, aggregation=aggregation)
-    integer("seeds", seeds, at_least=1)
-    workers = TaskWorkers(jobs=jobs, backend=backend, scheduler=scheduler)
-    shown = _names("classifier", classifiers, CLASSIFIERS)
-    names = _names("data set", datasets, DATASETS)
-    chosen, left_out = available(DEFAULT if rows is None else find_rows(rows.split(",")))
-    found, missing = _found(names, data_dir)
-    for sentence in (*left_out, *missing):
-        console.print(f"left out: {sentence}", soft_wrap=True)
-    if names and not found:
-        raise typer.Exit(_MISSING)
-    parts = [Part(dataset, row, seeds) for row in chosen for dataset in found]
-    if extra:  # first, since its tasks take longest
-        least = min(seeds, _EXTRA_SEEDS)
-        rest = [row for row in _EXTRA if row not in chosen]
-        parts = [Part(load(_EXTRA_DATASET), row, least) for row in rest] + parts
-    study = Table1(
-        out,
+    def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
+        if row is not None:
+            print(f"{done} of {total}: {key}: {row['status']}", flush=True)
+
+    outcome = measure(
+        out / "study",
         parts,
-        protocol,
-        classifiers=shown,
+        Protocol(),
+        TaskWorkers(jobs=os.cpu_count() or 1),
         left_out=left_out,
-        missing=missing,
+        progress=show,
     )
-    if figures is not None:
-        with sole_writer(figures, "--figures"):  # refused here rather than in the end
-            pass
-    n_missing = len(study.tasks) - study.n_done
-    outcome = _run(study, workers, console)
-    _tell(outcome, console)
-    minutes = (time.monotonic() - start) / 60
-    console.print(f"{n_missing} tasks in {minutes:.1f} minutes, {jobs} at a time")
-    console.print(f"written to {study.path}", soft_wrap=True)
-    if figures is not None:
-        with sole_writer(figures, "--figures"):
-            write_outcome(outcome, figures)
-        console.print(f"written to {figures}", soft_wrap=True)
-    statuses = {task["status"] for block in outcome.blocks for task in block.failed}
-    if "died" in statuses:
-        console.print("some tasks died; run the same command again to try them again")
-    if statuses:
-        raise typer.Exit(1)
-    if missing:
-        raise typer.Exit(_MISSING)
+    died = [task for block in outcome.blocks for task in block.failed if task["status"] == "died"]
+    if died:  # it says nothing of the row
+        raise RuntimeError(f"{len(died)} tasks died: {died[0]['message']}; run it again to go on")
+    write_text(out / "table1.md", markdown(outcome, origin(out)))
+    write_text(out / "table1.tex", latex(outcome))
+    write_frame(out / "table1.parquet", score_frame(outcome))
+    save_figure(out / "table1.png", picture(outcome))
 
 
-def _names(what: str, text: str, known: Sequence[str] | Mapping[str, str]) -> list[str]:
-    """Return names separated by commas, each once."""
-    names = list(dict.fromkeys(text.split(",")))
-    for name in names:
-        if name not in known:
-            raise unknown_name(what, name, known)
-    return names
-
-
-def _found(names: Sequence[str], data_dir: Path | None) -> tuple[list[Dataset], list[str]]:
-    """Return the data sets that can be had, and for each other one a sentence on how to get it."""
-    found, missing = [], []
-    for name in names:
-        try:
-            found.append(load(name, data_dir))
-        except (DownloadError, InvalidInputError) as error:
-            missing.append(f"{name}: {error}")
-    return found, missing
-
-
-def _run(study: Table1, workers: TaskWorkers, console: Console) -> Outcome:
-    """Run the study with a bar on the terminal, and a line for each task that failed or died."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("time left"),
-        TimeRemainingColumn(),
-    )
-    done, total = study.n_done, len(study.tasks)
-    if done:
-        console.print(f"{done} of {total} tasks are there already")
-    with Progress(
-        *columns, console=console, transient=True, speed_estimate_period=_SPEED_OVER
-    ) as progress:
-        bar = progress.add_task("tasks", total=total, completed=done)
-
-        def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-            progress.update(bar, completed=done, total=total)
-            if row is not None and row["status"] != "finished":
-                said = f"{study.label(key)}: {row['status']} ({row['message']})"
-                progress.print(said, soft_wrap=True)
-
-        try:
-            return study.run(workers, show)
-        except KeyboardInterrupt:
-            progress.stop()
-            console.print(
-                f"interrupted: {study.n_done} of {total} tasks are done; "
-                "run the same command again to go on"
-            )
-            raise typer.Exit(130) from None
-        except GdaoptError:
-            progress.stop()  # so that the error stands on a line of its own
-            raise
-
-
-def _tell(outcome: Outcome, console: Console) -> None:
-    """Print the protocol, the errors by the headline, and how many are near the published ones."""
-    for sentence in outcome.protocol.description():
-        console.print(f"* {sentence}")
-    for classifier in outcome.classifiers:
-        told = error_table(outcome, classifier, outcome.protocol.aggregation, is_short=True)
-        table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
-        for number, heading in enumerate(told.head):
-            table.add_column(heading, justify="right" if number else "left")
-        for cells in told.body:
-            table.add_row(*cells)
-        console.print(table)
-        console.print()
-    shown = AGGREGATIONS[outcome.protocol.aggregation]
-    console.print(f"error in % by {shown}, ± its standard error (less the published one)")
-    for aggregation in outcome.aggregations:
-        console.print(nearness(outcome, aggregation))
+EXPERIMENT = Experiment(
+    f"the paper's Table 1 and {len(ROWS) - 6} further rows, by one protocol",
+    minutes=25,
+    files=("table1.md", "table1.tex", "table1.parquet", "table1.png"),
+    run=run,
+)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS, Protocol, scaled
+from experiments.table1.rows import ROWS
+from experiments.table1.training import Training
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.validation import FloatArray
-from table1.protocol import AGGREGATIONS, CLASSIFIERS, Protocol, scaled
-from table1.rows import ROWS
-from table1.training import Training
 
 Codes = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

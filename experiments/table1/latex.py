@@ -1,9 +1,9 @@
 """The study as a LaTeX table, without packages."""
 
+from experiments.table1.outcome import Outcome, Score
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS
+from experiments.table1.tables import row_title
 from gdaopt.support.text import latex as latex_text
-from table1.outcome import Outcome, Score
-from table1.protocol import AGGREGATIONS, CLASSIFIERS
-from table1.tables import row_title
 
 
 def latex(outcome: Outcome) -> str:
@@ -12,27 +12,26 @@ def latex(outcome: Outcome) -> str:
     The protocol stands in comments above.
     """
     lines = [f"% {part}" for part in outcome.protocol.description()]
-    absent = [*outcome.missing, *outcome.left_out]
-    lines += [f"% not run: {' '.join(note.split())}" for note in absent]
-    for aggregation in outcome.aggregations:
+    lines += [f"% not run: {' '.join(note.split())}" for note in outcome.left_out]
+    for aggregation in AGGREGATIONS:
         lines += ["", *_table(outcome, aggregation)]
     return "\n".join([*lines, ""])
 
 
 def _table(outcome: Outcome, aggregation: str) -> list[str]:
     """Return the lines of one table."""
-    n_classifiers = len(outcome.classifiers)
+    n_classifiers = len(CLASSIFIERS)
     columns = "r" * (n_classifiers * len(outcome.datasets))
     names = " & ".join(
         rf"\multicolumn{{{n_classifiers}}}{{c}}{{{latex_text(name)}}}" for name in outcome.datasets
     )
-    below = " & ".join(CLASSIFIERS[name] for _ in outcome.datasets for name in outcome.classifiers)
+    below = " & ".join(CLASSIFIERS[name] for _ in outcome.datasets for name in CLASSIFIERS)
     body = []
     for row in outcome.rows:
         scores = [
             outcome.score(dataset, row, classifier, aggregation)
             for dataset in outcome.datasets
-            for classifier in outcome.classifiers
+            for classifier in CLASSIFIERS
         ]
         title = latex_text(row_title(outcome, row))
         body.append(rf"{title} & {' & '.join(map(_error, scores))} \\")

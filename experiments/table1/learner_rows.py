@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from table1.training import Learned, Training, with_matrix_trace
+from experiments.table1.training import Learned, Training, with_matrix_trace
 
 BASELINES = "gdaopt.estimators.baselines"
 
@@ -28,12 +28,12 @@ class ByLearner:
         """Return the metric."""
         from gdaopt.estimators.metric_classifiers import MetricSpace  # scikit-learn takes a second
 
-        given = dict(self.parameters)
+        parameters = dict(self.parameters)
         if self.is_bounded:
-            given["trace_bound"] = training.trace_bound
+            parameters["trace_bound"] = training.trace_bound
         if self.is_seeded:
-            given["random_state"] = training.seed
-        learner = getattr(import_module(self.module), self.class_name)(**given)
+            parameters["random_state"] = training.seed
+        learner = getattr(import_module(self.module), self.class_name)(**parameters)
         metric = MetricSpace(learner, training.X, training.labelled, training.labels).metric
         return Learned(
             metric if self.is_bounded else with_matrix_trace(metric, training.trace_bound)

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gdaopt.support.text import markdown_table
-from table1.outcome import Outcome
-from table1.protocol import AGGREGATIONS, used_versions
-from table1.rows import ROWS
-from table1.tables import (
+from experiments.table1.outcome import Outcome
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS, HEADLINE
+from experiments.table1.rows import ROWS
+from experiments.table1.tables import (
     Table,
     error_table,
     mean_rank_table,
@@ -17,13 +16,14 @@ from table1.tables import (
     row_title,
     seconds_table,
 )
+from gdaopt.support.text import markdown_table
 
 _REFERENCE = "alternating"
 _MOST_NOTES = 5  # about one row on one data set
 
 
-def markdown(outcome: Outcome) -> str:
-    """Return the page: the numbers first, then how they were measured."""
+def markdown(outcome: Outcome, origin: str) -> str:
+    """Return the page: the numbers first, then how they were measured, and what made it."""
     seeds = f"{outcome.n_seeds} seed{'s' if outcome.n_seeds > 1 else ''}"
     lines = [
         "# Table 1: classification errors, %",
@@ -32,26 +32,25 @@ def markdown(outcome: Outcome) -> str:
         "prints, and ours less it. “–”: not run.",
         "",
     ]
-    for aggregation in outcome.aggregations:
-        is_headline = aggregation == outcome.protocol.aggregation
+    for aggregation in AGGREGATIONS:
+        is_headline = aggregation == HEADLINE
         lines += [f"## By {AGGREGATIONS[aggregation]}{' (headline)' if is_headline else ''}", ""]
-        for classifier in outcome.classifiers:
+        for classifier in CLASSIFIERS:
             lines += _written(error_table(outcome, classifier, aggregation))
         lines += [nearness(outcome, aggregation), ""]
-    lines += _notes("Not run", [*outcome.missing, *outcome.left_out])
+    lines += _notes("Not run", outcome.left_out)
     lines += _notes("Tasks that failed, so that numbers are missing", task_notes(outcome))
     lines += _notes("Warnings", _warnings(outcome))
     lines += ["## Protocol", "", *(f"* {part}" for part in outcome.protocol.description()), ""]
-    used = ", ".join(f"{name} {version}" for name, version in used_versions().items())
-    lines += [f"Versions: {used}.", ""]
+    lines += [f"Written by `python -m experiments table1`. {origin}", ""]
     lines += _notes(
         "Rows", [f"{row_title(outcome, row)} (`{row}`): {_settings(row)}" for row in outcome.rows]
     )
     lines += _compared(outcome)
     lines += _ranks(outcome)
-    found = objective_table(outcome)
-    if found.body:
-        lines += ["## The rows that minimise an objective", "", *_written(found)]
+    objectives = objective_table(outcome)
+    if objectives.body:
+        lines += ["## The rows that minimise an objective", "", *_written(objectives)]
         lines += [
             "The gap is certified: how far the objective can be above the optimum over the row's "
             "set, as a share of the objective.",
@@ -108,15 +107,15 @@ def _compared(outcome: Outcome) -> Iterator[str]:
     reference = _REFERENCE if _REFERENCE in outcome.rows else outcome.rows[0]
     yield f"## Compared with {row_title(outcome, reference)}"
     yield ""
-    for classifier in outcome.classifiers:
+    for classifier in CLASSIFIERS:
         yield from _written(paired_table(outcome, reference, classifier))
     yield (
         f"Error of the row less that of `{reference}`, by "
-        f"{AGGREGATIONS[outcome.protocol.aggregation]}, with the two-sided p of the t-test "
+        f"{AGGREGATIONS[HEADLINE]}, with the two-sided p of the t-test "
         "corrected for resampling (Nadeau and Bengio 2003): t = d̄ / √((1/n + n_test/n_train) s²) "
         "over the n differences d of all seeds and folds, n - 1 degrees of freedom. With two folds "
         "n_test/n_train is 1, which makes the test cautious. *: p < 0.05, not corrected for the "
-        "number of comparisons. All pairs are in `table1_pairs.parquet`."
+        "number of comparisons."
     )
     yield ""
 

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from experiments.table1.protocol import Protocol
+from experiments.table1.training import Learned, Training
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
@@ -13,8 +15,6 @@ from gdaopt.result import Result
 from gdaopt.sets import SETS
 from gdaopt.solving import solve
 from gdaopt.status import MADE_NO_PROGRESS
-from table1.protocol import Protocol
-from table1.training import Learned, Training
 
 _ALIGNED = ("alternating", "joint")  # methods that begin at the path start and solve programs
 _ENDS = MADE_NO_PROGRESS | {"converged"}

@@ -1,6 +1,6 @@
 """The rows of all tasks together: a number for each row, data set, classifier and aggregation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from table1.protocol import AGGREGATIONS, Protocol
-from table1.published import DATASETS, published
-from table1.rows import ROWS
-from table1.statistics import (
+from experiments.table1.protocol import CLASSIFIERS, Protocol
+from experiments.table1.published import DATASETS, published
+from experiments.table1.rows import ROWS
+from experiments.table1.statistics import (
     Comparison,
     corrected_test,
     mean_and_error,
@@ -79,12 +79,9 @@ class Block:
         """Return ``n_train`` or ``n_test`` of the tasks, shape (n_seeds, n_folds)."""
         return np.array([[task[name] for task in folds] for folds in self.tasks])
 
-    def metrics(self) -> Iterator[dict[str, Any]]:
-        """Yield what is known of each metric of the finished tasks."""
-        for task in self.flat:
-            for metric in task.get("metrics", ()):
-                where = {name: task[name] for name in ("dataset", "row", "seed", "fold")}
-                yield {**where, **metric}
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return what is known of each metric of the finished tasks."""
+        return [metric for task in self.flat for metric in task.get("metrics", ())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +90,7 @@ class Outcome:
 
     protocol: Protocol
     blocks: Sequence[Block]  # row after row, and in each row data set after data set
-    classifiers: Sequence[str]  # those to show
     left_out: Sequence[str] = ()  # a sentence for each row that cannot be run here
-    missing: Sequence[str] = ()  # a sentence for each data set that cannot be had
 
     @cached_property
     def datasets(self) -> list[str]:
@@ -113,12 +108,6 @@ class Outcome:
     def n_seeds(self) -> int:
         """The largest number of seeds of any row."""
         return max(block.n_seeds for block in self.blocks)
-
-    @property
-    def aggregations(self) -> list[str]:
-        """The names of both aggregations, the headline first."""
-        headline = self.protocol.aggregation
-        return [headline, *(name for name in AGGREGATIONS if name != headline)]
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Block]:
@@ -151,13 +140,13 @@ class Outcome:
 
     def scores(self, aggregation: str) -> list[Score]:
         """Return all numbers by one aggregation, row after row."""
-        found = (
+        scores = (
             self.score(dataset, row, classifier, aggregation)
             for row in self.rows
             for dataset in self.datasets
-            for classifier in self.classifiers
+            for classifier in CLASSIFIERS
         )
-        return [score for score in found if score is not None]
+        return [score for score in scores if score is not None]
 
     def within(self, aggregation: str) -> tuple[int, list[int]]:
         """Return how many published numbers have one of ours beside them, and how many are near.
@@ -195,17 +184,17 @@ class Outcome:
         ranked: list[tuple[str, list[float]]] = []
         without: list[str] = []
         for row in self.rows:
-            found = [
+            scores = [
                 self.score(dataset, row, classifier, aggregation)
-                for classifier in self.classifiers
+                for classifier in CLASSIFIERS
                 for dataset in self.datasets
             ]
             errors = [
                 score.error
-                for score in found
+                for score in scores
                 if score is not None and score.error is not None and score.n_seeds == self.n_seeds
             ]
-            if len(errors) == len(found):
+            if len(errors) == len(scores):
                 ranked.append((row, errors))
             else:
                 without.append(row)
@@ -213,8 +202,8 @@ class Outcome:
         ranks: dict[str, dict[str, float]] = {row: {} for row in names}
         if names:
             table = np.array([errors for _, errors in ranked])
-            parts = np.split(table, len(self.classifiers), axis=1)
-            columns = dict(zip(self.classifiers, parts, strict=True)) | {"all": table}
+            parts = np.split(table, len(CLASSIFIERS), axis=1)
+            columns = dict(zip(CLASSIFIERS, parts, strict=True)) | {"all": table}
             for column, part in columns.items():
                 for row, rank in zip(names, mean_ranks(part).tolist(), strict=True):
                     ranks[row][column] = rank

@@ -6,12 +6,12 @@ import textwrap
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.canvas import BLUE, COLOURS, GREY, SHADE
+from experiments.table1.outcome import Outcome
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS
+from experiments.table1.published import PUBLISHED
+from experiments.table1.tables import row_title
+from gdaopt.plotting.canvas import MUTED, SHADE, ink
 from gdaopt.plotting.legends import write_legend
-from table1.outcome import Outcome
-from table1.protocol import AGGREGATIONS, CLASSIFIERS
-from table1.published import PUBLISHED
-from table1.tables import row_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,6 @@ _WIDTH_OF_PANEL = 2.7
 _HEIGHT_OF_ROW = 0.26
 _FOOTER_WIDTH = 66  # characters for each panel beside another, about
 _OUT_OF_LINE = 2.5  # a number above so many medians is written at the edge, not drawn
-_ORANGE = COLOURS[4]
 
 
 def picture(outcome: Outcome) -> Figure:
@@ -32,7 +31,7 @@ def picture(outcome: Outcome) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    n_columns, n_lines = len(outcome.datasets), len(outcome.classifiers)
+    n_columns, n_lines = len(outcome.datasets), len(CLASSIFIERS)
     footer = textwrap.fill(
         " ".join(outcome.protocol.description()),
         max(80, _FOOTER_WIDTH * n_columns),
@@ -47,7 +46,7 @@ def picture(outcome: Outcome) -> Figure:
     )
     panels = figure.subplots(n_lines, n_columns, squeeze=False, sharex="col", sharey=True)
     handles: dict[str, Any] = {}
-    for classifier, of_line in zip(outcome.classifiers, panels, strict=True):
+    for classifier, of_line in zip(CLASSIFIERS, panels, strict=True):
         for dataset, ax in zip(outcome.datasets, of_line, strict=True):
             handles |= _draw(ax, outcome, dataset, classifier)
             ax.set_title(f"{dataset}, {CLASSIFIERS[classifier]}", parse_math=False)
@@ -68,19 +67,19 @@ def picture(outcome: Outcome) -> Figure:
         ncols=len(handles),
         frameon=False,
     )
-    figure.supxlabel(footer, fontsize=7, color=GREY, parse_math=False, ha="center")
+    figure.supxlabel(footer, fontsize=7, color=ink(MUTED), parse_math=False, ha="center")
     return figure
 
 
 def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str, Any]:
     """Draw one panel; return the handles of its legend by their texts."""
     handles: dict[str, Any] = {}
-    headline, other = outcome.aggregations
+    headline, other = AGGREGATIONS
     limit = _limit(outcome, dataset)
     for line, row in enumerate(outcome.rows):
         if row in PUBLISHED:
             handles["rows of the paper"] = ax.axhspan(
-                line - 0.5, line + 0.5, color=SHADE, linewidth=0, zorder=0
+                line - 0.5, line + 0.5, color=ink(SHADE), linewidth=0, zorder=0
             )
         score = outcome.score(dataset, row, classifier, headline)
         if score is None:
@@ -89,7 +88,7 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
         both = [of.error for of in (score, beside) if of is not None and of.error is not None]
         if beside is not None and len(both) == 2 and max(both) <= limit:
             handles[f"ours, by {AGGREGATIONS[other]}"] = ax.plot(
-                both[1], line, "D", color=GREY, markersize=3, zorder=2
+                both[1], line, "D", color=ink(MUTED), markersize=3, zorder=2
             )[0]
         if score.error is not None and score.error <= limit:
             handles[f"ours, by {AGGREGATIONS[headline]}, ± 2 standard errors"] = ax.errorbar(
@@ -97,7 +96,7 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
                 line,
                 xerr=2 * (score.standard_error or 0.0),
                 fmt="o",
-                color=BLUE,
+                color="C0",
                 markersize=4.5,
                 elinewidth=1.2,
                 capsize=2,
@@ -113,7 +112,7 @@ def _draw(ax: Axes, outcome: Outcome, dataset: str, classifier: str) -> dict[str
                 line,
                 "o",
                 markerfacecolor="none",
-                markeredgecolor=_ORANGE,
+                markeredgecolor="C1",
                 markeredgewidth=1.4,
                 markersize=8,
                 zorder=4,
@@ -129,7 +128,7 @@ def _limit(outcome: Outcome, dataset: str) -> float:
     """Return the largest error that is drawn, for all classifiers of a data set."""
     errors = [
         score.error
-        for aggregation in outcome.aggregations
+        for aggregation in AGGREGATIONS
         for score in outcome.scores(aggregation)
         if score.dataset == dataset and score.error is not None
     ]

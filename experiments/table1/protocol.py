@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from gdaopt.scaling import scale_features
-from gdaopt.studies.study_directory import versions
 from gdaopt.support.validation import FloatArray, unknown_name
 
 CLASSIFIERS = {"knn": "kNN", "gb": "GB"}
@@ -16,6 +14,9 @@ CLASSIFIERS = {"knn": "kNN", "gb": "GB"}
 
 AGGREGATIONS = {"vote": "votes", "score": "scores"}
 """How the answers for the classes are put together, and what tables call it."""
+
+HEADLINE = "vote"
+"""The aggregation of comparisons and pictures, which tables have first."""
 
 SCALINGS = {
     "train": "z-score by the statistics of the training half",
@@ -33,12 +34,10 @@ _RULES = {"scale": "zscore", "trace_bound": "K"}  # by their names in `gdaopt.sc
 class Protocol:
     """How errors are measured: the same for all data sets and all rows.
 
-    Only the scalings "train" and "train-normalized" use nothing of the test half. Both aggregations
-    are computed, from the same metrics; `aggregation` is the headline.
+    Only the scalings "train" and "train-normalized" use nothing of the test half.
     """
 
     scaling: str = "train"
-    aggregation: str = "vote"
     n_folds: int = 2  # of the cross-validation, which is stratified
     n_neighbors: int = 5
     min_eigenvalue: float = 1e-6  # ρ of the methods that minimise an objective
@@ -48,19 +47,14 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.scaling not in SCALINGS:
             raise unknown_name("scaling", self.scaling, SCALINGS)
-        if self.aggregation not in AGGREGATIONS:
-            raise unknown_name("aggregation", self.aggregation, AGGREGATIONS)
 
     def record(self) -> dict[str, Any]:
-        """Return the values that numbers depend on: all but the headline."""
-        values = asdict(self)
-        del values["aggregation"]
-        return {**values, **_RULES}
+        """Return the values that numbers depend on."""
+        return {**asdict(self), **_RULES}
 
     def description(self) -> Sequence[str]:
         """Return the protocol in sentences."""
         bound = _RULES["trace_bound"]
-        headline = AGGREGATIONS[self.aggregation]
         return (
             f"{self.n_folds}-fold cross-validation, stratified, shuffled by the seeds 0, 1, …; "
             "each fold is once the test half; the error of a seed is wrong labels / test labels "
@@ -77,14 +71,9 @@ class Protocol:
             f"edge weight {self.initial_edge_weight:g}; linear programs in closed form.",
             "Votes: z > 0 is a vote for its class, most votes win, ties go to the first class, no "
             "vote at all to class 1. Scores: the largest z wins. Both are computed from the same "
-            f"metrics; the headline is by {headline}.",
+            f"metrics; the headline is by {AGGREGATIONS[HEADLINE]}.",
             "Nothing is tuned by data set, nor to a published number.",
         )
-
-
-def used_versions() -> dict[str, str]:
-    """Return the versions of packages on which numbers depend."""
-    return versions() | {"scikit-learn": version("scikit-learn")}
 
 
 def scaled(features: FloatArray, labelled: np.ndarray[Any, Any], scaling: str) -> FloatArray:

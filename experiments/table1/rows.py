@@ -7,11 +7,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from gdaopt.support.validation import unknown_name
-from table1.learner_rows import BASELINES, ByLearner
-from table1.objective_rows import by_objective
-from table1.protocol import Protocol
-from table1.training import Learned, Training
+from experiments.table1.learner_rows import BASELINES, ByLearner
+from experiments.table1.objective_rows import by_objective
+from experiments.table1.protocol import Protocol
+from experiments.table1.training import Learned, Training
 
 _METRICS = {"graph": "graph", "diagonal": "diagonal", "definite": "positive definite"}
 
@@ -151,12 +150,3 @@ def _obstacle(row: Row) -> str:
     except Exception as error:  # of any kind, when versions of packages do not go together
         return f"{package} does not work here ({type(error).__name__}: {error})"
     return ""
-
-
-def find_rows(names: Iterable[str]) -> list[str]:
-    """Return names of rows, each once; refuse an unknown one, and suggest the nearest."""
-    unique = list(dict.fromkeys(names))
-    for name in unique:
-        if name not in ROWS:
-            raise unknown_name("row", name, ROWS)
-    return unique

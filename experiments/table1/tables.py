@@ -1,13 +1,13 @@
-"""The study's numbers as the text of tables, for Markdown, LaTeX and the terminal."""
+"""The study's numbers as the text of tables, for Markdown and LaTeX."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from table1.outcome import Block, Outcome, Score
-from table1.protocol import AGGREGATIONS, CLASSIFIERS
-from table1.published import PUBLISHED
-from table1.rows import ROWS
+from experiments.table1.outcome import Block, Outcome, Score
+from experiments.table1.protocol import AGGREGATIONS, CLASSIFIERS, HEADLINE
+from experiments.table1.published import PUBLISHED
+from experiments.table1.rows import ROWS
 
 N_PUBLISHED = sum(
     number is not None for row in PUBLISHED.values() for pair in row for number in pair
@@ -35,19 +35,13 @@ def row_title(outcome: Outcome, row: str) -> str:
     )
 
 
-def error_table(
-    outcome: Outcome, classifier: str, aggregation: str, *, is_short: bool = False
-) -> Table:
-    """Return errors ± standard errors; in brackets the published errors, and ours less those.
-
-    A short table, for terminals, has the rows' names and only the differences in brackets.
-    """
-    write = _short_error if is_short else _error
+def error_table(outcome: Outcome, classifier: str, aggregation: str) -> Table:
+    """Return errors ± standard errors; in brackets the published errors, and ours less those."""
     body = [
         [
-            row if is_short else row_title(outcome, row),
+            row_title(outcome, row),
             *(
-                write(outcome.score(dataset, row, classifier, aggregation))
+                _error(outcome.score(dataset, row, classifier, aggregation))
                 for dataset in outcome.datasets
             ),
         ]
@@ -68,17 +62,6 @@ def _error(score: Score | None) -> str:
     if score.published is not None:
         text += f" ({score.published:.2f}: {_signed(score.difference)})"
     return text
-
-
-def _short_error(score: Score | None) -> str:
-    """Return a number of the table as a shorter text."""
-    if score is None:
-        return _NOTHING
-    if score.error is None:
-        return "failed"
-    spread = "" if score.standard_error is None else f"±{score.standard_error:.2f}"
-    beside = "" if score.difference is None else f" ({_signed(score.difference)})"
-    return f"{score.error:.2f}{spread}{beside}"
 
 
 def _signed(value: float | None) -> str:
@@ -102,11 +85,10 @@ def nearness(outcome: Outcome, aggregation: str) -> str:
 
 def mean_rank_table(outcome: Outcome) -> tuple[Table, list[str]]:
     """Return mean ranks by aggregation and classifier, and the rows that have none."""
-    of_each = [(name, outcome.ranks(name)) for name in outcome.aggregations]
-    columns = [*outcome.classifiers, "all"] if len(outcome.classifiers) > 1 else ["all"]
-    names = {**CLASSIFIERS, "all": "all" if len(columns) > 1 else "errors"}
+    of_each = [(name, outcome.ranks(name)) for name in AGGREGATIONS]
+    columns = {**CLASSIFIERS, "all": "all"}
     head = ["mean rank"] + [
-        f"{names[column]}, {AGGREGATIONS[name]}" for name, _ in of_each for column in columns
+        f"{columns[column]}, {AGGREGATIONS[name]}" for name, _ in of_each for column in columns
     ]
     ranked = of_each[0][1][0]
     body = [
@@ -127,16 +109,14 @@ def paired_table(outcome: Outcome, reference: str, classifier: str) -> Table:
             continue
         cells = []
         for dataset in outcome.datasets:
-            found = outcome.compare(
-                dataset, row, reference, classifier, outcome.protocol.aggregation
-            )
-            if found is None:
+            compared = outcome.compare(dataset, row, reference, classifier, HEADLINE)
+            if compared is None:
                 cells.append(_NOTHING)
-            elif found.p is None:
-                cells.append(_signed(found.difference))
+            elif compared.p is None:
+                cells.append(_signed(compared.difference))
             else:
-                star = " *" if found.p < _SIGNIFICANT else ""
-                cells.append(f"{_signed(found.difference)} (p {found.p:.2f}){star}")
+                star = " *" if compared.p < _SIGNIFICANT else ""
+                cells.append(f"{_signed(compared.difference)} (p {compared.p:.2f}){star}")
         body.append([row_title(outcome, row), *cells])
     return Table([CLASSIFIERS[classifier], *outcome.datasets], body)
 
@@ -156,17 +136,17 @@ def objective_table(outcome: Outcome) -> Table:
     ]
     body = []
     for row, dataset, block in _present(outcome):
-        told = list(block.metrics())
+        told = block.metrics()
         if not ROWS[row].objective or not told:
             continue
-        gaps = [found["relative_gap"] for found in told if found["relative_gap"] is not None]
-        components = [found["components"] for found in told]
+        gaps = [metric["relative_gap"] for metric in told if metric["relative_gap"] is not None]
+        components = [metric["components"] for metric in told]
         body.append(
             [
                 row_title(outcome, row),
                 dataset,
                 ROWS[row].objective,
-                f"{median(found['objective'] for found in told):.4g}",
+                f"{median(metric['objective'] for metric in told):.4g}",
                 f"{median(gaps):.1e}" if gaps else _NOTHING,
                 f"{max(gaps):.1e}" if gaps else _NOTHING,
                 f"{median(components):g}",
@@ -184,7 +164,7 @@ def seconds_table(outcome: Outcome) -> Table:
         cells = []
         for dataset in outcome.datasets:
             block = outcome.block(dataset, row)
-            seconds = [] if block is None else [found["seconds"] for found in block.metrics()]
+            seconds = [] if block is None else [metric["seconds"] for metric in block.metrics()]
             cells.append(f"{mean(seconds):.2g}" if seconds else _NOTHING)
         body.append([row_title(outcome, row), *cells])
     return Table(["seconds per metric", *outcome.datasets], body)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from experiments.table1.protocol import Protocol
 from gdaopt.errors import GdaoptError
 from gdaopt.support.validation import FloatArray
-from table1.protocol import Protocol
 
 
 @dataclass(frozen=True, eq=False)

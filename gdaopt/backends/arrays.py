@@ -74,11 +74,6 @@ class Pattern:
         return self.columns.astype(np.intp)
 
     @cached_property
-    def every_row(self) -> npt.NDArray[np.int32]:
-        """The numbers of all rows."""
-        return np.arange(self.n_rows, dtype=np.int32)
-
-    @cached_property
     def every_column(self) -> npt.NDArray[np.int32]:
         """The numbers of all variables."""
         return np.arange(self.size, dtype=np.int32)
@@ -117,7 +112,7 @@ class Residuals(NamedTuple):
     """How far a point, with multipliers of the rows, is from an optimum; 0 at one.
 
     `feasibility` is the largest violation of a bound or a row. `gap` is the value minus the bound
-    that the multipliers prove, over the size of the value's terms, or of the largest cost where
+    that the multipliers prove, over the size of the value's terms, or of the largest cost if
     that is larger: in units in which points are about 1, solvers see no smaller differences,
     however little of the value is left.
     """
@@ -127,7 +122,7 @@ class Residuals(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The sum of both; NaN where one is NaN."""
+        """The sum of both; NaN if one is NaN."""
         return self.feasibility + abs(self.gap)
 
 
@@ -217,8 +212,8 @@ class LinearArrays:
         ):
             try:
                 bounds = [
-                    np.broadcast_to(np.asarray(own, dtype=np.float64), size)
-                    for own, size in ((of_variables, len(c)), (of_rows, rows.shape[0]))
+                    np.broadcast_to(np.asarray(bound, dtype=np.float64), size)
+                    for bound, size in ((of_variables, len(c)), (of_rows, rows.shape[0]))
                 ]
             except (TypeError, ValueError) as error:
                 raise InvalidInputError(
@@ -267,8 +262,8 @@ class LinearArrays:
         pattern = self.pattern
         terms = self.coefficients * point[pattern.column_indices]
         values = np.bincount(pattern.row_indices, terms, minlength=pattern.n_rows)
-        found: FloatArray = values.astype(np.float64, copy=False)  # whole numbers where m = 0
-        return found
+        floats: FloatArray = values.astype(np.float64, copy=False)  # if m = 0 they are whole
+        return floats
 
     def reduced_costs(self, row_duals: FloatArray) -> FloatArray:
         """Return ``cost - A'y``, shape (n,)."""
@@ -298,7 +293,7 @@ def _slack(
 ) -> FloatArray:
     """Return how far values are from the bound of their multiplier; `below` is overwritten.
 
-    A multiplier without a bound on its side should be 0: the size of the value, or 1 where that is
+    A multiplier without a bound on its side should be 0: the size of the value, or 1 if that is
     larger, stands for the distance.
     """
     slack = below

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, tolerance_options
+from gdaopt.backends.highspy import load_highspy, use_threads
 from gdaopt.backends.isolated import Held, call_in_worker
 from gdaopt.backends.options import COMPILATION, placed, side_by_side
 from gdaopt.backends.protocol import (
@@ -102,15 +103,15 @@ def solve_program(
     """
     start = time.perf_counter()
     clock = watch or Stopwatch()
-    given = side_by_side(solver, solver_opts or {})
+    options = side_by_side(solver, solver_opts or {})
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     defaults: dict[str, Any] = {"warm_start": False}
     entry = entry_of(solver)
     if gap is not None and entry.share_of_gap:
         defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
-    answer = _attempt(problem, solver, defaults | given, time_limit, isolate, name, clock)
+    answer = _attempt(problem, solver, defaults | options, time_limit, isolate, name, clock)
     if answer.status == cp.INFEASIBLE and entry.second_opinion:
-        other = {**defaults, **entry.second_opinion, **given}
+        other = {**defaults, **entry.second_opinion, **options}
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         answer = _attempt(problem, solver, other, left, isolate, name, clock)
     status = answer.status
@@ -142,7 +143,7 @@ def _attempt(
         limit = entry.time_limit  # else it has none, or the user's counts
         options[limit] = max(time_limit, _LEAST_LIMIT)
     try:
-        if isolate or entry.loud or entry.alone:
+        if isolate or entry.alone:
             return _solve_isolated(problem, solver, options, watch, limit, time_limit)
         return _solve_here(problem, solver, options, watch, limit)
     except BaseException as error:  # solvers raise errors of any kind
@@ -162,21 +163,22 @@ def _solve_here(
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
-    own = dict(options)
-    warm_start = own.pop("warm_start", True)
-    of_cvxpy = {name: own.pop(name) for name in COMPILATION if name in own}
+    inner = dict(options)
+    warm_start = inner.pop("warm_start", True)
+    of_cvxpy = {name: inner.pop(name) for name in COMPILATION if name in inner}
     entry = entry_of(solver)
-    if entry.before_solve is not None:
-        entry.before_solve(own)
-    own = placed(solver, own)
+    if entry.package == "highspy":
+        load_highspy()  # before CVXPY makes models of it
+        use_threads(inner.get(entry.threads, 0))
+    inner = placed(solver, inner)
     watch.lap("write")
-    data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=own)
+    data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=inner)
     watch.lap("canonicalize")
     if limit is not None:
-        where = own if limit in own else own[entry.inside]
-        where[limit] = max(where[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+        place = inner if limit in inner else inner[entry.inside]
+        place[limit] = max(place[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
-    solution = chain.solve_via_data(problem, data, warm_start, verbose, own)
+    solution = chain.solve_via_data(problem, data, warm_start, verbose, inner)
     watch.lap("solve")
     # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
     with ignoring("Solution may be inaccurate"):
@@ -215,7 +217,7 @@ def _solve_isolated(
         copy = type(problem)(problem.objective, problem.constraints)
         _pickled[problem] = pickle.dumps((copy, cvxpy_internals.ID_COUNTER.count))
     values = [parameter.value for parameter in problem.parameters()]
-    answer, found, duals = call_in_worker(
+    answer, variables, duals = call_in_worker(
         _solve_in_worker,
         _pickled[problem],
         values,
@@ -226,7 +228,7 @@ def _solve_isolated(
         alone=entry_of(solver).alone,
     )
     watch.lap_elsewhere(answer.seconds)
-    for variable, value in zip(problem.variables(), found, strict=True):
+    for variable, value in zip(problem.variables(), variables, strict=True):
         variable.save_value(value)
     for dual, value in zip(_dual_variables(problem), duals, strict=True):
         dual.save_value(value)
@@ -243,10 +245,10 @@ def _solve_in_worker(
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
     answer = _solve_here(problem, solver, options, watch, limit)
-    found = [variable.value for variable in problem.variables()]
+    variables = [variable.value for variable in problem.variables()]
     duals = [dual.value for dual in _dual_variables(problem)]
     watch.lap("unpack")
-    return replace(answer, seconds=watch.seconds), found, duals
+    return replace(answer, seconds=watch.seconds), variables, duals
 
 
 def _unpickled(pickled: bytes) -> cp.Problem:
@@ -275,6 +277,12 @@ class CompiledProblem:
         self._cost = cp.Parameter(size, name="cost")
         self._coefficients = cp.Parameter(count, name="coefficients") if count else None
         constraints = [] if like.cones is None else like.cones(self.x)
+        if count:  # the value of a row is a sum of terms, one for each coefficient
+            ones, every = np.ones(count), np.arange(count)
+            factors = csr_array((ones, (every, pattern.columns)), shape=(count, size))
+            products = cp.Constant(factors, name="factors") @ self.x
+            terms = cp.multiply(self._coefficients, products)
+            sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
         self._sides: list[_Side] = []
         for name in ("lower", "upper", "fixed"):
             mask = getattr(pattern, f"is_{name}" if name == "fixed" else f"has_{name}")
@@ -284,10 +292,11 @@ class CompiledProblem:
                 if not len(index):
                     continue
                 bounds = cp.Parameter(len(index), name=f"{name} of {what}")
-                if what == "variables":
-                    values: cp.Expression = self.x if len(index) == size else self.x[index]
-                else:
-                    values = self._row_values(like, index)
+                values: cp.Expression = self.x
+                if what == "rows":
+                    values = cp.Constant(csr_array(sums[index]), name="sums") @ terms
+                elif len(index) < size:
+                    values = self.x[index]
                 constraint = _RELATIONS[name](values, bounds)
                 place = index if what == "variables" else size + index
                 self._sides.append(_Side(name, place, bounds, constraint))
@@ -295,16 +304,6 @@ class CompiledProblem:
         self._shape = pattern.n_rows, size
         self.problem = cp.Problem(cp.Minimize(self._cost @ self.x), constraints)
         self._assigned: tuple[FloatArray | None, ...] = (None, None, None)
-
-    def _row_values(self, like: LinearArrays, rows: npt.NDArray[np.intp]) -> cp.Expression:
-        """Return the values of some rows: sums of terms, one for each coefficient."""
-        pattern, count = like.pattern, len(like.coefficients)
-        ones, every = np.ones(count), np.arange(count)
-        factors = csr_array((ones, (every, pattern.columns)), shape=(count, pattern.size))
-        sums = csr_array((ones, (pattern.row_indices, every)), shape=(pattern.n_rows, count))
-        terms = cp.multiply(self._coefficients, cp.Constant(factors, name="factors") @ self.x)
-        values: cp.Expression = cp.Constant(csr_array(sums[rows]), name="sums") @ terms
-        return values
 
     def assign(self, arrays: LinearArrays) -> None:
         """Give the parameters the numbers of a program."""
@@ -320,7 +319,7 @@ class CompiledProblem:
             side.bounds.value = bounds[side.places]
 
     def row_duals(self) -> FloatArray | None:
-        """Return the duals of the rows; None where the solver gives no numbers of their shape."""
+        """Return the duals of the rows; None if the solver gives no numbers of their shape."""
         n_rows, size = self._shape
         duals = np.zeros(n_rows)
         for side in self._sides:
@@ -337,7 +336,7 @@ class _Side(NamedTuple):
     """Constraints of one kind, on variables or on rows."""
 
     name: str  # "lower", "upper" or "fixed"
-    places: npt.NDArray[np.intp]  # of their bounds
+    places: npt.NDArray[np.intp]  # among all bounds
     bounds: cp.Parameter
     constraint: cp.Constraint
 

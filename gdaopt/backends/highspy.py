@@ -2,7 +2,7 @@
 
 Hot starts have hazards: a basis that has become singular or infeasible has led HiGHS to wrong
 answers that it called optimal (its issues 2913, 3138 and 3194). So each answer is checked against
-the numbers of its program, by residuals of the point and the duals. Where they are too large, or
+the numbers of its program, by residuals of the point and the duals. If they are too large, or
 HiGHS calls the program infeasible, it is asked again from the start, and the answer says so.
 """
 
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
     # of joint programs, and do not change the time of other programs.
     "simplex_scale_strategy": 0,
 }
-"""Options of HiGHS where the user names none."""
+"""Options of HiGHS if the user names none."""
 
 _ACCURATE = 1e-7  # residuals of answers that are taken without asking again
 _USABLE = 1e-4  # residuals of answers that are called inaccurate; HiGHS calls none of them so
@@ -85,7 +85,7 @@ _scheduler = _Scheduler()
 def use_threads(number: object) -> None:
     """Let HiGHS use a number of threads in its next runs; 0 stands for its default.
 
-    It is called before each run: without it HiGHS fails where a run asks for another number than
+    It is called before each run: without it HiGHS fails if a run asks for another number than
     the first one of this thread.
     """
     if number != _scheduler.threads:
@@ -123,7 +123,7 @@ class HighsModel:
 
         try:
             return bool(self._highs.setOptionValue(name, value) == HighsStatus.kOk)
-        except TypeError:  # of a type that no option has, such as a list
+        except TypeError:  # no option has such a type, e.g. a list
             return False
 
     def minimize(
@@ -170,7 +170,7 @@ class HighsModel:
         return is_basic, np.array([status == HighsBasisStatus.kUpper for status in statuses])
 
     def _change(self, name: str, value: Any) -> None:
-        """Set an option where it has another value."""
+        """Set an option if it has another value."""
         if self._set[name] != value:
             self._highs.setOptionValue(name, value)
             self._set[name] = value
@@ -187,11 +187,12 @@ class HighsModel:
             if basis.valid:
                 highs.setBasis(basis)
         else:
-            columns, rows = pattern.every_column, pattern.every_row
+            columns = pattern.every_column
             highs.changeColsCost(pattern.size, columns, arrays.cost)
             if arrays.upper_bounds is not sent.upper_bounds:  # most steps keep the polytope
                 highs.changeColsBounds(pattern.size, columns, arrays.lower, arrays.upper)
-                highs.changeRowsBounds(pattern.n_rows, rows, arrays.row_lower, arrays.row_upper)
+                for row in range(pattern.n_rows):  # highspy before 1.13 takes them one by one
+                    highs.changeRowBounds(row, arrays.row_lower[row], arrays.row_upper[row])
         self._sent = arrays
 
     def _pass_whole(self, arrays: LinearArrays) -> None:
@@ -236,7 +237,7 @@ class HighspyBackend:
         self._options = dict(options)
         self._unused = [HighsModel(options)]  # which checks the options
         self._models: dict[object, HighsModel] = {}
-        self._key = uuid4().bytes if isolate else None  # of the worker's models
+        self._key = uuid4().bytes if isolate else None  # for the worker's models
         # Only the simplex starts from a basis.
         self._hot = hot is not False and options.get("solver", "simplex") in ("simplex", "choose")
 

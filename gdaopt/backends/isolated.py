@@ -7,7 +7,6 @@ solver's is called in a second worker (`gdaopt.backends.catalogue.SolverEntry.al
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -58,32 +57,20 @@ class _OfThisThread(threading.local):
 
 
 _mine = _OfThisThread()
-_starting = threading.Lock()  # threads that import one package together can each get half of it
 
 
 def _worker(alone: bool = False) -> WorkerProcess:
     """Return a worker of this thread; start it when there is none."""
     worker = _mine.workers.get(alone)
     if worker is None or not worker.is_usable:
-        with _starting:
-            from joblib.externals.loky.backend import get_context  # on demand: few runs need it
-
-            prepare = _prepare_alone if alone else _prepare
-            worker = _mine.workers[alone] = WorkerProcess(get_context("loky"), prepare)
+        worker = _mine.workers[alone] = WorkerProcess(is_silent=True)
+        if alone:
+            worker.call(_hide_highspy)
     return worker
 
 
-def _prepare() -> None:
-    """Drop what solvers print."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):  # to which solvers written in C print
-        os.dup2(nowhere, descriptor)
-    os.close(nowhere)
-
-
-def _prepare_alone() -> None:
+def _hide_highspy() -> None:
     """Have no other solver loaded."""
-    _prepare()
     # ortools has a libhighs of its own: of two libraries of this name, the one that is loaded
     # first serves both packages, and lacks functions of the other.
     sys.modules["highspy"] = None  # type: ignore[assignment]  # its import fails, as if absent

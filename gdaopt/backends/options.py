@@ -8,35 +8,39 @@ own inside of another option, a mapping or a protocol buffer. There they may be 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
-from gdaopt.backends.catalogue import SolverEntry, entry_of
+from gdaopt.backends.catalogue import THREADS, SolverEntry, entry_of
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import integer, number, options_mapping, unknown_name
+from gdaopt.support.validation import (
+    integer,
+    nearest_name,
+    number,
+    options_mapping,
+    unknown_name,
+)
 
 COMPILATION = ("gp", "enforce_dpp", "ignore_dpp", "verbose", "canon_backend")
 """The options of CVXPY itself, beside ``warm_start``, which every solver may be given."""
 
-_THREADS = "threads"
 _MOST_THREADS = 512  # HiGHS starts as many, and ends the process where the system has no more
 
 
 def side_by_side(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options in one mapping, by the solver's own names."""
     entry, beside = entry_of(solver), dict(options)
-    inner: Mapping[str, Any] = {}
+    inside: Mapping[str, Any] = {}
     if entry.inside in beside and (not entry.message or isinstance(beside[entry.inside], Mapping)):
-        inner = options_mapping(entry.inside, beside.pop(entry.inside))
-    found: dict[str, Any] = {}
-    for name, value in (*beside.items(), *inner.items()):
-        own = entry.threads if name == _THREADS and entry.threads else name
-        if own in found:
-            raise InvalidInputError(f"solver_opts name the option {own} of {solver} twice")
-        found[own] = value
-    return found
+        inside = options_mapping(entry.inside, beside.pop(entry.inside))
+    merged: dict[str, Any] = {}
+    for written, value in (*beside.items(), *inside.items()):
+        name = entry.threads if written == THREADS and entry.threads else written
+        if name in merged:
+            raise InvalidInputError(f"solver_opts name the option {name} of {solver} twice")
+        merged[name] = value
+    return merged
 
 
 def placed(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,31 +48,28 @@ def placed(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     entry = entry_of(solver)
     if not entry.inside:
         return dict(options)
-    found = {name: value for name, value in options.items() if name in _beside(entry)}
-    inner = {name: value for name, value in options.items() if name not in found}
+    outside = (entry.inside, *entry.outside)
+    beside = {name: value for name, value in options.items() if name in outside}
+    inside = {name: value for name, value in options.items() if name not in outside}
     if entry.message:
-        found[entry.inside] = _message(entry, found.get(entry.inside), inner)
-    elif inner:
-        found[entry.inside] = inner
-    return found
+        beside[entry.inside] = _write_message(entry, beside.get(entry.inside), inside)
+    elif inside:
+        beside[entry.inside] = inside
+    return beside
 
 
-def _beside(entry: SolverEntry) -> tuple[str, ...]:
-    return (entry.inside, *entry.outside)
-
-
-def _message(entry: SolverEntry, given: object, fields: Mapping[str, Any]) -> Any:
-    """Return a copy of the given protocol buffer, or a new one, with other fields set."""
-    module, name = entry.message
-    kind = getattr(import_module(module), name)
+def _write_message(entry: SolverEntry, original: object, fields: Mapping[str, Any]) -> Any:
+    """Return a copy of a user's protocol buffer, or a new one, with other fields set."""
+    kind = resolve_name(entry.message)
     message = kind()
-    if given is not None:
-        if not isinstance(given, kind):
+    if original is not None:
+        if not isinstance(original, kind):
+            module, name = entry.message.split(":")
             raise InvalidInputError(
                 f"{entry.inside} must be a {name} of {module}, or a dict of its fields by names "
-                f"with dots, got {shortened(given)}"
+                f"with dots, got {shortened(original)}"
             )
-        message.CopyFrom(given)
+        message.CopyFrom(original)
     for path, value in fields.items():
         *parts, field = path.split(".")
         owner = message
@@ -80,28 +81,31 @@ def _message(entry: SolverEntry, given: object, fields: Mapping[str, Any]) -> An
 
 def check_numbers(solver: str, options: Mapping[str, Any]) -> None:
     """Refuse tolerances and threads that are no such numbers: some solvers ignore what is wrong."""
-    entry, given = entry_of(solver), side_by_side(solver, options)
+    entry, values = entry_of(solver), side_by_side(solver, options)
     for name in entry.tolerances:
-        if name in given:
-            number(f"{name} of {solver}", given[name], at_least=0)
-    if entry.threads in given:
+        if name in values:
+            number(f"{name} of {solver}", values[name], at_least=0)
+    if entry.threads in values:
         name = f"{entry.threads} of {solver}"
-        number(name, integer(name, given[entry.threads], at_least=0), at_most=_MOST_THREADS)
+        number(name, integer(name, values[entry.threads], at_least=0), at_most=_MOST_THREADS)
 
 
 def check_option_names(solver: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a solver does not know, where its options are known."""
-    known, entry = _option_names(solver), entry_of(solver)
-    allowed = {*known, *COMPILATION, "warm_start", *_beside(entry)}
-    for name in side_by_side(solver, options) if known else ():
-        if name not in allowed:
-            raise unknown_name(
-                f"option of {solver}", name, known | ({_THREADS} if entry.threads else set())
-            )
+    """Refuse options that a solver would ignore, because it does not know them."""
+    entry = entry_of(solver)
+    for name in _list_unknown(solver, options) if entry.ignores_unknown else ():
+        raise unknown_name(f"option of {solver}", name, entry.option_names)
 
 
-@cache
-def _option_names(solver: str) -> frozenset[str]:
-    """Return the names of a solver's options; none where they are not known."""
-    options = entry_of(solver).options
-    return frozenset(options() if callable(options) else options)
+def suggest_names(solver: str, options: Mapping[str, Any]) -> str:
+    """Return the end of a message that options are refused: near names for those not known."""
+    names = entry_of(solver).option_names
+    near = [nearest_name(name, names, cutoff=0.8) for name in _list_unknown(solver, options)]
+    questions = "; ".join(f"did you mean {shortened(name)}?" for name in near if name)
+    return questions or "see the options in its documentation"
+
+
+def _list_unknown(solver: str, options: Mapping[str, Any]) -> list[str]:
+    entry = entry_of(solver)
+    allowed = {*entry.option_names, *COMPILATION, "warm_start", entry.inside, *entry.outside}
+    return [name for name in side_by_side(solver, options) if name not in allowed]

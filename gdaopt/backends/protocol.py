@@ -104,13 +104,13 @@ class Answer:
     solver, status : str
         Who solved it and how it ended, such as ``"optimal"`` or ``"optimal_inaccurate"``.
     point : ndarray of shape (n,)
-        What was found; empty where variables of CVXPY hold it.
+        The answer; empty if variables of CVXPY hold it.
     row_duals : ndarray of shape (m,), or None
         The duals y of the rows, see `gdaopt.backends.arrays`. None when the solver gives none.
     is_exact : bool
         Whether the point is that of the closed form, which is inside in the program's own units.
     iterations, reported_seconds : int and float, or None
-        Of the solver, where it reports them of itself.
+        The solver's own counts, if it reports any.
     restarts : int
         How often the solver was asked again from the start, because its answer was wrong.
     seconds : StageSeconds
@@ -149,15 +149,15 @@ class Answer:
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:
     """Return the point of an answer; refuse one that is no finite array of its shape."""
     try:
-        found = np.asarray(point)
-        fits = found.shape == shape and found.dtype.kind in "biuf" and is_finite(found)
+        array = np.asarray(point)
+        fits = array.shape == shape and array.dtype.kind in "biuf" and is_finite(array)
     except (TypeError, ValueError):  # such as lists of several lengths
         fits = False
     if not fits:
         raise SolverFailedError(
             f"{whose} and returned {shortened(point)}, not finite numbers of shape {shape}"
         )
-    return found.astype(np.float64, copy=False)
+    return array.astype(np.float64, copy=False)
 
 
 def check_status(status: str, solver: str, program: str) -> None:

@@ -7,18 +7,19 @@ names is tried in this process, where it is going to run anyway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
 from gdaopt.backends.arrays import LinearArrays
-from gdaopt.backends.catalogue import entry_of, own_backends
+from gdaopt.backends.catalogue import entry_of, list_backends
 from gdaopt.backends.cvxpy import CvxpyBackend
-from gdaopt.backends.options import check_numbers, check_option_names
+from gdaopt.backends.options import check_numbers, check_option_names, suggest_names
 from gdaopt.backends.protocol import ANALYTIC, Backend, Stopwatch
 from gdaopt.errors import (
     GdaoptError,
@@ -32,7 +33,7 @@ from gdaopt.support.text import ShownAsTable, html_table, reason, shortened
 from gdaopt.support.validation import FloatArray, check_name, unknown_name
 from gdaopt.support.warning_filters import ignoring
 
-# Of a probe. It counts the start of the worker, and what the solver compiles: MPAX takes 5 s.
+# Seconds of a probe, with the start of the worker and what the solver compiles: MPAX takes 5 s.
 _TIME_LIMIT = 60.0
 
 _CONES = {  # and the names of their constraints in CVXPY
@@ -53,7 +54,7 @@ class SolverInfo(ShownAsTable):
 
     @property
     def version(self) -> str:
-        """Its version; empty where it is not installed."""
+        """The version of its package; empty if it is not installed."""
         return entry_of(self.name).version
 
     @property
@@ -98,12 +99,12 @@ def solvers() -> list[SolverInfo]:
     >>> [info.name for info in solvers()][:2]
     ['analytic', 'highspy']
     """
-    own = (_probe(name, isolate=False) for name in own_backends())
-    return _Solvers(sorted([*own, *_all_probed()], key=lambda info: not info.usable))
+    backends = (_probe(name, isolate=False) for name in list_backends())
+    return _Solvers(sorted([*backends, *_probe_all()], key=lambda info: not info.usable))
 
 
 @cache
-def _all_probed() -> tuple[SolverInfo, ...]:
+def _probe_all() -> tuple[SolverInfo, ...]:
     """Try CVXPY's. One worker tries most of them, a second one the solvers that run alone."""
 
     def probe_in_turn(alone: bool) -> list[SolverInfo]:
@@ -120,30 +121,39 @@ def find_solver(name: str, cone: str | None = None) -> str:
     """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
     if cone is not None:
         check_name("cone", cone, _CONES)
-    known = cvxpy_internals.list_solvers()
-    asked = name.strip().upper() if isinstance(name, str) else ""
-    canonical = {candidate.upper(): candidate for candidate in known}.get(asked)
-    if canonical is None:
-        # Only linear programs can do without CVXPY.
-        why = str(unknown_name("solver", name, [*known, *(() if cone else own_backends())]))
-        if cone is not None and (own := _own(name)):
-            why = f"solver {own} has no {cone} cone"
-    else:
-        info = _probe_here(canonical)
+    listed, backends = cvxpy_internals.list_solvers(), list_backends()
+    solver = _match_name(name, listed)
+    if solver is not None:
+        info = _probe_here(solver)
         if info.usable and (cone is None or cone in info.cones):
-            return canonical
-        why = f"solver {canonical} does not work here: {info.reason}"
+            return solver
+        why = f"solver {solver} does not work here: {info.reason}"
         if info.usable:
-            why = f"solver {canonical} has no {cone} cone"
-    others = (each for each in _installed(cone) if each != canonical)
+            why = f"solver {solver} has no {cone} cone"
+    elif cone is not None and (backend := _match_name(name, backends)):
+        why = f"solver {backend} has no {cone} cone"  # only linear programs can do without CVXPY
+    else:
+        why = str(unknown_name("solver", name, [*listed, *(() if cone else backends)]))
+    # To try them all would take seconds.
+    installed = [*backends, *sorted(cp.installed_solvers())]
+    others = (each for each in installed if each != solver and (not cone or cone in _cones(each)))
     where = "Installed here, with that cone" if cone else "Installed here"
     raise SolverNotFoundError(f"{why}. {where}: {', '.join(others)}")
 
 
-def _installed(cone: str | None) -> list[str]:
-    """Return the solvers that are installed, and support the cone. To try them takes seconds."""
-    names = [*own_backends(), *sorted(cp.installed_solvers())]
-    return [name for name in names if cone is None or cone in _cones(name)]
+def find_backend(name: str, cone: str | None = None) -> str:
+    """Return the canonical name of a backend that works here, as `find_solver` does."""
+    backend = _match_name(name, list_backends())
+    # Programs over cones have a closed form, too; other backends solve linear programs.
+    if backend is not None and (cone is None or backend == ANALYTIC):
+        return backend
+    return find_solver(name, cone=cone)
+
+
+def _match_name(name: object, names: Iterable[str]) -> str | None:
+    """Return the name that a user means, in any case; None if there is no such name."""
+    asked = name.strip().upper() if isinstance(name, str) else ""
+    return {each.upper(): each for each in names}.get(asked)
 
 
 @cache
@@ -191,21 +201,6 @@ def _cones(name: str) -> tuple[str, ...]:
     return tuple(cone for cone, names in _CONES.items() if names & supported)
 
 
-def find_backend(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a backend that works here, as `find_solver` does."""
-    own = _own(name)
-    # Programs over cones have a closed form, too; other backends solve linear programs.
-    if own is not None and (cone is None or own == ANALYTIC):
-        return own
-    return find_solver(name, cone=cone)
-
-
-def _own(name: object) -> str | None:
-    """Return the canonical name of a solver that is not called through CVXPY."""
-    asked = name.strip().lower() if isinstance(name, str) else ""
-    return {own.lower(): own for own in own_backends()}.get(asked)
-
-
 _accepted: set[tuple[str, str]] = set()  # solvers and options that a trial has found good
 
 
@@ -214,27 +209,26 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
 
     CVXPY's solvers are tried with them, because most refuse what is wrong only when they are used.
     """
-    tried = solver, _written(options)
+    tried = solver, _write_options(options)
     if not options or tried in _accepted:
         return
     check_numbers(solver, options)
     if entry_of(solver).backend:
         make_backend(solver, options)
         return
-    if entry_of(solver).ignores_unknown:
-        check_option_names(solver, options)
+    check_option_names(solver, options)
     error = _refusal(solver, options)
     if error is not None:
-        check_option_names(solver, options)  # which suggests the nearest name
         raise InvalidInputError(
-            f"{solver} refuses solver_opts = {shortened(dict(options))}: {reason(error)}"
+            f"{solver} refuses solver_opts = {shortened(dict(options))}: "
+            f"{reason(error).removesuffix('.')}; {suggest_names(solver, options)}"
         ) from error
     if tried[1]:
         _accepted.add(tried)
 
 
-def _written(options: Mapping[str, Any]) -> str:
-    """Return options as text; nothing where they have none, such as for the longest numbers."""
+def _write_options(options: Mapping[str, Any]) -> str:
+    """Return options as text; empty if they have none, as numbers of 5,000 digits."""
     try:
         return repr(options)
     except Exception:  # of any kind: they may hold anything
@@ -262,8 +256,9 @@ def make_backend(
     hot: bool | None = None,
 ) -> Backend:
     """Return a new backend by its canonical name."""
-    given = options or {}
     backend = entry_of(solver).backend
-    if backend is not None:
-        return backend(given, isolate=isolate, hot=hot)
-    return CvxpyBackend(solver, given, isolate=isolate, hot=bool(hot))
+    if backend is None:
+        return CvxpyBackend(solver, options or {}, isolate=isolate, hot=bool(hot))
+    make = resolve_name(backend) if isinstance(backend, str) else backend
+    made: Backend = make(options or {}, isolate=isolate, hot=hot)
+    return made

@@ -1,5 +1,6 @@
-"""MPS files as HiGHS reads them; a file that it reads as another program is refused.
+"""MPS files: written to the last bit, and read as HiGHS reads them.
 
+A file that HiGHS reads as another program is refused.
 HiGHS reads on where a file is damaged, and leaves out what it does not understand. It says most of
 that in warnings in its log. Of numbers that are none, of variables that only bounds name, and of
 files that are cut it says nothing, and so the lines are checked as well.
@@ -8,6 +9,7 @@ files that are cut it says nothing, and so the lines are checked as well.
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import zlib
 from codecs import BOM_UTF8
@@ -160,3 +162,51 @@ def _numbers(section: str, fields: list[str]) -> list[str]:
         return fields[2::2]
     # The name of the right-hand sides, or of the ranges, may be missing.
     return fields[1 + len(fields) % 2 :: 2] if section in ("RHS", "RANGES") else []
+
+
+# --- Writing --------------------------------------------------------------------------------------
+
+
+def mps_text(arrays: LinearArrays, name: str) -> str:
+    """Return the text of an MPS file; numbers read back to the last bit, but for rounded ranges.
+
+    HiGHS writes 15 digits before its version 1.16, and drops coefficients up to 1e-9.
+    """
+    return "\n".join([f"NAME {name}", *_mps_lines(arrays), "ENDATA"])
+
+
+def _mps_lines(arrays: LinearArrays) -> Iterator[str]:
+    rows = [*zip(arrays.row_lower.tolist(), arrays.row_upper.tolist(), strict=True)]
+    kinds = [_row_kind(low, high) for low, high in rows]
+    yield from ("ROWS", " N cost")
+    yield from (f" {kind} r{i}" for i, kind in enumerate(kinds))
+    yield "COLUMNS"
+    columns = arrays.matrix.tocsc()
+    for j, cost in enumerate(arrays.cost.tolist()):
+        yield f" c{j} cost {cost!r}"
+        entries = slice(columns.indptr[j], columns.indptr[j + 1])
+        for i, value in zip(columns.indices[entries], columns.data[entries].tolist(), strict=True):
+            if value:
+                yield f" c{j} r{i} {value!r}"
+    yield "RHS"
+    for i, (kind, (low, high)) in enumerate(zip(kinds, rows, strict=True)):
+        if kind != "N":
+            yield f" rhs r{i} {(high if kind == 'L' else low)!r}"
+    yield "RANGES"
+    for i, (kind, (low, high)) in enumerate(zip(kinds, rows, strict=True)):
+        if kind == "G" and math.isfinite(high):
+            yield f" ranges r{i} {high - low!r}"
+    yield "BOUNDS"
+    for j, (low, high) in enumerate(zip(arrays.lower.tolist(), arrays.upper.tolist(), strict=True)):
+        if low == high:
+            yield f" FX bounds c{j} {low!r}"
+            continue
+        if low:
+            yield f" LO bounds c{j} {low!r}" if math.isfinite(low) else f" MI bounds c{j}"
+        yield f" UP bounds c{j} {high!r}" if math.isfinite(high) else f" PL bounds c{j}"
+
+
+def _row_kind(low: float, high: float) -> str:
+    if low == high:
+        return "E"
+    return "G" if math.isfinite(low) else "L" if math.isfinite(high) else "N"

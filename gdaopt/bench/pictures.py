@@ -7,7 +7,8 @@ verified counts as `cap` seconds.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +23,18 @@ from gdaopt.bench.table import (
     performance_profile,
     shifted_geometric_mean,
 )
+from gdaopt.plotting.arguments import AxesArray
 from gdaopt.plotting.canvas import (
-    COLOURS,
-    GREY,
+    FAINT,
     LETTER_WIDTH,
     LINE_STYLES,
     MARKERS,
-    font_size,
+    MUTED,
+    cycle_colour,
+    ink,
     new_figure,
 )
-from gdaopt.plotting.legends import shared_legend
+from gdaopt.plotting.legends import legend_beside, write_legend
 from gdaopt.studies.named_options import SolverSpec
 
 if TYPE_CHECKING:
@@ -43,10 +46,8 @@ _KINDS = (
     *("simplex", "interior point", "first order", "active set", "augmented Lagrangian"),
     *("closed form", "unknown"),
 )
-_COLOURS = dict(zip(_KINDS, COLOURS, strict=True))
 _OF_KIND = "s"  # the marker that stands for a kind in legends
 _MARGIN = 0.35  # inches, for the legend
-_PALE = "#DDDDDD"
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
 _GROUPS = {  # panels of the profiles
     **{kind: (kind,) for kind in ("simplex", "interior point", "first order")},
@@ -54,13 +55,42 @@ _GROUPS = {  # panels of the profiles
 }
 
 
+@contextmanager
+def _small_print() -> Iterator[None]:
+    """Draw with smaller texts and marks than those of the caller's style, without a frame."""
+    from matplotlib import rc_context, rcParams
+
+    style: dict[Any, Any] = {
+        "font.size": 0.75 * rcParams["font.size"],
+        "axes.titlesize": "medium",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "lines.markersize": 4.0,
+        "lines.linewidth": 1.3,
+    }
+    with rc_context(style):
+        yield
+
+
+def _panels(figure: Figure, rows: int, columns: int, **options: Any) -> AxesArray:
+    """Return new axes, whose ticks keep the size of the text when they are drawn later."""
+    from matplotlib import rcParams
+
+    panels = figure.subplots(rows, columns, squeeze=False, **options)
+    for ax in panels.ravel():
+        ax.tick_params(which="both", labelsize=rcParams["font.size"])
+    return np.asarray(panels, dtype=object)
+
+
+@_small_print()
 def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw the mean time of a program by each solver and start, and the shares verified."""
     names = list(programs["data"].unique())
     programs = programs[programs["tolerance"] == programs["tolerance"].min()]
     longest = programs.groupby("data")["solver"].nunique().max()
     figure = new_figure(width, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
-    grid = figure.subplots(len(names), 2, squeeze=False, width_ratios=[3, 2], sharey="row")
+    grid = _panels(figure, len(names), 2, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
         own = programs[programs["data"] == name]
         means = _means(own, cap)
@@ -72,28 +102,28 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
             for ax, value in ((left, 1e3 * seconds), (right, 100 * shares[solver, start])):
                 ax.plot(
                     *(value, order.index(solver)),
-                    color=_COLOURS[_kind(solver)],
+                    color=_colour(_kind(solver)),
                     marker=marker,
                     fillstyle=fill,
                     linestyle="none",
-                    markersize=4,
                 )
         left.set_xscale("log")
         left.set_yticks(range(len(order)), order)
         left.set_ylim(-0.7, len(order) - 0.3)
-        _entitle(left, f"{name}: ms a program")
-        _entitle(right, "verified, %", beside=left)
+        left.set_title(f"{name}: ms a program")
+        right.set_title("verified, %")
         right.set_xlim(-4, 104)
         for ax in (left, right):
-            ax.grid(axis="x", color=_PALE, linewidth=0.5)
+            ax.grid(axis="x", alpha=0.3)
             ax.set_axisbelow(True)
             ax.tick_params(length=2)
         right.tick_params(axis="y", length=0)
-    _say_what(figure, programs)
+    _say_what(figure, programs, f"; what is not verified counts {1e3 * cap:g} ms")
     _legend(figure, {**_of_kinds(programs), **_of_starts(programs)})
     return figure
 
 
+@_small_print()
 def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw performance profiles, a panel for each group of solvers, the others in grey."""
     del cap  # what is not verified counts as unsolved here
@@ -112,7 +142,7 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     columns = max(min(2 if width > 5 else 1, len(panels)), 1)
     n_rows = max(-(-len(panels) // columns), 1)
     figure = new_figure(width, _MARGIN + n_rows * 2.3)
-    grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    grid = _panels(figure, n_rows, columns, sharex=True, sharey=True).ravel()
     ends = [
         float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
     ]
@@ -121,22 +151,24 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         profile = found[name]
         for solver in profile:
             if solver not in solvers:
-                _draw_profile(ax, profile[solver], last, color=_PALE, linewidth=0.6, zorder=1)
+                _draw_profile(ax, profile[solver], last, color=ink(FAINT), linewidth=0.6, zorder=1)
         solvers.sort(key=lambda one: _half(profile[one]))
         for i, solver in enumerate(solvers):
             line = LINE_STYLES[i % len(LINE_STYLES)]
-            look = {"color": COLOURS[i % len(COLOURS)], "linestyle": line, "linewidth": 1.4}
-            _draw_profile(ax, profile[solver], last, label=solver, **look)
-        ax.legend(loc="upper left", fontsize=_small(ax), frameon=False, handlelength=2.4)
-        _entitle(ax, f"{name}: {group}")
+            _draw_profile(
+                ax, profile[solver], last, label=solver, color=cycle_colour(i), linestyle=line
+            )
+        handles = {solver: ax.lines[-len(solvers) + i] for i, solver in enumerate(solvers)}
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        write_legend(ax, handles, ncols=1, handlelength=2.4, **beside)
+        ax.set_title(f"{name}: {group}")
         ax.set_xscale("log")
         ax.set_ylim(0, 1.02)
         ax.tick_params(labelbottom=True)
-    size = _small(grid[0]) + 1
     for ax in grid[max(len(panels), 1) :]:
         ax.remove()
-    figure.supxlabel("time over the least time of all solvers", fontsize=size)
-    figure.supylabel("share verified", fontsize=size)
+    figure.supxlabel("time over the least time of all solvers", fontsize="medium")
+    figure.supylabel("share verified", fontsize="medium")
     _say_what(figure, programs)
     return figure
 
@@ -152,13 +184,14 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
     )
 
 
+@_small_print()
 def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
     """Draw time against precision; a line joins the points that no other point beats in both."""
     programs = _of_one_start(programs)
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
     looks = _of_solvers(programs)
     figure = new_figure(width, 3 * _MARGIN + 0.8 + len(names) * min(3.0, 0.9 * width))
-    grid = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    grid = _panels(figure, len(names), 1)[:, 0]
     for name, ax in zip(names, grid, strict=True):
         marks = {
             (solver, tolerance): point
@@ -174,12 +207,12 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         kept = not_dominated(points)
         front = sorted(point for point, is_best in zip(points, kept, strict=True) if is_best)
         times_of_front, residuals = [1e3 * x for x, _ in front], [y for _, y in front]
-        ax.plot(times_of_front, residuals, color=GREY, linewidth=0.8, zorder=0)
+        ax.plot(times_of_front, residuals, color=ink(MUTED), linewidth=0.8, zorder=0)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        _entitle(ax, name)
-        ax.set_ylabel("mean residual, at least\nthe tolerance asked", fontsize=_small(ax) + 1)
-    grid[-1].set_xlabel("ms a program (full: tightest tolerance)", fontsize=_small(grid[-1]) + 1)
+        ax.set_title(name)
+        ax.set_ylabel("mean residual, at least\nthe tolerance asked")
+    grid[-1].set_xlabel("ms an answer (full marks: tightest tolerance)")
     _say_what(figure, programs)
     _legend(figure, {**looks, **_of_kinds(programs)})
     return figure
@@ -191,16 +224,6 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
     "pareto": pareto,
 }
 """The pictures that a study writes, by the names of their files."""
-
-
-def _entitle(ax: Axes, title: str, beside: Axes | None = None) -> None:
-    ax.set_title(title, fontsize=_small(beside or ax) + 1, loc="left")
-    ax.tick_params(labelsize=_small(ax))
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def _small(ax: Axes) -> float:
-    return float(font_size(ax, "x-small"))
 
 
 def _means(
@@ -236,6 +259,10 @@ def _kind(solver: str) -> str:
     return SolverSpec.parse(solver).algorithm
 
 
+def _colour(kind: str) -> str:
+    return cycle_colour(_KINDS.index(kind))
+
+
 def _half(profile: tuple[Any, Any]) -> float:
     ratios, shares = profile
     at = int(np.searchsorted(shares, 0.5))
@@ -250,16 +277,18 @@ def _of_one_start(programs: pd.DataFrame) -> pd.DataFrame:
     return programs[closed | (programs["start"] == start)]
 
 
-def _say_what(figure: Figure, programs: pd.DataFrame) -> None:
+def _say_what(figure: Figure, programs: pd.DataFrame, more: str = "") -> None:
+    from matplotlib import rcParams
+
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
     starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
         f"{_listed(programs['program'].unique())} programs; {_listed(starts)}; "
-        f"tolerance {_listed(tolerances)}"
+        f"tolerance {_listed(tolerances)}{more}"
     )
-    size = _small(figure.axes[0])
-    letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * size))
-    figure.suptitle(textwrap.fill(text, letters), fontsize=size, x=0.02, horizontalalignment="left")
+    letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * rcParams["font.size"]))
+    lines = textwrap.fill(text, letters)
+    figure.suptitle(lines, fontsize="medium", x=0.02, horizontalalignment="left")
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -268,16 +297,12 @@ def _listed(words: Iterable[str]) -> str:
 
 def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     used = {_kind(name) for name in programs["solver"].unique()}
-    return {
-        kind: {"color": colour, "marker": _OF_KIND, "markersize": 4.5}
-        for kind, colour in _COLOURS.items()
-        if kind in used
-    }
+    return {kind: {"color": _colour(kind), "marker": _OF_KIND} for kind in _KINDS if kind in used}
 
 
 def _of_starts(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {
-        start: {"color": GREY, "marker": marker, "fillstyle": fill, "markersize": 4}
+        start: {"color": ink(MUTED), "marker": marker, "fillstyle": fill}
         for start, (marker, fill) in _STARTS.items()
         if start in set(programs["start"])
     }
@@ -287,10 +312,10 @@ def _of_solvers(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the looks of solvers: the colour of their kind, and a marker of their own in it."""
     looks = {}
     names = sorted(map(str, programs["solver"].unique()))
-    for kind, colour in _COLOURS.items():
+    for kind in _KINDS:
         own = [name for name in names if _kind(name) == kind]
         for name, marker in zip(own, cycle(one for one in MARKERS if one != _OF_KIND)):
-            looks[name] = {"color": colour, "marker": marker, "markersize": 4.5}
+            looks[name] = {"color": _colour(kind), "marker": marker}
     return looks
 
 
@@ -298,4 +323,4 @@ def _legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
     from matplotlib.lines import Line2D
 
     handles = {name: Line2D([], [], linestyle="none", **look) for name, look in looks.items()}
-    shared_legend(figure.axes, handles, loc="outside lower center")
+    legend_beside(figure.axes, handles, loc="lower center")

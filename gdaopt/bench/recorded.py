@@ -21,21 +21,14 @@ from scipy.sparse import csr_array
 
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.arrays import Pattern
-from gdaopt.constraints.rows import LinearConstraints
 from gdaopt.errors import InvalidInputError, UnwritableError
 from gdaopt.programs.base import Polytope, observed
-from gdaopt.programs.constrained import ConstrainedPolytope, constrained
-from gdaopt.programs.joint import JointPolytope, JointShares
+from gdaopt.programs.constrained import ConstrainedPolytope
+from gdaopt.programs.joint import JointPolytope
 from gdaopt.programs.knapsack import Knapsack
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
 from gdaopt.support.text import reason, shortened
-from gdaopt.support.validation import (
-    FloatArray,
-    as_path,
-    as_vector,
-    check_instance,
-    positive_vector,
-)
+from gdaopt.support.validation import FloatArray, as_path, as_vector, check_instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +55,22 @@ class LinearPolytope(Polytope):
         csr_array((self.coefficients, self.columns, self.starts), shape).check_format()
         if not len(self.lower_bounds) == len(self.upper_bounds) == sum(shape):
             raise InvalidInputError(f"the bounds must be {sum(shape)}, of variables and rows")
+
+    @classmethod
+    def of(
+        cls, arrays: LinearArrays, point: FloatArray, sign: float = 1.0, constant: float = 0.0
+    ) -> LinearPolytope:
+        """Return the polytope of arrays, and a point of it."""
+        return cls(
+            arrays.lower_bounds,
+            arrays.upper_bounds,
+            arrays.pattern.starts,
+            arrays.pattern.columns,
+            arrays.coefficients,
+            point,
+            sign,
+            constant,
+        )
 
     @cached_property
     def _pattern(self) -> Pattern:
@@ -93,9 +102,9 @@ class LinearPolytope(Polytope):
         return {}
 
 
-_FORMAT = 4
+_FORMAT = 5
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue", "sign", "constant")
-_KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+_LAYOUTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "diagonal": (Knapsack, ("floor", "budget", "current")),
     "column": (Knapsack, ("upper", "weights", "floor", "budget", "current")),
     "joint": (
@@ -110,11 +119,12 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
         ),
     ),
 }
-_IN_FILES = {"diagonal": {"floor": "lower", "budget": "trace_bound"}}
+"""What files hold of the polytopes of each name."""
+
+_NAMES_IN_FILES = {"diagonal": {"floor": "lower", "budget": "trace_bound"}}
 """Other names that numbers have in files."""
 
-_OF_ALL = ("cost", "point", "gap")
-_OF_ROWS = ("coefficients", "residuals")
+_OF_PROGRAMS = ("cost", "point", "gap")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,13 +138,14 @@ class RecordedProgram:
     cost : ndarray of shape (n,)
         Its costs.
     polytope : Polytope
-        What a `gdaopt.programs.Program` solves it over.
+        What a `gdaopt.programs.Program` solves it over. With linear constraints of a user's it is
+        what solvers see, in their units, and so are cost and point.
     point : ndarray of shape (n,)
         The analytic answer. With linear constraints there is none, and this is the answer of
         the run's solver; of others' programs it is HiGHS' answer, which its multipliers prove.
     gap : float
-        The Frank–Wolfe gap: the cost at the point where the run was, minus the cost of `point`; 0
-        where there was no run.
+        The Frank–Wolfe gap of the run: the cost at the point where it was, minus the cost of the
+        answer; 0 if there was no run.
     """
 
     kind: str
@@ -146,7 +157,12 @@ class RecordedProgram:
     @property
     def is_exact(self) -> bool:
         """Whether the point is the analytic answer."""
-        return not isinstance(self.polytope, ConstrainedPolytope | LinearPolytope)
+        return not isinstance(self.polytope, LinearPolytope)
+
+    @property
+    def arrays(self) -> LinearArrays:
+        """The program in the units that solvers see."""
+        return self.polytope.arrays(self.cost)
 
     @property
     def value(self) -> float:
@@ -156,19 +172,22 @@ class RecordedProgram:
             return self.polytope.sign * least + self.polytope.constant
         return least
 
+    @property
+    def layout(self) -> str:
+        """The name of the polytope, which says what files hold of it."""
+        return self.polytope.name.removesuffix(" program")
+
     def numbers(self) -> dict[str, Any]:
-        """Return the numbers of the polytope by name, those of the rows' constraints left out."""
-        inner, rows = _split(self.polytope)
-        in_files = _IN_FILES.get(self.kind, {})
-        values = {in_files.get(name, name): getattr(inner, name) for name in _KINDS[self.kind][1]}
-        if rows is not None:
-            values |= {name: getattr(self.polytope, name) for name in _OF_ROWS}
-        return values
+        """Return the numbers of the polytope by their names in files."""
+        names = _NAMES_IN_FILES.get(self.layout, {})
+        return {
+            names.get(name, name): getattr(self.polytope, name) for name in _LAYOUTS[self.layout][1]
+        }
 
     @property
     def structure(self) -> tuple[object, ...]:
         """What programs have in common that a backend compiles once."""
-        return self.kind, len(self.cost), self.polytope.arrays(self.cost).pattern.key
+        return self.kind, len(self.cost), self.arrays.pattern.key
 
 
 @contextmanager
@@ -206,68 +225,75 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     path = as_path("path", path)
     if not path.parent.is_dir():
         raise UnwritableError(2, "its directory does not exist", os.fspath(path))
-    seen: list[tuple[str, FloatArray, Polytope, FloatArray, float] | None] = []
+    solved: list[tuple[FloatArray, Polytope, FloatArray, FloatArray]] = []
+    n_solved = 0
 
-    def note(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
+    def note(cost: FloatArray, polytope: Polytope, at: FloatArray, answer: FloatArray) -> None:
+        nonlocal n_solved
         arrays = polytope.arrays(cost)
         if arrays.cones is not None:
             raise InvalidInputError(f"only linear programs are recorded, not the {polytope.name}")
-        moves = bool(arrays.cost.any())
-        kind = polytope.name.removesuffix(" program")
-        seen.append((kind, cost, polytope, found, float(cost @ at)) if moves else None)
+        n_solved += 1
+        if arrays.cost.any():
+            solved.append((cost, polytope, at, answer))
 
     try:
         with observed(note):
             yield
     finally:
         # The analytic answers are computed here, and not in the time of the run.
-        save_programs(path, [_finished(*parts) for parts in seen if parts is not None])
-    if not seen:
+        save_programs(path, _list_recorded(solved))
+    if not n_solved:
         raise InvalidInputError(
             "no linear program was solved while programs were recorded; the methods 'alternating' "
             "and 'joint' solve some"
         )
 
 
-def _finished(
-    kind: str, cost: FloatArray, polytope: Polytope, found: FloatArray, value_there: float
-) -> RecordedProgram:
-    point = found if isinstance(polytope, ConstrainedPolytope) else polytope.minimize(cost)
-    gap = value_there - float(cost @ point)
-    return RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
-
-
-def _split(polytope: Polytope) -> tuple[Polytope, LinearConstraints | None]:
-    if not isinstance(polytope, ConstrainedPolytope):
-        return polytope, None
-    inner = polytope.polytope
-    return inner.joint if isinstance(inner, JointShares) else inner, polytope.rows
+def _list_recorded(
+    solved: Iterable[tuple[FloatArray, Polytope, FloatArray, FloatArray]],
+) -> Iterator[RecordedProgram]:
+    """Yield the programs of costs, polytopes, iterates and answers."""
+    with_rows: dict[Polytope, LinearPolytope] = {}
+    for cost, polytope, at, answer in solved:
+        kind = polytope.name.removesuffix(" program")
+        if not isinstance(polytope, ConstrainedPolytope):
+            point = polytope.minimize(cost)
+            gap = float(cost @ at) - float(cost @ point)
+            yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
+            continue
+        arrays, point = polytope.arrays(cost), polytope.coordinates(answer)
+        if polytope not in with_rows:
+            with_rows[polytope] = LinearPolytope.of(arrays, point)
+        yield RecordedProgram(
+            kind=kind,
+            cost=arrays.cost,
+            polytope=with_rows[polytope],
+            point=point,
+            gap=float(cost @ at) - float(cost @ answer),
+        )
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
     """Write programs to one npz file, atomically; shared polytopes are written once."""
-    programs = checked_programs(programs)
-    names = list(_KINDS)
+    programs = list_programs(programs)
+    names = list(_LAYOUTS)
     arrays: dict[str, Any] = {
-        "order": np.array([names.index(program.kind) for program in programs], dtype=np.int64)
+        "order": np.array([names.index(program.layout) for program in programs], dtype=np.int64),
+        "kinds": np.array([names.index(program.kind) for program in programs], dtype=np.int64),
+        "programs": np.array(json.dumps({"format": _FORMAT, "kinds": names, "labels": None})),
     }
-    record: dict[str, Any] = {"format": _FORMAT, "kinds": names, "labels": None}
-    rows = next((_split(program.polytope)[1] for program in programs), None)
-    if rows is not None:
-        record["labels"] = list(rows.labels)
-        arrays |= {f"rows/{name}": value for name, value in _arrays_of_rows(rows).items()}
-    for kind in names:
-        own = [program for program in programs if program.kind == kind]
-        polytopes = {program.polytope: program for program in own}  # each object once
+    for layout in names:
+        of_layout = [program for program in programs if program.layout == layout]
+        polytopes = {program.polytope: program for program in of_layout}  # each object once
         index = {polytope: i for i, polytope in enumerate(polytopes)}
         of_programs = [
             {"polytope": index[program.polytope]}
-            | {name: getattr(program, name) for name in _OF_ALL}
-            for program in own
+            | {name: getattr(program, name) for name in _OF_PROGRAMS}
+            for program in of_layout
         ]
         of_polytopes = [program.numbers() for program in polytopes.values()]
-        arrays |= _joined(kind, of_programs) | _joined(f"{kind} polytopes", of_polytopes)
-    arrays["programs"] = np.array(json.dumps(record))
+        arrays |= _join(layout, of_programs) | _join(f"{layout} polytopes", of_polytopes)
     return write_atomically(as_path("path", path), lambda file: np.savez_compressed(file, **arrays))
 
 
@@ -299,8 +325,9 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     try:
         arrays = read_arrays(path)
         record = parse_json(str(arrays["programs"]))
-        if record["format"] == _FORMAT:
-            return _read(arrays, record)
+        # Before format 5 programs with linear constraints had labels, and were written otherwise.
+        if record["format"] in (4, _FORMAT) and record["labels"] is None:
+            return _read_programs(arrays, record["kinds"])
     except FileNotFoundError as error:
         raise InvalidInputError(f"there is no file {path}") from error
     except OSError as error:
@@ -312,31 +339,31 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     raise InvalidInputError(f"{path} was written by another version of gdaopt; record it again")
 
 
-def checked_programs(programs: Any) -> list[RecordedProgram]:
+def list_programs(programs: Any) -> list[RecordedProgram]:
     """Return programs as a list; refuse other objects with an InvalidInputError."""
     if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
         raise InvalidInputError(
             f"programs must be recorded programs, got {shortened(programs)}; load_programs "
             "returns some"
         )
-    found = list(programs)
-    for program in found:
+    listed = list(programs)
+    for program in listed:
         check_instance("each of programs", program, RecordedProgram)
-    return found
+    return listed
 
 
-def _joined(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def _join(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Return one array for each name, with the sizes of its parts, which differ in length."""
-    found = {}
+    arrays = {}
     for name in values[0] if values else ():
         parts = [np.ravel(value[name]) for value in values]
-        found[f"{title}/{name}"] = np.concatenate(parts)
-        found[f"{title}/{name}/sizes"] = np.array([len(part) for part in parts])
-    return found
+        arrays[f"{title}/{name}"] = np.concatenate(parts)
+        arrays[f"{title}/{name}/sizes"] = np.array([len(part) for part in parts])
+    return arrays
 
 
-def _parted(arrays: Mapping[str, np.ndarray], title: str) -> Iterator[dict[str, np.ndarray]]:
-    """Yield the values by name that `_joined` has joined."""
+def _split(arrays: Mapping[str, np.ndarray], title: str) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the values by name that `_join` has joined."""
     parts = {}
     for key in arrays:
         if key.startswith(f"{title}/") and not key.endswith("/sizes"):
@@ -346,22 +373,20 @@ def _parted(arrays: Mapping[str, np.ndarray], title: str) -> Iterator[dict[str, 
         yield dict(zip(parts, values, strict=True))
 
 
-def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[RecordedProgram]:
-    rows = None if record["labels"] is None else _rows(arrays, record["labels"])
-    kinds = record["kinds"]
+def _read_programs(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> list[RecordedProgram]:
     polytopes = {
-        kind: [_polytope(kind, values, rows) for values in _parted(arrays, f"{kind} polytopes")]
-        for kind in kinds
+        layout: [_make_polytope(layout, values) for values in _split(arrays, f"{layout} polytopes")]
+        for layout in names
     }
-    left = {kind: _parted(arrays, kind) for kind in kinds}
-    programs = []
-    for number in arrays["order"].tolist():
-        values = next(left[kinds[number]])
-        polytope = polytopes[kinds[number]][int(values["polytope"][0])]
+    rest = {layout: _split(arrays, layout) for layout in names}
+    order, programs = arrays["order"], []
+    for place, kind in zip(order.tolist(), arrays.get("kinds", order).tolist(), strict=True):
+        values = next(rest[names[place]])
+        polytope = polytopes[names[place]][int(values["polytope"][0])]
         size = len(polytope.current)
         programs.append(
             RecordedProgram(
-                kind=kinds[number],
+                kind=names[kind],
                 cost=as_vector("cost", values["cost"], size),
                 polytope=polytope,
                 point=as_vector("point", values["point"], size),
@@ -371,47 +396,13 @@ def _read(arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> list[R
     return programs
 
 
-def _polytope(
-    kind: str, values: Mapping[str, np.ndarray], rows: LinearConstraints | None
-) -> Polytope:
-    make, names = _KINDS[kind]
-    in_files, own = _IN_FILES.get(kind, {}), dict[str, Any]()
+def _make_polytope(layout: str, values: Mapping[str, np.ndarray]) -> Polytope:
+    make, names = _LAYOUTS[layout]
+    in_files, numbers = _NAMES_IN_FILES.get(layout, {}), dict[str, Any]()
     for name in names:
         value = values[in_files.get(name, name)]
-        own[name] = float(value[0]) if name in _SCALARS else value
-    if "edges" in own:
-        own["edges"] = tuple(own["edges"].reshape(2, -1))
-    polytope = make(**own)
-    if rows is None:
-        found: Polytope = polytope
-        return found
-    size = len(polytope.current)
-    coefficients = as_vector("coefficients", values["coefficients"], len(rows) * size)
-    residuals = as_vector("residuals", values["residuals"], len(rows))
-    return constrained(polytope, rows, coefficients.reshape(len(rows), size), residuals)
-
-
-def _arrays_of_rows(rows: LinearConstraints) -> dict[str, np.ndarray]:
-    matrices = rows.matrices
-    own = {name: getattr(matrices, name) for name in ("data", "indices", "indptr")}
-    own |= {name: getattr(rows, name) for name in ("bounds", "is_equality", "norms", "owners")}
-    return own | {"shape": np.array(matrices.shape)}
-
-
-def _rows(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> LinearConstraints:
-    parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
-    matrices = csr_array(parts, shape=tuple(arrays["rows/shape"].tolist()))
-    matrices.check_format(full_check=True)
-    owners, is_equality = arrays["rows/owners"], arrays["rows/is_equality"]
-    if is_equality.dtype != bool or not len(is_equality) == len(owners) == matrices.shape[0]:
-        raise ValueError("its rows have other sizes")
-    if not set(owners.tolist()) <= set(range(len(labels))):
-        raise ValueError("its rows are of unknown constraints")
-    return LinearConstraints(
-        matrices,
-        as_vector("bounds", arrays["rows/bounds"], len(owners)),
-        is_equality,
-        positive_vector("norms", arrays["rows/norms"], len(owners)),
-        owners,
-        tuple(map(str, labels)),
-    )
+        numbers[name] = float(value[0]) if name in _SCALARS else value
+    if "edges" in numbers:
+        numbers["edges"] = tuple(numbers["edges"].reshape(2, -1))
+    polytope: Polytope = make(**numbers)
+    return polytope

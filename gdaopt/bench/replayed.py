@@ -15,7 +15,7 @@ import numpy as np
 from gdaopt.backends import Answer, StageSeconds, Stopwatch
 from gdaopt.backends.protocol import Backend, checked_point
 from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
-from gdaopt.bench.recorded import RecordedProgram, checked_programs
+from gdaopt.bench.recorded import RecordedProgram, list_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
 
@@ -86,10 +86,10 @@ def replay(
     Examples
     --------
     >>> from gdaopt.backends import LinearArrays
-    >>> from gdaopt.bench import Sequence
+    >>> from gdaopt.bench import ProgramSequence
     >>> arrays = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
-    >>> programs = Sequence.from_arrays("mine", arrays).programs
-    >>> [found.is_verified(1e-6) for found in replay(programs, "highspy", start="hot")]
+    >>> programs = ProgramSequence.from_arrays("mine", arrays).programs
+    >>> [replayed.is_verified(1e-6) for replayed in replay(programs, "highspy", start="hot")]
     [True, True]
     """
     check_name("start", start, get_args(Start))
@@ -103,20 +103,20 @@ def replay(
     def backend() -> Backend:
         return make_backend(name, options, isolate=isolate, hot=start == "hot")
 
-    return _replayed(checked_programs(programs), backend, start, time_limit)
+    return _replay_by(list_programs(programs), backend, start, time_limit)
 
 
-def _replayed(
+def _replay_by(
     programs: Iterable[RecordedProgram],
     backend: Callable[[], Backend],
     start: Start,
     time_limit: float | None,
 ) -> Iterator[Replayed]:
     """Solve the programs, by one backend, or each by a new one."""
-    kept = None if start == "cold" else backend()
+    lasting = None if start == "cold" else backend()
     for recorded in programs:
         watch = Stopwatch()
-        solver = kept or backend()
+        solver = lasting or backend()
         try:
             answer = solver.minimize(recorded.polytope, recorded.cost, watch, time_limit)
             watch.lap("unpack")
@@ -131,20 +131,20 @@ def _replayed(
                 seconds=watch.seconds,
             )
             continue
-        yield _judged(recorded, answer, point, watch.seconds)
+        yield _judge(recorded, answer, point, watch.seconds)
 
 
-def _judged(
+def _judge(
     recorded: RecordedProgram, answer: Answer, point: FloatArray, seconds: StageSeconds
 ) -> Replayed:
     polytope = recorded.polytope
-    arrays, best = polytope.arrays(recorded.cost), polytope.coordinates(recorded.point)
+    arrays, best = recorded.arrays, polytope.coordinates(recorded.point)
     if answer.is_exact:
         point = polytope.coordinates(point)
     costs, gap = np.abs(arrays.cost), np.nan
     if answer.row_duals is not None:
         gap = arrays.residuals(point, answer.row_duals).gap
-    # Where the best point is 0, the cost of one entry of size 1; all costs may be 0.
+    # If the best point is 0: the cost of one entry of size 1; all costs may be 0.
     size = max(float(costs @ np.maximum(np.abs(point), np.abs(best))), float(costs.max())) or 1.0
     return Replayed(
         answer=answer,

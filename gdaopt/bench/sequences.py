@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -57,8 +56,10 @@ from gdaopt.support.validation import (
     store_checked,
 )
 
-_PROVEN = 1e-7  # of the largest bound, or of the value's terms: how accurate references are
-_STATED = 1e-6  # of the value's terms: how near stated optima have to be to these
+# How accurate references are, relative to the largest bound, or to the terms of the value.
+_PROVEN = 1e-7
+# How near stated optima have to be to these, relative to the terms of the value.
+_STATED = 1e-6
 
 KINDS = {"diagonal": "alternating", "column": "alternating", "joint": "joint"}
 """The kinds of programs, and the method whose run solves them."""
@@ -68,7 +69,7 @@ GENERATED = ("synthetic", "random")
 
 _SEED = 0
 _RHO = 1e-6
-_ACCURATE = 1e-6  # of the certified bound that whole runs are compared with
+_ACCURATE = 1e-6  # the relative gap of the bound that whole runs are compared with
 _BOUND_SECONDS = 120.0
 
 ALL = "all"
@@ -79,7 +80,7 @@ METHODS = tuple(dict.fromkeys(KINDS.values()))
 """The methods of whole runs."""
 
 
-def given_program(
+def make_reference(
     arrays: LinearArrays,
     name: str,
     optimum: float | None = None,
@@ -92,34 +93,26 @@ def given_program(
     The optimum is counted as the author does; see `gdaopt.bench.mps.MpsProgram`.
     """
     check_instance(name, arrays, LinearArrays)
-    solved = HighsModel({}).minimize(arrays, hot=False)
-    if solved.status != "optimal":
+    answer = HighsModel({}).minimize(arrays, hot=False)
+    if answer.status != "optimal":
         raise InvalidInputError(
-            f"{name} has no reference: HiGHS calls it {solved.status}; leave it out"
+            f"{name} has no reference: HiGHS calls it {answer.status}; leave it out"
         )
-    assert solved.row_duals is not None
-    off = arrays.residuals(solved.point, solved.row_duals)
-    finite = [bounds[np.isfinite(bounds)] for bounds in (arrays.lower_bounds, arrays.upper_bounds)]
-    largest = float(np.abs(np.concatenate([[1.0], *finite])).max())
-    if not max(off.feasibility / largest, abs(off.gap)) <= _PROVEN:
+    assert answer.row_duals is not None
+    residuals = arrays.residuals(answer.point, answer.row_duals)
+    bounds = np.abs(np.concatenate([arrays.lower_bounds, arrays.upper_bounds]))
+    largest = float(bounds.max(where=np.isfinite(bounds), initial=1.0))
+    if not max(residuals.feasibility / largest, abs(residuals.gap)) <= _PROVEN:
         raise InvalidInputError(
-            f"{name} has no reference: HiGHS' answer breaks a bound by {off.feasibility:.3g}, and "
-            f"its multipliers leave a gap of {off.gap:.3g}; leave it out"
+            f"{name} has no reference: HiGHS' answer breaks a bound by "
+            f"{residuals.feasibility:.3g}, and its multipliers leave a gap of {residuals.gap:.3g}; "
+            "leave it out"
         )
-    polytope = LinearPolytope(
-        arrays.lower_bounds,
-        arrays.upper_bounds,
-        arrays.pattern.starts,
-        arrays.pattern.columns,
-        arrays.coefficients,
-        solved.point,
-        sign,
-        constant,
-    )
+    polytope = LinearPolytope.of(arrays, answer.point, sign, constant)
     program = RecordedProgram(
-        kind="linear", cost=arrays.cost, polytope=polytope, point=solved.point, gap=0.0
+        kind="linear", cost=arrays.cost, polytope=polytope, point=answer.point, gap=0.0
     )
-    size = max(float(np.abs(arrays.cost) @ np.abs(solved.point)), abs(constant), 1.0)
+    size = max(float(np.abs(arrays.cost) @ np.abs(answer.point)), abs(constant), 1.0)
     if optimum is not None and not abs(program.value - optimum) <= _STATED * size:
         raise InvalidInputError(
             f"{name} has the optimum {program.value!r}, as multipliers prove, and not {optimum!r}, "
@@ -133,12 +126,12 @@ def read_programs(source: Path) -> list[RecordedProgram]:
     if not source.exists():
         raise InvalidInputError(f"there is no {source}; name an MPS file, or a folder of them")
     programs = []
-    for path, stated in _listed(source) if source.is_dir() else [(source, None)]:
+    for path, stated in _list_files(source) if source.is_dir() else [(source, None)]:
         if not path.is_file():
             raise InvalidInputError(f"{source} names {path.name}, which is not there")
         optimum = None if stated is None else number(f"the optimum of {path}", stated)
         arrays, sign, constant = read_mps(path)
-        programs.append(given_program(arrays, str(path), optimum, sign=sign, constant=constant))
+        programs.append(make_reference(arrays, str(path), optimum, sign=sign, constant=constant))
     if not programs:
         raise InvalidInputError(
             f"{source} has no files that end with .mps or .mps.gz, or lists none; write other "
@@ -147,7 +140,7 @@ def read_programs(source: Path) -> list[RecordedProgram]:
     return programs
 
 
-def _listed(folder: Path) -> SequenceOf[tuple[Path, Any]]:
+def _list_files(folder: Path) -> Sequence[tuple[Path, Any]]:
     """Return the files of a folder, in order, with the optima that are stated."""
     manifest = folder / "manifest.json"
     if manifest.is_file():
@@ -177,25 +170,25 @@ def _text(path: Path) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sequence:
+class ProgramSequence:
     """Where programs come from.
 
     Attributes
     ----------
     source : str
-        The name of a data set, one of `GENERATED`, or the name of programs that are given.
+        The name of a data set, one of `GENERATED`, or the name of a user's programs.
     dataset : Dataset or None
-        The data, where they are loaded. Its first class is learned.
+        The data, if they are loaded. Its first class is learned.
     size : int or None
-        The number of features, where they are made.
+        The number of features, if they are made.
     programs : tuple of RecordedProgram
-        The programs, where they are given.
+        The programs of a user.
 
     Examples
     --------
     >>> from gdaopt.backends import LinearArrays
     >>> programs = [LinearArrays.of([-1, -2], [[1, 1]], row_upper=[5 + k]) for k in (0, 1)]
-    >>> [program.value for program in Sequence.from_arrays("mine", programs).programs]
+    >>> [program.value for program in ProgramSequence.from_arrays("mine", programs).programs]
     [-10.0, -12.0]
     """
 
@@ -206,7 +199,7 @@ class Sequence:
 
     def __repr__(self) -> str:
         count = f", {len(self.programs)} programs" if self.programs else ""
-        return f"Sequence({self.name}{count})"
+        return f"ProgramSequence({self.name}{count})"
 
     @classmethod
     def from_arrays(
@@ -214,7 +207,7 @@ class Sequence:
         name: str,
         programs: Iterable[LinearArrays],
         optima: Iterable[float | None] | None = None,
-    ) -> Sequence:
+    ) -> ProgramSequence:
         """Return a sequence of any linear programs.
 
         Parameters
@@ -224,21 +217,21 @@ class Sequence:
         programs : iterable of LinearArrays
             In order, such as `LinearArrays.of` returns.
         optima : iterable of float or None, optional
-            Their least values, where these are known. An InvalidInputError refuses a value that
+            Their least values, as far as these are known. An InvalidInputError refuses a value that
             HiGHS does not confirm, and a program without an optimum that it finds and proves.
         """
         arrays = list(programs)
-        known = [None] * len(arrays) if optima is None else list(optima)
-        if len(known) != len(arrays):
-            raise InvalidInputError(f"got {len(arrays)} programs and {len(known)} optima")
-        found = (
-            given_program(one, f"program {i} of {name}", optimum)
-            for i, (one, optimum) in enumerate(zip(arrays, known, strict=True))
+        values = [None] * len(arrays) if optima is None else list(optima)
+        if len(values) != len(arrays):
+            raise InvalidInputError(f"got {len(arrays)} programs and {len(values)} optima")
+        references = (
+            make_reference(one, f"program {i} of {name}", optimum)
+            for i, (one, optimum) in enumerate(zip(arrays, values, strict=True))
         )
-        return cls(name, programs=tuple(found))
+        return cls(name, programs=tuple(references))
 
     @classmethod
-    def from_mps(cls, source: str | os.PathLike[str]) -> Sequence:
+    def from_mps(cls, source: str | os.PathLike[str]) -> ProgramSequence:
         """Return the programs of an MPS file, or of a folder of MPS files.
 
         Parameters
@@ -246,7 +239,7 @@ class Sequence:
         source : path-like
             A file, or a folder with files that end with ``.mps`` or ``.mps.gz``. A
             ``manifest.json`` there may say which, in which order, and the optima that are known,
-            with constants and the largest values where files maximise; each program has to have an
+            with constants and the largest values if files maximise; each program has to have an
             optimum.
 
         Raises
@@ -260,13 +253,13 @@ class Sequence:
         return cls(name, programs=tuple(read_programs(path)))
 
     @classmethod
-    def from_recorded(cls, path: str | os.PathLike[str]) -> Sequence:
+    def from_recorded(cls, path: str | os.PathLike[str]) -> ProgramSequence:
         """Return the programs of a file; see `gdaopt.bench.load_programs`."""
         return cls(as_path("path", path).stem, programs=tuple(load_programs(path)))
 
     @property
     def name(self) -> str:
-        """The source, with the size where there are several."""
+        """The source, with the size if there are several."""
         return self.source if self.size is None else f"{self.source}-{self.size}"
 
     @property
@@ -281,7 +274,7 @@ class Sequence:
 
     @property
     def sha256(self) -> str | None:
-        """What tells the data from others; None where a name does."""
+        """What tells the data from others; None if a name does."""
         if self.dataset is not None:
             return self.dataset.sha256
         if not self.programs:
@@ -299,22 +292,27 @@ class Sequence:
             options = LearningOptions()
             return options.problem(self.dataset, options.classes(self.dataset)[0])
         assert self.size is not None
-        X, z = _clouds(self.size)
+        X, z = _make_clouds(self.size)
         return MetricProblem(GLR(X, z), GraphMetrics(float(self.size), _RHO))
 
 
 def record_task(
-    path: Path, sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, bounded: bool
+    path: Path,
+    sequence: ProgramSequence,
+    kinds: tuple[str, ...],
+    steps: int,
+    most: int,
+    bounded: bool,
 ) -> dict[str, Any]:
     """Record the programs of a sequence at `path`; return their kinds, and a bound if asked."""
     bound = None
     if sequence.programs:
-        programs = _spread(sequence.programs, (*kinds, "linear"), most)
+        programs = _choose_evenly(sequence.programs, (*kinds, "linear"), most)
     elif sequence.has_runs:
-        programs = _of_runs(sequence, kinds, steps, most, Path(f"{path}.run.npz"))
+        programs = _record_runs(sequence, kinds, steps, most, Path(f"{path}.run.npz"))
     else:
         assert sequence.size is not None
-        programs = [_random(sequence.size, kind, i) for kind in kinds for i in range(most)]
+        programs = [_make_random(sequence.size, kind, i) for kind in kinds for i in range(most)]
     save_programs(f"{path}.npz", programs)
     if bounded:
         bound = solve(
@@ -327,8 +325,8 @@ def record_task(
     return {"kinds": [program.kind for program in programs], "lower_bound": bound}
 
 
-def _of_runs(
-    sequence: Sequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
+def _record_runs(
+    sequence: ProgramSequence, kinds: tuple[str, ...], steps: int, most: int, file: Path
 ) -> list[RecordedProgram]:
     programs = []
     for method in dict.fromkeys(KINDS[kind] for kind in kinds):
@@ -336,24 +334,24 @@ def _of_runs(
             solve(
                 sequence.problem(), method, solver="analytic", max_iterations=steps, trace_every=0
             )
-        programs += _spread(load_programs(file), kinds, most)
+        programs += _choose_evenly(load_programs(file), kinds, most)
         file.unlink()
     return programs
 
 
-def _spread(
-    programs: SequenceOf[RecordedProgram], kinds: tuple[str, ...], most: int
+def _choose_evenly(
+    programs: Sequence[RecordedProgram], kinds: tuple[str, ...], most: int
 ) -> list[RecordedProgram]:
     """Return at most so many programs of each kind, spread evenly, in order."""
-    kept: list[int] = []
+    chosen: list[int] = []
     for kind in kinds:
-        own = [i for i, one in enumerate(programs) if one.kind == kind]
-        picked = np.linspace(0, len(own) - 1, min(most, len(own))).round().astype(int)
-        kept += [own[i] for i in picked]
-    return [programs[i] for i in sorted(kept)]
+        places = [i for i, program in enumerate(programs) if program.kind == kind]
+        evenly = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
+        chosen += [places[i] for i in evenly]
+    return [programs[i] for i in sorted(chosen)]
 
 
-def _clouds(size: int) -> tuple[FloatArray, FloatArray]:
+def _make_clouds(size: int) -> tuple[FloatArray, FloatArray]:
     rng = np.random.default_rng(_SEED)
     X = rng.standard_normal((60, size))
     z = np.where(np.arange(60) < 25, 1.0, -1.0)
@@ -361,7 +359,7 @@ def _clouds(size: int) -> tuple[FloatArray, FloatArray]:
     return X / np.sqrt(2 * size), z
 
 
-def _random(size: int, kind: str, number: int) -> RecordedProgram:
+def _make_random(size: int, kind: str, number: int) -> RecordedProgram:
     rng = np.random.default_rng([_SEED, size, sorted(KINDS).index(kind), number])
     weights = np.triu(rng.random((size, size)) / size, 1)
     metric = generalized_laplacian(weights + weights.T, rng.uniform(0.1, 1, size))
@@ -390,11 +388,11 @@ def _random(size: int, kind: str, number: int) -> RecordedProgram:
 class BenchOptions:
     """What to compare, and how: the options of ``gdaopt bench``, which says what each means."""
 
-    solvers: SequenceOf[str] = (ALL,)
-    programs: SequenceOf[str] = tuple(KINDS)
-    starts: SequenceOf[str] = STARTS
-    tolerances: SequenceOf[float] = (1e-6, 1e-4)
-    runs: SequenceOf[str] = METHODS
+    solvers: Sequence[str] = (ALL,)
+    programs: Sequence[str] = tuple(KINDS)
+    starts: Sequence[str] = STARTS
+    tolerances: Sequence[float] = (1e-6, 1e-4)
+    runs: Sequence[str] = METHODS
     repeats: int = 3
     steps: int = 300
     most: int = 100
@@ -403,15 +401,14 @@ class BenchOptions:
     jobs: int = 1
 
     def __post_init__(self) -> None:
-        for name, known in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
-            values = _sequence(name, getattr(self, name))
+        for name, words in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
+            values = _as_tuple(name, getattr(self, name))
             for value in values:
-                check_name(name.removesuffix("s"), value, known)
-            ordered = tuple(word for word in known if word in values)
-            object.__setattr__(self, name, ordered)
+                check_name(name.removesuffix("s"), value, words)
+            object.__setattr__(self, name, tuple(word for word in words if word in values))
         if not self.programs or not self.starts:
             raise InvalidInputError("programs and starts must have at least one name each")
-        asked = _sequence("tolerances", self.tolerances)
+        asked = _as_tuple("tolerances", self.tolerances)
         tolerances = {number("each of tolerances", one, above=0) for one in asked}
         if not tolerances or max(tolerances) >= 1:
             raise InvalidInputError(
@@ -420,7 +417,7 @@ class BenchOptions:
         object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
         store_checked(self, integer, "repeats", "steps", "most", "jobs", at_least=1)
         store_checked(self, number, "cap", "budget", above=0)
-        object.__setattr__(self, "solvers", _canonical(_sequence("solvers", self.solvers)))
+        object.__setattr__(self, "solvers", _find_solvers(_as_tuple("solvers", self.solvers)))
 
     def record(self) -> dict[str, Any]:
         """Return what all rows depend on, as plain values; solvers may come and go."""
@@ -431,7 +428,7 @@ class BenchOptions:
         }
 
 
-def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
+def starts_of(solver: str, starts: Sequence[str]) -> list[str]:
     """Return the starts that a solver has."""
     if solver == ANALYTIC:
         return ["re-solve"]
@@ -439,19 +436,19 @@ def starts_of(solver: str, starts: SequenceOf[str]) -> list[str]:
     return [start for start in starts if start != "hot" or entry.hot]
 
 
-def _canonical(names: tuple[Any, ...]) -> tuple[str, ...]:
+def _find_solvers(names: tuple[Any, ...]) -> tuple[str, ...]:
     if any(isinstance(name, str) and name.lower() == ALL for name in names):
         if len(names) > 1:
             raise InvalidInputError(f"solvers: {ALL!r} stands alone, got {shortened(names)}")
         usable = (info.name for info in solvers() if info.usable)
-        found = [name for name in usable if not entry_of(name).is_twin]
+        solvers_asked = [name for name in usable if not entry_of(name).twin_of]
     else:
-        found = [str(SolverSpec.find(name)) for name in names]
-    return tuple(dict.fromkeys([ANALYTIC, *found]))
+        solvers_asked = [str(SolverSpec.find(name)) for name in names]
+    return tuple(dict.fromkeys([ANALYTIC, *solvers_asked]))
 
 
-def _sequence(name: str, values: Any) -> tuple[Any, ...]:
+def _as_tuple(name: str, values: Any) -> tuple[Any, ...]:
     """Return values as a tuple; refuse a text, which would be read letter by letter."""
-    if isinstance(values, str) or not isinstance(values, SequenceOf):
+    if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
     return tuple(values)

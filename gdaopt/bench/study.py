@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -15,7 +14,7 @@ from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.recorded import RecordedProgram, load_programs
 from gdaopt.bench.replayed import Replayed, Start, replay
-from gdaopt.bench.sequences import BenchOptions, Sequence, record_task, starts_of
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence, record_task, starts_of
 from gdaopt.bench.table import markdown, programs_frame, runs_frame, summary, verdict
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import save_figure
@@ -49,7 +48,10 @@ class Bench(Study):
     """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(
-        self, path: str | os.PathLike[str], sequences: SequenceOf[Sequence], options: BenchOptions
+        self,
+        path: str | os.PathLike[str],
+        sequences: Sequence[ProgramSequence],
+        options: BenchOptions,
     ) -> None:
         if not sequences:
             raise InvalidInputError("no data are given; name at least one data set")
@@ -58,7 +60,7 @@ class Bench(Study):
             if names.count(name) > 1:
                 raise InvalidInputError(f"two of the data are called {name!r}; rename one")
         self._options = options
-        self._directory = StudyDirectory(path, _protocol(sequences, options))
+        self._directory = StudyDirectory(path, "bench", _protocol(sequences, options))
         self.recordings: dict[str, Task] = {}
         self.tasks = {}
         for sequence in sequences:
@@ -66,11 +68,11 @@ class Bench(Study):
             needs_bound = bool(options.runs) and sequence.has_runs
             kinds = tuple(options.programs)
             arguments = (sequence, kinds, options.steps, options.most, needs_bound)
-            self.recordings[key] = Task(record_task, arguments, {"data": sequence.name})
+            self.recordings[key] = Task(record_task, arguments, {"data": sequence.name}, (".npz",))
             recorded = Path(f"{self._directory.stem(key)}.npz").absolute()
             self.tasks |= self._cells(sequence, recorded)
 
-    def _cells(self, sequence: Sequence, recorded: Path) -> dict[str, Task]:
+    def _cells(self, sequence: ProgramSequence, recorded: Path) -> dict[str, Task]:
         options, name = self._options, sequence.name
         methods = options.runs if sequence.has_runs else ()
         found = {}
@@ -86,7 +88,12 @@ class Bench(Study):
             for start, repeat in product(starts_of(solver, options.starts), range(options.repeats)):
                 key = task_key(name, solver, version, start, tolerance, repeat)
                 cell = (recorded, solver, start, tolerance, options)
-                found[key] = Task(replay_task, cell, {**about, "start": start, "repeat": repeat})
+                found[key] = Task(
+                    replay_task,
+                    cell,
+                    {**about, "start": start, "repeat": repeat},
+                    (".parquet",),
+                )
         return found
 
     def estimate(self) -> tuple[float, float]:
@@ -128,7 +135,7 @@ class Bench(Study):
             # solver has workers of its own, which last for a repeat.
             for worker in product(range(options.repeats), options.solvers):
                 own = {key: task for key, task in self.tasks.items() if _worker(task) == worker}
-                workers = TaskWorkers(options.jobs, "pool", deadline=options.budget + _GRACE)
+                workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
                 rows |= run_tasks(
                     self._directory, own, workers, progress=_after(progress, len(rows), self.tasks)
                 )
@@ -171,7 +178,7 @@ def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) ->
     return shown
 
 
-def _protocol(sequences: SequenceOf[Sequence], options: BenchOptions) -> dict[str, Any]:
+def _protocol(sequences: Sequence[ProgramSequence], options: BenchOptions) -> dict[str, Any]:
     hashes = {sequence.name: sequence.sha256 for sequence in sequences}
     return {"data": hashes, **options.record(), "machine": machine(), **versions()}
 
@@ -209,7 +216,7 @@ def replay_task(
     return {"answers": len(lines)}
 
 
-def _firsts(programs: SequenceOf[RecordedProgram]) -> list[int]:
+def _firsts(programs: Sequence[RecordedProgram]) -> list[int]:
     """Return the programs for which something is compiled that later ones use again."""
     places: dict[tuple[object, ...], list[int]] = {}
     for number, program in enumerate(programs):
@@ -241,7 +248,12 @@ def _line(
 
 
 def run_task(
-    _: Path, sequence: Sequence, method: str, solver: str, tolerance: float, limits: BenchOptions
+    _: Path,
+    sequence: ProgramSequence,
+    method: str,
+    solver: str,
+    tolerance: float,
+    limits: BenchOptions,
 ) -> dict[str, Any]:
     """Solve a whole problem, its programs by a solver at a tolerance."""
     spec = SolverSpec.parse(solver)

@@ -23,6 +23,7 @@ from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.text import markdown_table
 from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import ignoring
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
 
 def charged(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
     """Return the seconds that count: the cap for all that is not verified."""
-    found: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
-    return found
+    charges: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
+    return charges
 
 
 def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float:
@@ -101,13 +102,13 @@ def performance_profile(
 
     These are ratios τ in ascending order, and the share solved within τ times the least time.
     """
-    times = {name: np.asarray(own, dtype=np.float64) for name, own in seconds.items()}
-    least = np.min(list(times.values()), axis=0)
+    arrays = {name: np.asarray(times, dtype=np.float64) for name, times in seconds.items()}
+    least = np.min(list(arrays.values()), axis=0)
     profiles = {}
-    for name, own in times.items():
-        solved = np.isfinite(own)
-        ratios = np.sort(own[solved] / least[solved])
-        profiles[name] = ratios, np.arange(1, len(ratios) + 1) / len(own)
+    for name, times in arrays.items():
+        is_solved = np.isfinite(times)
+        ratios = np.sort(times[is_solved] / least[is_solved])
+        profiles[name] = ratios, np.arange(1, len(ratios) + 1) / len(times)
     return profiles
 
 
@@ -121,6 +122,8 @@ def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     ]
 
 
+# pandas before 3 says that columns without values will count for the type of a joined one.
+@ignoring("The behavior of DataFrame concatenation", category=FutureWarning)
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
@@ -137,15 +140,15 @@ def programs_frame(
         if "start" in row:
             repeats.setdefault(tuple(row[name] for name in _OF_CELL), []).append(key)
     for keys in repeats.values():
-        # The repeat that did not end, where there is one
+        # The repeat that did not end, if there is one
         row = next((rows[key] for key in keys if rows[key]["status"] != "finished"), rows[keys[0]])
         kinds = recorded[row["data"]]["kinds"]
         verdict, message = _FAILED.get(row["status"], "failed"), row["message"]
-        found = pd.DataFrame()
+        reached = pd.DataFrame({"index": []})
         if row["status"] == "finished":
-            found = _quickest([pd.read_parquet(lines[key]) for key in keys])
+            reached = _choose_quickest([pd.read_parquet(lines[key]) for key in keys])
             verdict, message = "unreached", ""
-        left = [i for i in range(len(kinds)) if not len(found) or i not in set(found["index"])]
+        left = sorted(set(range(len(kinds))) - set(reached["index"]))
         rest = pd.DataFrame(
             {
                 "index": left,
@@ -158,7 +161,7 @@ def programs_frame(
                 "seconds": cap,
             }
         )
-        whole = pd.concat([part for part in (found, rest) if len(part)], ignore_index=True)
+        whole = pd.concat([part for part in (reached, rest) if len(part)], ignore_index=True)
         for position, name in enumerate(_OF_CELL):
             whole.insert(position, name, row[name])
         frames.append(whole)
@@ -170,7 +173,7 @@ def programs_frame(
     )
 
 
-def _quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _choose_quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the repeat of each program that counts, with the seconds of all and their spread."""
     import pandas as pd
 
@@ -178,12 +181,12 @@ def _quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
     ordered = answers.assign(is_verified=answers["verdict"] == "verified")
     ordered = ordered.sort_values(["index", "is_verified", "seconds"])
     seconds = answers.groupby("index")["seconds"]
-    found = ordered.drop_duplicates("index").drop(columns="is_verified")
-    found = found.assign(spread=(seconds.max() / seconds.min()).to_numpy())
+    quickest = ordered.drop_duplicates("index").drop(columns="is_verified")
+    quickest = quickest.assign(spread=(seconds.max() / seconds.min()).to_numpy())
     for number, repeat in enumerate(repeats, 1):
-        of_all = repeat.set_index("index")["seconds"].reindex(found["index"])
-        found[f"seconds_{number}"] = of_all.to_numpy()
-    return found
+        times = repeat.set_index("index")["seconds"].reindex(quickest["index"])
+        quickest[f"seconds_{number}"] = times.to_numpy()
+    return quickest
 
 
 def counted(programs: pd.DataFrame) -> pd.DataFrame:
@@ -210,13 +213,14 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         is_proven = (proofs <= tolerance).all(axis=1)
         timed, first = counted(group), group[group["is_first"].astype(bool)]
         means = {
-            name: charged(own["seconds"], own["verdict"] == "verified", options.cap)
-            for name, own in (("mean", timed), ("first", first))
+            name: charged(part["seconds"], part["verdict"] == "verified", options.cap)
+            for name, part in (("mean", timed), ("first", first))
         }
         low, high = confidence_interval(means["mean"])
         stages = timed[timed["verdict"] == "verified"].reindex(
             columns=[f"{name}_seconds" for name in (*STAGES, "reported")]
         )
+        spreads = timed.get("spread", pd.Series())
         stages["wrapper_seconds"] = stages[[f"{name}_seconds" for name in _OUTSIDE]].sum(axis=1)
         lines.append(
             {
@@ -233,14 +237,14 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                 "worst_duality_gap": float(proofs["duality_gap"].max()),
                 "worst_residual": float(finite.max()) if len(finite) else math.inf,
                 "restarts": int(group["restarts"].fillna(0).sum()) if "restarts" in group else 0,
-                **{f"{name}_seconds": shifted_geometric_mean(own) for name, own in means.items()},
+                **{f"{name}_seconds": shifted_geometric_mean(part) for name, part in means.items()},
                 "mean_low_seconds": low,
                 "mean_high_seconds": high,
                 **{
-                    str(name): shifted_geometric_mean(own.dropna().astype(float))
-                    for name, own in stages.items()
+                    str(name): shifted_geometric_mean(column.dropna().astype(float))
+                    for name, column in stages.items()
                 },
-                "spread": float(timed["spread"].median()) if "spread" in timed else math.nan,
+                "spread": float(spreads.astype(float).median()),
             }
         )
     frame = pd.DataFrame(lines)

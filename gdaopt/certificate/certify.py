@@ -1,10 +1,10 @@
 """How far a metric can be from the optimum: the Frank–Wolfe gap of the exact oracle.
 
 For convex Q and any symmetric M, in the set or not, ``Q* ≥ Q(M) - gap`` with the gap
-``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``; where log Q is convex, also ``Q* ≥ Q(M) exp(-gap / Q(M))``, which
+``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``; if log Q is convex, also ``Q* ≥ Q(M) exp(-gap / Q(M))``, which
 is never below ("Proposition: certificate", "Proposition: exponential certificate"). A multiple of M
-often gives a far better bound: where Q has a log-determinant ("Proposition: scaled certificate"),
-and where the trace bound is far from binding ("Proposition: inflated certificate"). Where Q has a
+often gives a far better bound: if Q has a log-determinant ("Proposition: scaled certificate"),
+and if the trace bound is far from binding ("Proposition: inflated certificate"). If Q has a
 barrier, the dual problem has the best bound of all ("Proposition: dual certificate"). With linear
 constraints, multipliers take them into the linear function whose minimum over the set is known
 ("Proposition: certificate with linear constraints"). All bounds are lowered by their round-off.
@@ -13,6 +13,7 @@ constraints, multipliers take them into the linear function whose minimum over t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -21,6 +22,7 @@ import numpy as np
 
 from gdaopt.certificate.tangent import (
     Bound,
+    Tangent,
     best_multiple,
     dual_bound,
     inflated_bound,
@@ -29,6 +31,7 @@ from gdaopt.certificate.tangent import (
     tangent_at,
 )
 from gdaopt.errors import GdaoptError
+from gdaopt.objectives.base import Objective
 from gdaopt.objectives.log_det import LogDetPoint
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
@@ -60,18 +63,18 @@ class Certificate(ShownAsTable):
         bound is the linear bound at a multiple of the metric.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
-        of the row as it was written; None where there are no constraints.
+        of the row as it was written; None if there are no constraints.
     reason : str
-        Why there is no bound; empty where there is one.
+        Why there is no bound; empty if there is one.
     round_off : float
         By how much the bound is lowered at most ("Proposition: round-off of the certificate");
-        infinite where that leaves no bound.
+        infinite if that leaves no bound.
     frank_wolfe_gap, gap_round_off : float
-        ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``, infinite where it is not known, and by how much it is off
+        ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``, infinite if it is not known, and by how much it is off
         at most. For a convex objective it bounds how far Q(M) is above the optimum, however large
         Q is. Of an objective that is not convex it is 0 at a stationary point.
     membership : float
-        By how much Q can be below the optimum where the metric counts as a member, since trace and
+        By how much Q can be below the optimum if the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.
     excesses : ndarray of shape (m,) or None
         How far the metric is beyond each linear constraint, in units of the row as it was written.
@@ -120,7 +123,7 @@ def certify_metric(
     members = problem.members
     metric = symmetric_matrix("metric", metric, members.size)
     if multipliers is not None:
-        multipliers = members.checked_multipliers(multipliers)
+        multipliers = members.check_multipliers(multipliers)
     with arithmetic_unwarned():
         point = problem.objective.at(metric)
         certificate = certify_point(problem, point, multipliers=multipliers)
@@ -138,7 +141,7 @@ def certify_point(
 ) -> Certificate:
     """Certify a metric at which the objective has been evaluated.
 
-    The least of its gradient over the members is computed where it is left out. At a member it may
+    The least of its gradient over the members is computed if it is left out. At a member it may
     be that of the gradient under the set's mask, as by `AtomFamily.gradient_at`; a caller that
     gives it has asked `nothing_to_certify` before. For `multipliers` see `certify`.
     """
@@ -152,39 +155,22 @@ def certify_point(
             multipliers = members.multipliers().tight(point)
         support = members.support(gradient, multipliers)
     tangent = tangent_at(problem, point, support)
-    of_gap: dict[str, Any] = {
-        "multipliers": support.multipliers,
-        "frank_wolfe_gap": max(tangent.gap, 0.0),
-        "gap_round_off": tangent.gap_round_off,
-    }
-    if not objective.convex:
-        return Certificate(value, -math.inf, "none", _NOT_CONVEX, round_off=math.inf, **of_gap)
-    bound = tangent.bound
-    kind: Kind = "exponential" if objective.log_convex else "linear"
     others: list[tuple[Bound, Kind]] = []
     if isinstance(point, LogDetPoint):
         multiple = best_multiple(problem, point, support)
         others.append((tangent_at(problem, *multiple).bound, "scaled"))
-    elif not objective.log_convex:
+    elif objective.convex and not objective.log_convex:
         inflated = partial(inflated_tangent, problem, point, support)
         others.append((inflated_bound(tangent, inflated), "scaled"))
     if objective.barrier and support.multipliers is None:
         others.append((dual_bound(problem, point), "dual"))
-    for other, its_kind in others:
-        if other.value > bound.value:
-            bound, kind = other, its_kind
-    if not bound.value > -math.inf:
-        return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
-    certificate = Certificate(
-        value,
-        bound.value,
-        kind,
-        round_off=bound.round_off,
+    certificate = replace(
+        certificate_by(tangent, objective, others),
+        multipliers=support.multipliers,
         membership=members.membership(support, point.metric),
         excesses=members.excesses(point.metric),
-        **of_gap,
     )
-    if bound.value > value and not members.violations(point.metric):
+    if certificate.lower_bound > value and not members.violations(point.metric):
         # Membership allows for some round-off, too; strictly inside there is none to allow for.
         inside = members.made_feasible(point.metric) - members.base
         gap = float(np.vdot(support.gradient, inside)) - support.least
@@ -192,6 +178,27 @@ def certify_point(
             raise _contradiction(f"a member of the set has a gap of {gap:.6g}, which is negative")
         certificate = replace(certificate, lower_bound=value)
     return certificate
+
+
+def certificate_by(
+    tangent: Tangent, objective: Objective, others: Iterable[tuple[Bound, Kind]]
+) -> Certificate:
+    """Return the certificate of the best bound: that of a tangent, or one of some others."""
+    value = tangent.value
+    of_gap: dict[str, Any] = {
+        "frank_wolfe_gap": max(tangent.gap, 0.0),
+        "gap_round_off": tangent.gap_round_off,
+    }
+    if not objective.convex:
+        return Certificate(value, -math.inf, "none", _NOT_CONVEX, round_off=math.inf, **of_gap)
+    bound = tangent.bound
+    kind: Kind = "exponential" if objective.log_convex else "linear"
+    for other, its_kind in others:
+        if other.value > bound.value:
+            bound, kind = other, its_kind
+    if not bound.value > -math.inf:
+        return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
+    return Certificate(value, bound.value, kind, round_off=bound.round_off, **of_gap)
 
 
 def value_below(value: float, lower_bound: float) -> GdaoptError:

@@ -1,7 +1,7 @@
 """Lower bounds by tangents, lowered by their round-off (see `gdaopt.certificate.certify`).
 
-Where Q has a log-determinant, the best multiple M/t has a closed form but for the oracle. Elsewhere
-a slightly larger metric helps where the trace bound is far from binding.
+If Q has a log-determinant, the best multiple M/t has a closed form but for the oracle. Elsewhere
+a slightly larger metric helps if the trace bound is far from binding.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from gdaopt.sets.members import Support
 from gdaopt.support.deadline import check_time_for
 from gdaopt.support.validation import FloatArray, is_finite
 
-_NEARBY = 1e-6  # of the way to the member that is best by the tangent
+_NEARBY = 1e-6  # a share of the way to the member that is best by the tangent
 _LARGEST_EXPONENT = 709.0  # exp of it is finite in float64
 _SCALES = (1e-6, 1e6)  # t of the multiples M/t that are looked at
 _MOST_SCALES = 40  # searches for t, each with the better atoms of the last; one or two are usual
-_ENOUGH = 0.1  # of the gap: a multiple that is better by less is not looked for
-_MARGIN = 1e-13  # of t: it costs nearly nothing, and the round-off of prices may be larger
+_ENOUGH = 0.1  # a share of the gap: a multiple that is better by less is not looked for
+_MARGIN = 1e-13  # a share of t: it costs nearly nothing, and the round-off of prices may be larger
 _FAR = 10.0  # times the trace of M - B: from there on the trace bound is far from binding
-_NEAR = 0.01  # of the objective: near the optimum, tr M times the price is smaller
-_CLOSED = 1e-12  # of the objective: a smaller gap needs no better bound
+_NEAR = 0.01  # a share of the objective: near the optimum, tr M times the price is smaller
+_CLOSED = 1e-12  # a share of the objective: a smaller gap needs no better bound
 _INFLATIONS = (1e-5, 1e-12, 1e-2)  # η: the first trial, the smallest and the largest
 _MOST_INFLATIONS = 2
-_AT_BOUND = 1e-6  # of the budget: with a trace so near to the trace bound, it may bind
+_AT_BOUND = 1e-6  # a share of the budget: with a trace so near to the trace bound, it may bind
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Bound:
 
 
 def nothing_to_certify(point: Point, gradient: FloatArray) -> str | None:
-    """Say why there is no bound where an objective carries no information; else None."""
+    """Say why there is no bound if an objective carries no information; else None."""
     reason = point.degenerate_reason()
     if reason is None and not math.isfinite(point.value):
         reason = f"the objective is {point.value}"
@@ -80,7 +80,7 @@ class Tangent:
     gap, gap_round_off : float
         ``⟨G, N⟩ - min_V ⟨G, V - B⟩``, and how far it is off at most.
     bound : Bound
-        The linear bound, or the exponential one where log Q is convex.
+        The linear bound, or the exponential one if log Q is convex.
     """
 
     value: float
@@ -180,7 +180,7 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
     """Return the t of the best bound by some atoms.
 
     The atoms have prices at t = 1, slopes ``c_k``, and rates: the fall of the price when t grows by
-    1. The bound is concave in t. Where atom k is the cheapest, its slope is ``K/t - c_k``, which is
+    1. The bound is concave in t. If atom k is the cheapest, its slope is ``K/t - c_k``, which is
     0 at ``K/c_k``. So of two atoms alone, one that is the cheapest at smaller t and one at larger
     t, the best t is one of these zeros, or it is where their prices are the same.
     """
@@ -196,20 +196,20 @@ def _best_scale(size: int, prices: FloatArray, slopes: FloatArray, rates: FloatA
         lines = prices + (1 - t) * rates
         if t == meet:  # a large rate magnifies the round-off of t
             lines[right] = lines[left]
-        found = int(lines.argmin())
-        if not lines[found] < min(lines[left], lines[right]):
+        lowest = int(lines.argmin())
+        if not lines[lowest] < min(lines[left], lines[right]):
             break
-        left, right = (found, right) if zeros[found] > t else (left, found)
+        left, right = (lowest, right) if zeros[lowest] > t else (left, lowest)
     return t
 
 
 def inflated_bound(tangent: Tangent, inflated: Callable[[float], Tangent | None]) -> Bound:
-    """Return the bound at a slightly larger metric, where the trace bound is far from binding.
+    """Return the bound at a slightly larger metric, if the trace bound is far from binding.
 
     There a price just below 0 still costs the whole budget. At ``B + (1 + η) N`` all prices are
     higher, so that none need be below 0, and the tangent loses only about tr M times that price
     ("Proposition: inflated certificate"). Else it is the bound at the metric itself. The function
-    `inflated` returns the tangent by η, None where there is none.
+    `inflated` returns the tangent by η, None if there is none.
     """
     value, price, bound = abs(tangent.value), tangent.price, tangent.bound
     if (
@@ -239,22 +239,22 @@ def inflated_bound(tangent: Tangent, inflated: Callable[[float], Tangent | None]
 def inflated_tangent(
     problem: MetricProblem, point: Point, support: Support, share: float
 ) -> Tangent | None:
-    """Return the tangent at ``B + (1 + η) N`` by the same multipliers, None where there is none."""
+    """Return the tangent at ``B + (1 + η) N`` by the same multipliers, None if there is none."""
     base = problem.members.base
     there = problem.objective.at(base + (1 + share) * (point.metric - base))
     gradient = there.gradient()
     if nothing_to_certify(there, gradient) is not None:
         return None
     guess = support.atoms
-    found = problem.members.support(gradient, support.multipliers, len(support.prices), guess)
-    return tangent_at(problem, there, found)
+    best = problem.members.support(gradient, support.multipliers, len(support.prices), guess)
+    return tangent_at(problem, there, best)
 
 
 # --- the dual problem -----------------------------------------------------------------------------
 
 
 def dual_bound(problem: MetricProblem, point: Point) -> Bound:
-    """Return the bound of the gradient's dual matrix, clipped; -inf where that is not definite.
+    """Return the bound of the gradient's dual matrix, clipped; -inf if that is not definite.
 
     For ``Q(M) = ⟨S, M⟩ + φ(M)``, φ a barrier, each matrix W whose difference from S favours no
     member of the set gives a lower bound ("Proposition: dual certificate"). Near the optimum it is
@@ -278,7 +278,7 @@ def dual_bound(problem: MetricProblem, point: Point) -> Bound:
 
 
 def trace_multiplier(problem: MetricProblem, point: Point) -> float:
-    """Return an estimate of the trace bound's multiplier, 0 where the trace is not at the bound.
+    """Return an estimate of the trace bound's multiplier, 0 if the trace is not at the bound.
 
     At the optimum ``-G = E + yI`` with ``⟨E, M - B⟩ = 0`` ("Proposition: dual certificate").
     """

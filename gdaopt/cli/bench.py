@@ -14,11 +14,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from gdaopt.bench.export import EXPORTS, write_set
+from gdaopt.bench.export import EXPORTS
 from gdaopt.bench.export import export as write_program
 from gdaopt.bench.mps import MPS_ENDING
 from gdaopt.bench.recorded import load_programs
-from gdaopt.bench.sequences import ALL, GENERATED, KINDS, METHODS, STARTS, BenchOptions, Sequence
+from gdaopt.bench.sequences import (
+    ALL,
+    GENERATED,
+    KINDS,
+    METHODS,
+    STARTS,
+    BenchOptions,
+    ProgramSequence,
+)
 from gdaopt.bench.study import Bench
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
@@ -26,7 +34,7 @@ from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import as_path, check_name, integer
+from gdaopt.support.validation import as_path, check_name
 
 _NONE = "none"
 
@@ -89,14 +97,6 @@ def bench(
     thousands: option.Thousands = None,
     data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
-    export_set: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="compare nothing, and write sequences of --most programs for others: MPS files "
-            "with their optima, proven without round-off",
-        ),
-    ] = None,
 ) -> None:
     """Solve recorded programs and whole runs by many solvers, timed and judged alike.
 
@@ -107,9 +107,6 @@ def bench(
     75: another command is writing to the directory.
     """
     output = Output()
-    if export_set is not None:
-        write_set(export_set, integer("--most", most, at_least=1), output.say)
-        return
     options = {
         "solvers": _words(solvers),
         "programs": _words(programs),
@@ -137,7 +134,7 @@ def bench(
     about, most_seconds = study.estimate()
     used = dict.fromkeys(task.about["solver"] for task in study.tasks.values())
     output.say(
-        f"{len(study.tasks) - study.n_done} cells by {', '.join(used)}: about "
+        f"{len(study.tasks) - len(study.done)} cells by {', '.join(used)}: about "
         f"{about / 60:.0f} min where programs are small, at most {most_seconds / 60:.0f} min"
     )
     summary, _ = run_study(output, study, "cells")
@@ -148,7 +145,7 @@ def bench(
             f"{row['infeasible']} called infeasible"
         )
     output.say(f"written to {study.path}")
-    if study.n_done < len(study.tasks):
+    if len(study.done) < len(study.tasks):
         output.print("some cells died; run the same command again to try them again")
         raise typer.Exit(1)
 
@@ -168,14 +165,14 @@ def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[Valu
 
 def _sequences(
     sources: list[str], sizes: list[int], of_tables: Mapping[str, Any], data_dir: Path | None
-) -> list[Sequence]:
+) -> list[ProgramSequence]:
     found = []
     for source in dict.fromkeys(sources):
         if source.lower().endswith(".npz"):
-            found.append(Sequence.from_recorded(source))
+            found.append(ProgramSequence.from_recorded(source))
             continue
         if as_path("data", source).is_dir() or MPS_ENDING.search(source):
-            found.append(Sequence.from_mps(source))
+            found.append(ProgramSequence.from_mps(source))
             continue
         if source not in GENERATED:
             is_table = source.lower().endswith(".csv")
@@ -184,12 +181,12 @@ def _sequences(
                 data_dir=data_dir if source in FROM_UCI else None,
                 **(of_tables if is_table else {}),
             )
-            found.append(Sequence(dataset.name, dataset))
+            found.append(ProgramSequence(dataset.name, dataset))
             continue
         for size in dict.fromkeys(sizes):
             if size < 5:
                 raise InvalidInputError(f"--sizes must be at least 5, got {size}")
-            found.append(Sequence(source, size=size))
+            found.append(ProgramSequence(source, size=size))
     return found
 
 

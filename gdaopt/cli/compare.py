@@ -18,7 +18,6 @@ from gdaopt.status import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import COMPACT, LEGEND, format_columns
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
-from gdaopt.studies.task_workers import BACKENDS
 from gdaopt.support.text import plain
 
 _METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
@@ -68,16 +67,11 @@ def compare(
         int, typer.Option(help="steps between rows of the trace; 0 for start and end alone")
     ] = 1,
     jobs: Annotated[int, typer.Option(help="runs at a time; more than one blurs their times")] = 1,
-    backend: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(BACKENDS)}: a process for each run, which alone measures the memory "
-            "of a single run, or workers for many runs, here or of Dask"
-        ),
-    ] = "process",
     scheduler: Annotated[
         str | None,
-        typer.Option(help="address of a Dask cluster, as tcp://host:port; with --backend dask"),
+        typer.Option(
+            help="address of a Dask cluster, as tcp://host:port, whose workers compute the runs"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-compare-DATASET)")
@@ -114,7 +108,6 @@ def compare(
         time_limit=time_limit,
         trace_every=trace_every,
         jobs=jobs,
-        backend=backend,
         scheduler=scheduler,
     )
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)

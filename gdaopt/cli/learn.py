@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,27 +21,21 @@ from gdaopt.methods.solve import make_method
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.status import FAILURES
+from gdaopt.studies.learned_study import PICTURES, Learning
 from gdaopt.studies.learning import (
+    TIMES,
     LearningOptions,
     advice,
     check_starts,
-    learn_classes,
     load_source,
     outcome,
     read_edges,
-    summary,
     work,
 )
 from gdaopt.studies.pictures import MOST_PANELS
-from gdaopt.studies.run_directory import PICTURES, RunDirectory
 from gdaopt.support.text import plain
 
-_SECONDS = {
-    "build": "build_seconds",
-    "solve": "solve_seconds",
-    "eig": "eig_seconds",
-    "obj": "objective_seconds",
-}
+_SECONDS = ("build", "solve", "eig", "obj")  # headings of `TIMES`
 _LEGEND = (
     "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
     "components of the graph; oracle calls: programs solved, or searches for the best atoms; "
@@ -53,7 +47,6 @@ _QUICK = 5.0  # seconds of learning up to which the accuracy is measured unasked
 
 
 def learn(
-    context: typer.Context,
     source: option.Source,
     label: option.Label = None,
     drop: option.Drop = None,
@@ -138,36 +131,53 @@ def learn(
     }
     options_asked = {name: value for name, value in asked.items() if value is not None}
     runner = make_method(method, on_interrupt="return", **options_asked)
-    directory: RunDirectory | None = None
+    study: Learning | None = None
+    said: list[str] = []
 
     def describe() -> str:
-        if directory is None:
+        if study is None:
             return "nothing was written"
         return (
-            f"{len(directory.results)} of {len(classes)} classes are learned and kept in "
-            f"{directory.path}; run the same command again to go on"
+            f"{len(study.done)} of {len(classes)} classes are learned and kept in {study.path}; "
+            "run the same command again to go on"
         )
 
     with last_words(describe), output.progress() as progress:
         task = progress.add_task("")
 
         def say(what: str) -> None:
-            progress.update(task, description=what)
+            progress.update(task, description=plain(what))
 
-        def problems(names: Sequence[str]) -> Iterator[tuple[str, MetricProblem]]:
-            for name in names:
-                say(f"{plain(name)}: building the objective")
+        def problems() -> Iterator[tuple[str, MetricProblem]]:
+            for name in classes:
+                say(f"{name}: building the objective")
                 problem = options.problem(dataset, name)
-                say(f"{plain(name)}: evaluating the objective at the start")
+                say(f"{name}: evaluating the objective at the start")
                 yield name, problem
 
-        def show(name: str, state: State) -> None:
-            say(
-                f"{plain(name)}: round {state.round}, step {state.iteration}, "
-                f"objective {state.objective:.6g}"
-            )
+        def show_state(name: str, state: State) -> None:
+            where = f"round {state.round}, step {state.iteration}"
+            say(f"{name}: {where}, objective {state.objective:.6g}")
 
-        say(f"reading {plain(source)}")
+        def show(name: str, result: Result | None) -> None:
+            if result is None:
+                say(f"{name}: building the objective")
+                return
+            output.print(plain(f"{name}: {outcome(result)}"))
+            if verbose or result.status in FAILURES:
+                output.print(plain(f"{name}: {result.status} ({result.message})"))
+
+        def measure(results: Collection[Result]) -> dict[str, float] | None:
+            measured = None
+            if not {result.status for result in results} & _FAILURES:
+                words, measured = _measure_accuracy(
+                    dataset, options, runner, results, accuracy, say
+                )
+                said.append(words)
+            say("drawing")
+            return measured
+
+        say(f"reading {source}")
         dropped = option.read_names(drop)
         marks = {"decimal": decimal, "thousands": thousands}
         dataset = load_source(source, label, data_dir, drop=dropped, impute=impute, **marks)
@@ -178,60 +188,40 @@ def learn(
         output.print(plain(f"{dataset.name}: {about}"))
         if method is None and solver is not None and not verbose:
             output.print(f"method {runner.name}, since a solver is named")
-        check_starts(problems(classes), runner)
-        directory = RunDirectory(
+        check_starts(problems(), runner)
+        study = Learning(
             out or Path(f"gdaopt-{dataset.name}"),
             dataset,
+            options,
+            runner,
             {
                 "source": source,
                 "label": dataset.label_name,
                 "drop": dropped,
                 "impute": impute,
                 **marks,
-                "positive": positive,
-                "scale": scale,
-                "objective": objective,
-                "set": metric_set,
-                "trace_bound": options.trace_bound,
-                "min_eigenvalue": min_eigenvalue,
                 "edge_floor": edge_floor or 0.0,
-                "edges": None if edges is None else str(edges),
-                "max_samples": options.max_samples,
-                "method": runner.name,
-                "solver": runner.solver_name,
-                "tolerance": runner.tolerance,
                 "time_limit": time_limit,
             },
             force=force,
+            on_state=show_state,
         )
-        context.with_resource(directory)  # until the command ends
         if verbose:
             floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
             output.print(f"method {runner.name}, solver {runner.solver_name}{floor}")
-        for name in directory.results:
-            output.print(plain(f"{name}: there already"))
-        missing = [name for name in classes if name not in directory.results]
-        for name, result in learn_classes(problems(missing), runner, show):
-            directory.add(name, result)
-            output.print(plain(f"{name}: {outcome(result)}"))
-            if verbose or result.status in FAILURES:
-                output.print(plain(f"{name}: {result.status} ({result.message})"))
-        results = directory.results.values()
-        statuses = {result.status for result in results}
-        said = "not measured, as not all runs ended well"
-        measured = None
-        if not statuses & _FAILURES:
-            said, measured = _measure_accuracy(dataset, options, runner, results, accuracy, say)
-        say("drawing")
-        directory.finish(measured)
+        for key in study.done:
+            output.print(plain(f"{study.label(key)}: there already"))
+        study.run(show, measure)
+        results = [result for _, result in study.runs.values()]
     if verbose:
-        output.print(_table(directory.results))
+        output.print(_table([row for row, _ in study.runs.values()]))
         output.print(_LEGEND)
     output.print(f"\nSolved: {work(results)}.")
     sentence = advice(results, runner.name, edge_floor or 0.0)
     if sentence is not None:
         output.print(f"Better: {sentence}.")
-    output.print(plain(f"Accuracy: {said}."))
+    accuracy_said = said[0] if said else "not measured, as not all runs ended well"
+    output.print(plain(f"Accuracy: {accuracy_said}."))
     shown = ""
     if len(results) > MOST_PANELS:
         shown = (
@@ -241,7 +231,8 @@ def learn(
     output.print(f"Pictures{shown}:")
     for name, what in PICTURES.items():
         output.print(f"  {name + '.png':<16} {what}")
-    output.say(f"written to {directory.path}; result.json there has all numbers")
+    output.say(f"written to {study.path}; result.json there has all numbers")
+    statuses = {result.status for result in results}
     if "interrupted" in statuses:
         raise typer.Exit(130)
     if statuses & FAILURES:
@@ -278,24 +269,21 @@ def _measure_accuracy(
     return said, {"neighbors": NEIGHBORS, "folds": FOLDS, **asdict(shares)}
 
 
-def _table(results: dict[str, Result]) -> Table:
+def _table(rows: Collection[Mapping[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
     table.add_column("class", min_width=8, overflow="fold")
-    for heading in ("objective", "gap", "λ_min", "comp", "oracle\ncalls"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in _SECONDS:
+    for heading in ("objective", "gap", "λ_min", "comp", "oracle\ncalls", *_SECONDS):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("status", overflow="fold")
-    for name, result in results.items():
-        row = summary(result)
+    for row in rows:
         table.add_row(
-            plain(name),
+            plain(row["class"]),
             f"{row['objective']:.6g}",
             "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
             "" if row["lambda_min"] is None else f"{row['lambda_min']:.2g}",
             str(row["components"]),
             str(row["oracle_calls"]),
-            *(f"{row[key]:.2f}" for key in _SECONDS.values()),
+            *(f"{row[name]:.2f}" for name in TIMES),
             str(row["status"]).replace("_", " "),  # narrow tables break lines at spaces
         )
     return table

@@ -114,7 +114,7 @@ class _Study(Protocol[FoundT]):
     def tasks(self) -> Sized: ...
 
     @property
-    def n_done(self) -> int: ...
+    def done(self) -> Sized: ...
 
     def label(self, key: str) -> str: ...
 
@@ -126,7 +126,7 @@ def run_study(output: Output, study: _Study[FoundT], what: str) -> FoundT:
 
     def describe() -> str:
         return (
-            f"{study.n_done} of {len(study.tasks)} {what} are done; "
+            f"{len(study.done)} of {len(study.tasks)} {what} are done; "
             "run the same command again to go on"
         )
 

@@ -26,17 +26,18 @@ from gdaopt.support.validation import FloatArray
 
 _MOST_ROUNDS = 500
 _PRICED = 20  # atoms that join in a round at most
-_FINE = 1e-14  # of the prices: atoms that are better by less do not join
-_COST_UNIT = 1e-2  # of the largest cost: in it slopes end at their round-off
+_FINE = 1e-14  # a share of the prices: atoms that are better by less do not join
+_COST_UNIT = 1e-2  # a share of the largest cost: in it slopes end at their round-off
+_SETTLED = 0.8  # a share of the best multipliers, if those of the program jump
 _PATIENCE = 3  # rounds in which neither value nor bound moves, after which both are at round-off
-_LEAST_UNIT = 1e-6  # of the budget
-_LEAST_RIGHT = 1e-6  # of the largest right-hand side: the unit of smaller ones
+_LEAST_UNIT = 1e-6  # a share of the budget
+_LEAST_RIGHT = 1e-6  # a share of the largest right-hand side: the unit of smaller ones
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
 _FEW_ROWS = 12  # with more the simplex method is faster
-_OPTIMAL = 1e-10  # of slopes, in the units of a program: what is left of optimal ones
-_HIGHS_ACCURACY = 1e-10  # in the units of a program; HiGHS takes no smaller one
-_HIGHS_COST_UNIT = 1e-2  # of those of a program: its tolerance is then near round-off
-_MOST_STEPS = 20  # of the simplex method, times the size of a program: above, it goes in a circle
+_OPTIMAL = 1e-10  # what is left of optimal slopes, in the units of a program
+_HIGHS_ACCURACY = 1e-9  # in the units of a program; with 1e-10 feasible ones may be refused
+_HIGHS_COST_UNIT = 1e-2  # times a program's: HiGHS' tolerance is then near round-off
+_MOST_STEPS = 20  # steps of the simplex method, in sizes of a program: above, it goes in a circle
 _LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
@@ -56,7 +57,7 @@ class LinearSolution:
 class Extra:
     """A variable beside the weights, between 0 and a bound."""
 
-    cost: float  # of one unit
+    cost: float  # the cost of one unit
     coefficients: FloatArray  # what one unit adds to each row
     trace: float = 0.0  # what one unit adds to the trace
     most: float = np.inf
@@ -107,7 +108,7 @@ class LinearProgram:
         least = np.maximum(_LEAST_RIGHT * self._unit, _NOISE * rows.round_off(base))
         self._row_units = np.maximum(np.abs(self._right), least)
         self._price_unit = float(np.abs(self._gradient).max())
-        # Of values: where weights have no costs, the costs of the extra variables are 1.
+        # The unit of values. If weights have no costs, the costs of the extra variables are 1.
         self._scale = self._price_unit * self._unit if self._price_unit else 1.0
         if 0 < self._price_unit < _LEAST_NORMAL or not _LEAST_NORMAL <= self._scale < np.inf:
             raise SolverFailedError(
@@ -130,16 +131,21 @@ class LinearProgram:
         for _ in range(_MOST_ROUNDS):
             master = self._master(atoms, forms, weights, extras)
             weights, extras = master.weights, master.extras
-            priced = self._gradient + self._rows.combined(master.multipliers)
-            new = self._set.family.best_atoms(priced, _PRICED, atoms)
-            found = self._bound(master.multipliers, float(new.prices[0]))
-            waited = 0 if found > bound or master.value < least else waited + 1
+            # Multipliers of a degenerate program jump. If nothing moves, the best ones count more.
+            share = _SETTLED if waited else 0.0
+            trial = share * multipliers + (1 - share) * master.multipliers
+            new = self._set.family.best_atoms(self._priced(trial), _PRICED, atoms)
+            bound_there = self._bound(trial, float(new.prices[0]))
+            is_better = bound_there > bound
+            waited = 0 if is_better or master.value < least else waited + 1
             least = min(least, master.value)
-            if found > bound:
-                bound, multipliers = found, master.multipliers
+            if is_better:
+                bound, multipliers = bound_there, trial
             fine = _FINE * (self._price_unit + float(np.abs(master.multipliers).max(initial=0.0)))
-            joining = new.atoms[new.prices < master.level - fine]
-            if ends(master.value, bound) or not len(joining) or waited == _PATIENCE:
+            prices = new.atoms.quadratic_forms(self._priced(master.multipliers))
+            joining = new.atoms[prices < master.level - fine]
+            is_over = waited == _PATIENCE or not (share or len(joining))
+            if ends(master.value, bound) or is_over:
                 break
             kept = weights > 0 if len(atoms) > self._many else slice(None)
             atoms = atoms[kept].joined(joining)
@@ -149,11 +155,15 @@ class LinearProgram:
             atoms[: len(weights)], weights, extras, multipliers, master.value, bound
         )
 
+    def _priced(self, multipliers: FloatArray) -> FloatArray:
+        """Return ``G + Σ_k λ_k A_k``, which prices atoms."""
+        return self._gradient + self._rows.combine(multipliers)
+
     def _bound(self, multipliers: FloatArray, price: float) -> float:
         """Return the lower bound by λ: the least value of the Lagrangian over all weights."""
         # An extra variable does not lower the bound: at the master's solution its reduced cost is
-        # at least the level times its trace, and where the least price is above the level the
-        # search ends; where the variable is at its bound, no better value is sought.
+        # at least the level times its trace, and if the least price is above the level the
+        # search ends; if the variable is at its bound, no better value is sought.
         return self._budget * min(0.0, price) - float(multipliers @ self._right)
 
     def _master(

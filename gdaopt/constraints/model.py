@@ -1,6 +1,6 @@
 """A CVXPY problem over metrics, read: its variable, its set, its objective and its constraints.
 
-The objective is taken apart where it is a sum. Its terms are multiples of this package's
+The objective is taken apart if it is a sum. Its terms are multiples of this package's
 objectives, linear functions, squared distances to a matrix, and the rest, which becomes one
 `CvxpyObjective`. Importing the module loads CVXPY.
 """
@@ -39,7 +39,7 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
 _ADVICE = "add the constraints of a set, such as gdaopt.GraphMetrics(trace_bound=C).of(M)"
-_ROUND_OFF = 1e-14  # of a row of norm 1 that is a multiple of the trace
+_ROUND_OFF = 1e-14  # round-off of a row of norm 1 that is a multiple of the trace
 _KNOWN_ATTRIBUTES = ("symmetric", "PSD")  # every member of a set has them
 
 
@@ -73,7 +73,7 @@ class ObjectiveReader:
         self._sum: Objective | None = None
 
     def distance(self) -> SquaredDistance | None:
-        """Return the square, where the expression is a distance ``‖cM + B‖_F``; else None."""
+        """Return the square, if the expression is a distance ``‖cM + B‖_F``; else None."""
         check_values("the objective", self._expression)
         return _distance(norm_argument(self._expression), self._metric)
 
@@ -168,9 +168,9 @@ class Model:
     objective: Objective
     feasible_set: FeasibleSet
     rows: LinearConstraints | None
-    own: list[cp.Constraint]  # of the user: rows, and bounds on the trace
-    places: npt.NDArray[np.intp]  # of the rows among the entries of these constraints
-    # The place of the least bound on the trace, and by what it multiplies the trace; None where
+    own: list[cp.Constraint]  # the user's: rows, and bounds on the trace
+    places: npt.NDArray[np.intp]  # where rows are among the entries of these constraints
+    # The place of the least bound on the trace, and by what it multiplies the trace; None if
     # the set has the least bound.
     trace_row: tuple[int, float] | None
     distance: SquaredDistance | None
@@ -180,7 +180,7 @@ class Model:
     ) -> dict[int, Any]:
         """Return the dual value of each constraint of the user's own by its id, as CVXPY has them.
 
-        They follow from the multipliers of the rows, where these are known, and of the trace bound;
+        They follow from the multipliers of the rows, if these are known, and of the trace bound;
         the derivative of a distance follows from that of its square by the objective's value.
         """
         if multipliers is None and self.rows is not None:
@@ -193,12 +193,12 @@ class Model:
             entries[place] = of_trace / factor
         if self.distance is not None:
             entries /= 2 * np.sqrt(objective) if objective > 0 else np.inf
-        found, start = {}, 0
+        values, start = {}, 0
         for constraint in self.own:
             part = entries[start : start + constraint.size]
-            found[constraint.id] = part.reshape(constraint.shape, order="F")
+            values[constraint.id] = part.reshape(constraint.shape, order="F")
             start += constraint.size
-        return found
+        return values
 
 
 class ModelReader:
@@ -224,7 +224,7 @@ class ModelReader:
             self._metric,
             self._objective.objective() if distance is None else distance.quadratic(1.0),
             feasible_set,
-            rows.chosen(others) if len(others) else None,
+            rows.select(others) if len(others) else None,
             self._own,
             places[others],
             None if trace_row is None else (int(places[trace_row[0]]), trace_row[1]),
@@ -264,13 +264,13 @@ def _with_least_trace_bound(
 
 def _set_of(problem: cp.Problem) -> tuple[FeasibleSet, cp.Variable, list[cp.Constraint]]:
     """Return the set of a problem, its variable, and the constraints that are not the set's."""
-    own, marks = [], []
+    others, marks = [], []
     for constraint in problem.constraints:
         mark = constraint.args[0]
         if isinstance(mark, Membership):
             marks.append(mark)
         else:
-            own.append(constraint)
+            others.append(constraint)
     if not marks:
         raise InvalidInputError(f"the problem has no set of metrics; {_ADVICE}")
     first = marks[0]
@@ -292,7 +292,7 @@ def _set_of(problem: cp.Problem) -> tuple[FeasibleSet, cp.Variable, list[cp.Cons
             f"the set is one of {shortened(str(first.metric))[1:-1]}, and must be one of a "
             "variable; scale the bounds of the set instead"
         )
-    return first.feasible_set, first.metric, own
+    return first.feasible_set, first.metric, others
 
 
 def _check_attributes(metric: cp.Variable) -> None:

@@ -6,7 +6,7 @@ rows alike. So they are judged once, here, with one tolerance ("Algorithm: preso
 constraints"):
 
 1. Phase one finds a metric that keeps the rows, or breaks them by no more than the tolerance. Rows
-   that it breaks are moved to it; where the tolerance is not enough, no metric keeps the rows.
+   that it breaks are moved to it; if the tolerance is not enough, no metric keeps the rows.
 2. Inequalities that no metric keeps strictly become equalities, as in ``a ≤ b`` beside ``a ≥ b``.
 3. Equalities that follow from other equalities are left out.
 4. The remaining rows must hold for a metric inside the set's cone; otherwise they are refused.
@@ -29,19 +29,19 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 
-_FEASIBLE = 0.5  # of the tolerance: the share of phase one; methods may use the rest
-_EXACT = 1e-13  # of the scale: phase one looks for no better metric
+_FEASIBLE = 0.5  # a share of the tolerance: the share of phase one; methods may use the rest
+_EXACT = 1e-13  # a share of the scale: phase one looks for no better metric
 _DEPENDENT = 0.25 * ROW_TOLERANCE  # the distance of a dependent row to the span of other rows
-_DISTANCES = (1e-2, 1e-4, 1e-6)  # of rows to the span of those before: the far ones come first
+_DISTANCES = (1e-2, 1e-4, 1e-6)  # from a row to the span of those before: the far ones come first
 _NOISE = 10.0  # round-offs: so much room of rows that cancel is none
 _TINY = 1e-300  # instead of the squared norm of a row of zeros
-_NO_ROOM = 1e-4  # of the tolerance: rows with less room in every metric become equalities
-_ENOUGH_ROOM = 1e-3  # of the scale: rows with that much room need not have more
-_COUNTS = 1e-6  # of the largest multiplier: smaller ones are round-off
+_NO_ROOM = 1e-4  # a share of the tolerance: rows with less room in every metric become equalities
+_ENOUGH_ROOM = 1e-3  # a share of the scale: rows with that much room need not have more
+_COUNTS = 1e-6  # a share of the largest multiplier: smaller ones are round-off
 _ENOUGH = 0.5  # an interior point may be so much nearer to the boundary than the best one
-_WELL_INSIDE = 1e-3  # of the middle of the set: with less the features get units of their own
-_NO_INTERIOR = 1e-7  # of a feature's diagonal entry: less is round-off
-_SMALLEST = 1e-13  # of the scale: the smallest unit of a feature
+_WELL_INSIDE = 1e-3  # a share of the middle of the set: else features get units of their own
+_NO_INTERIOR = 1e-7  # a share of a feature's diagonal entry: less is round-off
+_SMALLEST = 1e-13  # a share of the scale: the smallest unit of a feature
 _WIDE = 1e6  # times the scale of the rows: the trace up to which an interior point is looked for
 _MOST_UNITS = 40  # rounds in which features get smaller units
 
@@ -54,12 +54,12 @@ def presolve(feasible_set: FeasibleSet, rows: LinearConstraints) -> Restricted:
     base = feasible_set.base(rows.n_features)
     at_base = rows.matrices @ base.ravel()
     is_noise = np.abs(rows.bounds - at_base) <= rows.round_off(base)
-    moved, start = _consistent(
+    moved, start = _make_consistent(
         feasible_set, replace(rows, bounds=np.where(is_noise, at_base, rows.bounds))
     )
-    presolved, kept, proofs, start = _reduced(feasible_set, moved, start)
+    presolved, indices, proofs, start = _reduce(feasible_set, moved, start)
     centre = _interior(feasible_set, presolved, start, rows)
-    return Restricted(feasible_set, rows, presolved, kept, centre, start, tuple(proofs))
+    return Restricted(feasible_set, rows, presolved, indices, centre, start, tuple(proofs))
 
 
 def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
@@ -69,7 +69,7 @@ def _scale(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
     return min(float(np.abs(right).max(initial=0.0)), budget) or budget
 
 
-def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
+def _tolerance_of(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
     """Return the distance to a row that counts as keeping it for every metric of the set."""
     return rows.allowed(feasible_set.base(rows.n_features), feasible_set.trace_bound)
 
@@ -77,30 +77,30 @@ def _allowed(feasible_set: FeasibleSet, rows: LinearConstraints) -> float:
 # --- phase one ----------------------------------------------------------------------------------
 
 
-def _consistent(
+def _make_consistent(
     feasible_set: FeasibleSet, rows: LinearConstraints
 ) -> tuple[LinearConstraints, Weighted]:
     """Return the rows, moved within the tolerance so that a metric keeps them, and that metric."""
     size, scale = rows.n_features, _scale(feasible_set, rows)
-    allowed = _FEASIBLE * _allowed(feasible_set, rows) / scale
+    allowed = _FEASIBLE * _tolerance_of(feasible_set, rows) / scale
     breaking = [*_list_breaking(rows, rows.residuals(feasible_set.base(size)), scale)]
-    found = LinearProgram(feasible_set, rows, extras=breaking).solve(
+    solution = LinearProgram(feasible_set, rows, extras=breaking).solve(
         feasible_set.family.basis(size),
         np.zeros(size),
         lambda value, bound: value <= _EXACT or bound > max(allowed, 0.9 * value),
     )
-    if found.lower_bound > allowed:
-        most = float(np.abs(found.multipliers).max())
-        involved = np.flatnonzero(np.abs(found.multipliers) > _COUNTS * most)
+    if solution.lower_bound > allowed:
+        most = float(np.abs(solution.multipliers).max())
+        involved = np.flatnonzero(np.abs(solution.multipliers) > _COUNTS * most)
         raise InfeasibleProblemError(
             f"no member of {feasible_set!r} keeps all constraints: "
-            f"{rows.enumerated(involved)} cannot hold together in it; the nearest "
-            f"metric breaks them by {found.value * scale:.2g} in all. Mend or drop one, or enlarge "
-            "the set"
+            f"{rows.list_names(involved)} cannot hold together in it; the nearest "
+            f"metric breaks them by {solution.value * scale:.2g} in all. Mend or drop one, or "
+            "enlarge the set"
         )
     # What the linear program left is taken from its metric: no tolerance remains.
-    moved = rows.excesses(found.atoms.added_to(feasible_set.base(size), found.weights))
-    return replace(rows, bounds=rows.bounds + moved), (found.atoms, found.weights)
+    moved = rows.excesses(solution.atoms.added_to(feasible_set.base(size), solution.weights))
+    return replace(rows, bounds=rows.bounds + moved), (solution.atoms, solution.weights)
 
 
 def _list_breaking(rows: LinearConstraints, residuals: FloatArray, scale: float) -> Iterator[Extra]:
@@ -114,7 +114,7 @@ def _list_breaking(rows: LinearConstraints, residuals: FloatArray, scale: float)
 # --- which rows bind ----------------------------------------------------------------------------
 
 
-def _reduced(
+def _reduce(
     feasible_set: FeasibleSet, rows: LinearConstraints, start: Weighted
 ) -> tuple[LinearConstraints, npt.NDArray[np.intp], list[FloatArray], Weighted]:
     """Return the rows with equalities for inequalities that no metric keeps strictly.
@@ -124,35 +124,35 @@ def _reduced(
     metric that keeps the remaining rows.
     """
     n_rows = len(rows)
-    kept = _independent(feasible_set, rows)
-    rows, base = rows.chosen(kept), feasible_set.base(rows.n_features)
+    indices = _list_independent(feasible_set, rows)
+    rows, base = rows.select(indices), feasible_set.base(rows.n_features)
     proofs: list[FloatArray] = []
     scale = _scale(feasible_set, rows)
-    enough = min(_NO_ROOM * _allowed(feasible_set, rows) / scale, 0.1)
+    enough = min(_NO_ROOM * _tolerance_of(feasible_set, rows) / scale, 0.1)
     while not rows.is_equality.all():
         room = Extra(-1.0, np.where(rows.is_equality, 0.0, scale), most=1.0)
-        found = LinearProgram(feasible_set, rows, extras=[room]).solve(
+        solution = LinearProgram(feasible_set, rows, extras=[room]).solve(
             *_with_zeros(feasible_set.family.basis(rows.n_features), start),
             lambda value, bound: value <= -max(_ENOUGH_ROOM, enough) or bound > -enough,
         )
-        inner = found.atoms.added_to(base, found.weights)
-        binds = found.multipliers > _COUNTS * np.abs(found.multipliers).max()
+        inner = solution.atoms.added_to(base, solution.weights)
+        binds = solution.multipliers > _COUNTS * np.abs(solution.multipliers).max()
         binds &= ~rows.is_equality
-        noise = _NOISE * float(np.abs(found.multipliers) @ rows.round_off(inner))
-        if -found.value > max(enough, noise) or not binds.any():
+        noise = _NOISE * float(np.abs(solution.multipliers) @ rows.round_off(inner))
+        if -solution.value > max(enough, noise) or not binds.any():
             break
         proof = np.zeros(n_rows)
-        proof[kept] = found.multipliers
+        proof[indices] = solution.multipliers
         proofs.append(proof)
         here = rows.residuals(inner)
         rows = replace(rows, is_equality=rows.is_equality | binds)
         rows = replace(
             rows, bounds=rows.bounds + np.where(rows.is_equality, here, np.maximum(here, 0.0))
         )
-        left = _independent(feasible_set, rows)
-        rows, kept = rows.chosen(left), kept[left]
-        start = found.atoms, found.weights
-    return rows, kept, proofs, start
+        left = _list_independent(feasible_set, rows)
+        rows, indices = rows.select(left), indices[left]
+        start = solution.atoms, solution.weights
+    return rows, indices, proofs, start
 
 
 def _with_zeros(atoms: Atoms, start: Weighted) -> Weighted:
@@ -160,11 +160,11 @@ def _with_zeros(atoms: Atoms, start: Weighted) -> Weighted:
     return atoms.joined(start[0]), np.append(np.zeros(len(atoms)), start[1])
 
 
-def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDArray[np.intp]:
+def _list_independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDArray[np.intp]:
     """Return the indices of the rows that do not follow from others, up to the tolerance.
 
-    An equality follows from others where it has hardly any distance to their span; an inequality
-    from a multiple of another row where no member of the set is farther from that than the bounds
+    An equality follows from others if it has hardly any distance to their span; an inequality
+    from a multiple of another row if no member of the set is farther from that than the bounds
     are from each other. What counts are the entries that the set does not fix.
     """
     size = rows.n_features
@@ -173,28 +173,29 @@ def _independent(feasible_set: FeasibleSet, rows: LinearConstraints) -> npt.NDAr
     edges = rows.matrices[:, first * size + second].toarray()
     free = np.hstack([diagonal, np.sqrt(2.0) * edges])
     equal, others = np.flatnonzero(rows.is_equality), np.flatnonzero(~rows.is_equality)
-    span, kept = np.zeros((0, free.shape[1])), list[np.intp]()
+    span, chosen = np.zeros((0, free.shape[1])), list[np.intp]()
     # What decides are the rows that are far from each other: others have round-off there.
     for least in (*_DISTANCES, _DEPENDENT):
-        for k in [k for k in equal if k not in kept]:
+        for k in [k for k in equal if k not in chosen]:
             rest = free[k]
             for _ in range(2):  # once more for the digits that cancel
                 rest = rest - span.T @ (span @ rest)
             distance = float(np.linalg.norm(rest))
             if distance > least:
-                span, kept = np.vstack([span, rest / distance]), [*kept, k]
+                span, chosen = np.vstack([span, rest / distance]), [*chosen, k]
     right = -rows.residuals(feasible_set.base(size))
-    known = np.vstack([np.zeros(free.shape[1]), free[kept], -free[kept]])
-    most = np.concatenate([[0.0], right[kept], -right[kept]])
+    earlier = np.vstack([np.zeros(free.shape[1]), free[chosen], -free[chosen]])
+    most = np.concatenate([[0.0], right[chosen], -right[chosen]])
     lengths = np.linalg.norm(free, axis=1)
     lengths[lengths <= _DEPENDENT] = 1.0  # the first row, of zeros, is as good as such a row
     for k in others[np.argsort((right / lengths)[others], kind="stable")]:
         # The multiple of each row that is the nearest.
-        shares = np.maximum(known @ free[k], 0.0) / np.maximum((known**2).sum(axis=1), _TINY)
-        beyond = np.linalg.norm(shares[:, None] * known - free[k], axis=1) - _DEPENDENT
+        shares = np.maximum(earlier @ free[k], 0.0) / np.maximum((earlier**2).sum(axis=1), _TINY)
+        beyond = np.linalg.norm(shares[:, None] * earlier - free[k], axis=1) - _DEPENDENT
         if (beyond * feasible_set.budget(size) > right[k] - shares * most).all():
-            known, most, kept = np.vstack([known, free[k]]), np.append(most, right[k]), [*kept, k]
-    return np.sort(np.array(kept, dtype=np.intp))
+            earlier, most = np.vstack([earlier, free[k]]), np.append(most, right[k])
+            chosen.append(k)
+    return np.sort(np.array(chosen, dtype=np.intp))
 
 
 # --- an interior point --------------------------------------------------------------------------
@@ -215,15 +216,15 @@ def _interior(
     scale, budget = _scale(feasible_set, rows), feasible_set.budget(rows.n_features)
     enough = max(_WIDE * scale, float(start[1].sum()))
     for most in sorted({min(budget, enough), budget}):
-        found = _interior_within(feasible_set, rows, start, most, scale)
-        if found is None:
+        inside = _interior_within(feasible_set, rows, start, most, scale)
+        if inside is None:
             continue
-        metric = found[0].added_to(feasible_set.base(rows.n_features), found[1])
+        metric = inside[0].added_to(feasible_set.base(rows.n_features), inside[1])
         if not written.violations(metric, feasible_set.trace_bound):
-            return found
+            return inside
     raise NoInteriorError(
         f"the constraints leave {feasible_set!r} no metric but on its boundary: "
-        f"{rows.enumerated()}; loosen one, or lower min_eigenvalue"
+        f"{rows.list_names()}; loosen one, or lower min_eigenvalue"
     )
 
 
@@ -237,26 +238,26 @@ def _interior_within(
     units = np.full(size, budget / size)
     for _ in range(_MOST_UNITS):
         middle = Extra(-1.0, forms @ units, float(units.sum()), most=1.0)
-        found = LinearProgram(feasible_set, rows, budget, extras=[middle]).solve(
+        solution = LinearProgram(feasible_set, rows, budget, extras=[middle]).solve(
             *_with_zeros(basis, start), lambda value, bound: value <= _ENOUGH * bound
         )
-        share = float(found.extras[0])
+        share = float(solution.extras[0])
         if share >= _WELL_INSIDE or units.min() < _SMALLEST * scale:
             break
-        units = _smaller(units, share, found, forms)
-    diagonal = found.atoms.added_to(np.diag(share * units), found.weights).diagonal()
+        units = _shrink_units(units, share, solution, forms)
+    diagonal = solution.atoms.added_to(np.diag(share * units), solution.weights).diagonal()
     if not (share * units > _NO_INTERIOR * diagonal).all() or share * units.min() <= (
         _SMALLEST * scale
     ):
         return None
-    return basis.joined(found.atoms), np.concatenate([share * units, found.weights])
+    return basis.joined(solution.atoms), np.concatenate([share * units, solution.weights])
 
 
-def _smaller(
-    units: FloatArray, share: float, found: LinearSolution, forms: FloatArray
+def _shrink_units(
+    units: FloatArray, share: float, solution: LinearSolution, forms: FloatArray
 ) -> FloatArray:
     """Return smaller units for the features that the rows leave the least, as they are priced."""
-    prices = units * np.maximum(found.multipliers @ forms, 0.0)
+    prices = units * np.maximum(solution.multipliers @ forms, 0.0)
     total = float(prices.sum())
     if not total > 0:
         return units

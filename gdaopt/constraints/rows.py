@@ -28,8 +28,8 @@ ROW_TOLERANCE = 5e-9
 FORM_ROUND_OFF = 1e-14
 """How exact ``u'Au`` is, as a share of its terms: as exact as an oracle's atoms are."""
 
-_MOST_NAMES = 8  # of rows in a message
-_ROUND_OFF = 2.0**-50  # of the terms of a residual
+_MOST_NAMES = 8  # names of rows in a message
+_ROUND_OFF = 2.0**-50  # a share of the terms of a residual
 _LONGEST_LABEL = 100  # characters: a constraint with an array has all of its numbers as its text
 _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 
@@ -38,12 +38,12 @@ _EXAMPLE = "lambda M: [M[0, 1] == 0, cp.trace(M) <= 3]"
 class LinearConstraints:
     """m rows on symmetric K×K matrices of norm 1; also a function that makes the constraints."""
 
-    matrices: csr_array  # of shape (m, K²): the symmetric A_k, row by row
+    matrices: csr_array  # the symmetric A_k, row by row: shape (m, K²)
     bounds: FloatArray
     is_equality: npt.NDArray[np.bool_]
-    norms: FloatArray  # of A_k as the user wrote the row
+    norms: FloatArray  # the norms of A_k as the user wrote the rows
     owners: npt.NDArray[np.intp]  # for each row the number of the constraint that it is from
-    labels: tuple[str, ...]  # of the constraints, or their texts; no two are the same
+    labels: tuple[str, ...]  # what constraints are called, or their texts; no two are the same
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -53,27 +53,27 @@ class LinearConstraints:
         entries = cp.vec(metric, order="C")
         return [
             cvxpy_internals.set_label(
-                constraint(self.matrices[own] @ entries, self.bounds[own], equality), label
+                constraint(self.matrices[index] @ entries, self.bounds[index], equality), label
             )
-            for label, own, equality in self.parts()
+            for label, index, equality in self.parts()
         ]
 
     def parts(self) -> list[tuple[str, npt.NDArray[np.intp], bool]]:
         """Return the label, the rows and the kind of each constraint that was read."""
-        found = []
+        parts = []
         for owner in dict.fromkeys(self.owners.tolist()):
-            own = np.flatnonzero(self.owners == owner)
-            found.append((self.labels[owner], own, bool(self.is_equality[own[0]])))
-        return found
+            index = np.flatnonzero(self.owners == owner)
+            parts.append((self.labels[owner], index, bool(self.is_equality[index[0]])))
+        return parts
 
-    def chosen(self, kept: npt.NDArray[np.intp]) -> LinearConstraints:
+    def select(self, index: npt.NDArray[np.intp]) -> LinearConstraints:
         """Return some of the rows."""
         return LinearConstraints(
-            csr_array(self.matrices[kept]),
-            self.bounds[kept],
-            self.is_equality[kept],
-            self.norms[kept],
-            self.owners[kept],
+            csr_array(self.matrices[index]),
+            self.bounds[index],
+            self.is_equality[index],
+            self.norms[index],
+            self.owners[index],
             self.labels,
         )
 
@@ -84,14 +84,14 @@ class LinearConstraints:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What messages call each row: the label, and its number where a constraint has several."""
+        """What messages call each row: the label, and its number if a constraint has several."""
         names = [""] * len(self)
-        for label, own, _ in self.parts():
-            for number, k in enumerate(own):
-                names[k] = f"{label} [{number}]" if len(own) > 1 else label
+        for label, index, _ in self.parts():
+            for number, k in enumerate(index):
+                names[k] = f"{label} [{number}]" if len(index) > 1 else label
         return tuple(_distinct(names))
 
-    def enumerated(self, indices: Iterable[int] | None = None) -> str:
+    def list_names(self, indices: Iterable[int] | None = None) -> str:
         """Return the names of some rows for a message, all by default; of many the first ones."""
         names = self.names if indices is None else tuple(self.names[k] for k in indices)
         more = len(names) - _MOST_NAMES
@@ -100,7 +100,7 @@ class LinearConstraints:
     # --- at a metric --------------------------------------------------------------------------
 
     def excesses(self, metric: FloatArray) -> FloatArray:
-        """Return how far M is beyond each row: 0 where the row holds, signed for equalities."""
+        """Return how far M is beyond each row: 0 if the row holds, signed for equalities."""
         residuals = self.residuals(metric)
         return np.where(self.is_equality, residuals, np.maximum(residuals, 0.0))
 
@@ -132,7 +132,7 @@ class LinearConstraints:
             for k in np.flatnonzero(np.abs(excesses) > slack)
         ]
 
-    def corrected(self, metric: FloatArray, trace_bound: float) -> FloatArray:
+    def correct(self, metric: FloatArray, trace_bound: float) -> FloatArray:
         """Return the nearest matrix at which broken rows, and the trace bound, are tight."""
         size = self.n_features
         unit = csr_array(np.eye(size).reshape(1, -1) / np.sqrt(size))
@@ -141,9 +141,9 @@ class LinearConstraints:
         broken = np.flatnonzero(excesses)
         if not len(broken):
             return metric
-        own = csr_array(vstack([self.matrices, unit]))[broken]
-        step = np.linalg.lstsq((own @ own.T).toarray(), excesses[broken])[0]
-        corrected: FloatArray = metric - (own.T @ step).reshape(metric.shape)
+        normals = csr_array(vstack([self.matrices, unit]))[broken]
+        step = np.linalg.lstsq((normals @ normals.T).toarray(), excesses[broken])[0]
+        corrected: FloatArray = metric - (normals.T @ step).reshape(metric.shape)
         return corrected
 
     def way_back(self, metric: FloatArray, inner: FloatArray) -> float:
@@ -155,7 +155,7 @@ class LinearConstraints:
 
     # --- in other coordinates -----------------------------------------------------------------
 
-    def combined(self, multipliers: FloatArray) -> FloatArray:
+    def combine(self, multipliers: FloatArray) -> FloatArray:
         """Return ``Σ_k λ_k A_k``, shape (K, K)."""
         size = self.n_features
         combined: FloatArray = (self.matrices.T @ multipliers).reshape(size, size)
@@ -166,12 +166,12 @@ class LinearConstraints:
 
         λ are those of the rows as the user wrote them.
         """
-        own = np.abs(self.in_own_units(multipliers))
-        sizes: FloatArray = (abs(self.matrices).T @ own).reshape(metric.shape)
-        return sizes, float(np.vdot(sizes, np.abs(metric)) + own @ np.abs(self.bounds))
+        scaled = np.abs(self.in_own_units(multipliers))
+        sizes: FloatArray = (abs(self.matrices).T @ scaled).reshape(metric.shape)
+        return sizes, float(np.vdot(sizes, np.abs(metric)) + scaled @ np.abs(self.bounds))
 
     def quadratic_forms(self, atoms: Atoms) -> FloatArray:
-        """Return ``u_j'A_k u_j`` for each row and each atom, (m, n); 0 where it is round-off."""
+        """Return ``u_j'A_k u_j`` for each row and each atom, (m, n); 0 if it is round-off."""
         return self.forms_and_sizes(atoms)[0]
 
     def forms_and_sizes(self, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
@@ -209,12 +209,12 @@ def _forms(matrices: csr_array, atoms: Atoms) -> FloatArray:
 
 def constraint(left: cp.Expression, right: Any, is_equality: bool) -> cp.Constraint:
     """Return ``left = right`` or ``left ≤ right``."""
-    found: cp.Constraint = left == right if is_equality else left <= right
-    return found
+    relation: cp.Constraint = left == right if is_equality else left <= right
+    return relation
 
 
-def listed(returned: Any) -> Sequence[Any]:
-    """Return the result of a user's function as a list, also where it is one constraint."""
+def as_list(returned: Any) -> Sequence[Any]:
+    """Return the result of a user's function as a list, also if it is one constraint."""
     return returned if isinstance(returned, list | tuple) else [returned]
 
 
@@ -232,14 +232,14 @@ def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstrai
             f"{shortened(function)}"
         )
     metric = cp.Variable((n_features, n_features), symmetric=True, name="M")
-    return WrittenRows(listed(function(metric)), metric).rows()[0]
+    return WrittenRows(as_list(function(metric)), metric).rows()[0]
 
 
 class WrittenRows:
     """Affine CVXPY constraints on a metric, read once: rows for any values of their parameters."""
 
     def __init__(self, constraints: Sequence[Any], metric: cp.Variable) -> None:
-        labels = [_checked_label(constraint, metric) for constraint in constraints]
+        labels = [_read_label(constraint, metric) for constraint in constraints]
         self._expressions = [
             -constraint.expr if isinstance(constraint, cp.NonNeg) else constraint.expr
             for constraint in constraints
@@ -252,7 +252,7 @@ class WrittenRows:
         kinds = [isinstance(constraint, equalities) for constraint in constraints]
         self._is_equality = np.repeat(np.array(kinds, dtype=bool), n_rows)
         self._mirrored = np.arange(metric.size).reshape(metric.shape).T.ravel()
-        self._coefficients: csr_array | None = None  # of `_scaled`
+        self._coefficients: csr_array | None = None  # from which `_scaled` was made
         self._scaled: tuple[csr_array, FloatArray]
 
     def rows(self) -> tuple[LinearConstraints, npt.NDArray[np.intp]]:
@@ -265,7 +265,7 @@ class WrittenRows:
             check_values(f"constraint {label}", expression)
         coefficients, offsets = self._affine.arrays()
         if coefficients is not self._coefficients:
-            self._coefficients, self._scaled = coefficients, self._normalised(coefficients)
+            self._coefficients, self._scaled = coefficients, self._normalise(coefficients)
         matrices, norms = self._scaled
         for k in np.flatnonzero(~np.isfinite(norms) | np.isnan(offsets)):
             raise InvalidInputError(
@@ -286,11 +286,11 @@ class WrittenRows:
                 f"constraint {scaled.names[k]} is false whatever the metric is; leave it out or "
                 "mend it"
             )
-        kept = np.flatnonzero(~is_constant)
-        return (scaled if len(kept) == len(norms) else scaled.chosen(kept)), kept
+        index = np.flatnonzero(~is_constant)
+        return (scaled if len(index) == len(norms) else scaled.select(index)), index
 
-    def _normalised(self, coefficients: csr_array) -> tuple[csr_array, FloatArray]:
-        """Return the symmetric matrices of norm 1, where they are not 0, and their norms before."""
+    def _normalise(self, coefficients: csr_array) -> tuple[csr_array, FloatArray]:
+        """Return the symmetric matrices of norm 1, if they are not 0, and their norms before."""
         matrices = csr_array((coefficients + coefficients[:, self._mirrored]) / 2)
         matrices.eliminate_zeros()
         norms = np.sqrt(csr_array(matrices.multiply(matrices)) @ np.ones(matrices.shape[1]))
@@ -298,23 +298,25 @@ class WrittenRows:
         return csr_array(matrices.multiply(scale[:, None])), norms
 
 
-def _checked_label(given: Any, metric: cp.Variable) -> str:
+def _read_label(constraint: Any, metric: cp.Variable) -> str:
     """Return the label of a CVXPY constraint; refuse what is no row."""
-    if not isinstance(given, cp.Constraint):
+    if not isinstance(constraint, cp.Constraint):
         raise InvalidInputError(
             f"constraints must return a list of CVXPY constraints, such as {_EXAMPLE}; it has "
-            f"{shortened(given)}"
+            f"{shortened(constraint)}"
         )
-    label = cut(cvxpy_internals.get_label(given) or " ".join(str(given).split()), _LONGEST_LABEL)
+    label = cut(
+        cvxpy_internals.get_label(constraint) or " ".join(str(constraint).split()), _LONGEST_LABEL
+    )
     equalities = cp.constraints.Equality | cp.Zero
     linear = equalities | cp.constraints.Inequality | cp.NonNeg | cp.NonPos
-    if not isinstance(given, linear) or not given.expr.is_affine():
+    if not isinstance(constraint, linear) or not constraint.expr.is_affine():
         raise InvalidInputError(
             f"constraint {label} is not linear: it must be an equality or an inequality that is "
             "affine in the metric; let a conic solver of CVXPY solve a problem with any other "
             "(MetricProblem.to_cvxpy makes one)"
         )
-    check_variables(f"constraint {label}", given, metric)
+    check_variables(f"constraint {label}", constraint, metric)
     return label
 
 
@@ -344,7 +346,7 @@ def check_values(name: str, part: Any) -> None:
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """Return the labels, with a number where one is there twice; no two are the same."""
+    """Return the labels, with a number if one is there twice; no two are the same."""
     counts, used = Counter(labels), Counter[str]()
     distinct = []
     for label in labels:

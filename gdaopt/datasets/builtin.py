@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import DownloadError, InvalidInputError
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import open_archive, read_member, remove_abandoned, write_text
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray, as_path, check_name
@@ -114,7 +115,8 @@ def unpack(content: bytes, member: str, where: str) -> str:
                     raise ValueError(f"it holds no {member}, but {', '.join(held) or 'nothing'}")
                 content = read_member(archive, archive.getinfo(name), MOST_BYTES)
         if content.startswith(_COMPRESS):
-            from unlzw3 import unlzw  # needed here only
+            with cli_extra(f"unpacking {where}"):
+                from unlzw3 import unlzw
 
             content = unlzw(content)
             _check_size(content)

@@ -22,6 +22,7 @@ from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.numbers import Marks, drop_option, float_or_nan, is_missing, read_numbers
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
@@ -172,7 +173,8 @@ def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
 
 def _read_text(path: Path) -> tuple[pd.DataFrame, str]:
     """Return the rows of a file below its line of names, as texts, and what separates them."""
-    import pandas as pd  # slow to import, and needed here only
+    with cli_extra("reading a table"):
+        import pandas as pd
 
     try:
         encoding = _encoding(path)

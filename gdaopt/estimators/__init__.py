@@ -4,11 +4,7 @@ They go into its pipelines and searches. `BaseMetricLearner` says how to write a
 own. Published methods to compare with are in `gdaopt.estimators.baselines`.
 """
 
-from gdaopt.estimators.base import (
-    BaseMetricLearner,
-    SupervisedMetricLearner,
-    TransductiveMetricLearner,
-)
+from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.cross_validated import MetricLearnerCV
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.estimators.graphical_model import LaplacianGraphicalModel, LaplacianGraphicalModelCV
@@ -38,8 +34,6 @@ __all__ = [
     "OneVsRestMetricClassifier",
     "PairMetricLearner",
     "PositiveDefiniteMetricLearner",
-    "SupervisedMetricLearner",
-    "TransductiveMetricLearner",
     "TripletMetricLearner",
     "expected_failed_checks",
 ]

@@ -6,9 +6,7 @@ rules and have the same names as in the package metric-learn.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -26,7 +24,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import (
     Codes,
-    Mask,
     check_classes,
     read_classes,
     read_labels,
@@ -39,33 +36,33 @@ from gdaopt.support.validation import FloatArray, finite_array, read_only
 from gdaopt.support.warning_filters import underflow_ignored
 
 
-class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators that learn a metric matrix M from labelled samples.
 
-    `fit` is in its two subclasses, from which a learner of your own inherits:
-    `SupervisedMetricLearner`, where every sample needs a label, and `TransductiveMetricLearner`.
-    There `fit` checks the parameters, the samples and the labels, sets ``classes_``, calls
-    ``_learn``, and sets ``metric_`` and ``components_`` from the matrix that ``_learn`` returns.
+    `fit` checks the parameters, the samples and the labels, sets ``classes_``, calls ``_learn``,
+    and sets ``metric_`` and ``components_`` from the matrix that ``_learn`` returns.
 
     *A subclass must write:*
 
-    ``_learn(self, X, codes)``, or ``_learn(self, X, codes, labelled)`` if it is transductive
+    ``_learn(self, X, codes)``
     Returns M, a float array of shape (K, K). It must be symmetric and positive semidefinite; `fit`
     does not check this. ``X`` is a finite float array of shape (N, K). ``codes`` is an integer
-    array, the index of each label in ``self.classes_``. ``labelled`` is a boolean array of shape
-    (N,) that says which samples have a label; ``codes`` then has one entry for each labelled
-    sample, in their order.
+    array, the index of each label in ``self.classes_``, and -1 for a sample without one.
 
     *A subclass may write:*
 
     ``__init__`` By scikit-learn's rule it names every parameter and only stores it, unchanged,
-    under the same name. A transductive learner has the parameter `missing_label`, too.
-    ``_parameter_constraints`` The class's dict of the values that each parameter may have, in the
-    form that scikit-learn uses; `fit` raises a `ValueError` for any other value. A transductive
-    learner extends ``TransductiveMetricLearner._parameter_constraints``. attributes that end with
-    an underscore ``_learn`` sets them on ``self``, for whatever else the fit has found.
+    under the same name. With a parameter `missing_label`, the value that stands for "no label", the
+    learner takes samples without labels, too: by it `fit` and the classifiers recognise such
+    learners.
 
-    A learner with a `fit` of its own inherits from `BaseMetricLearner` itself. Its `fit` calls
+    ``_parameter_constraints`` The class's dict of the values that each parameter may have, in the
+    form that scikit-learn uses; `fit` raises a `ValueError` for any other value.
+
+    attributes that end with an underscore ``_learn`` sets them on ``self``, for whatever else the
+    fit has found.
+
+    A learner with a `fit` of its own has no ``_learn``. Its `fit` calls
     `gdaopt.estimators.inputs.read_samples`, sets ``self.classes_``, then calls
     ``self._set_metric(M, X)``, and returns ``self``.
 
@@ -94,7 +91,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     A learner whose M is the inverse of the covariance matrix within the classes:
 
     >>> from sklearn.datasets import load_iris
-    >>> class WithinClassWhitening(SupervisedMetricLearner):
+    >>> class WithinClassWhitening(BaseMetricLearner):
     ...     def _learn(self, X, codes):
     ...         means = np.array([X[codes == c].mean(axis=0) for c in range(len(self.classes_))])
     ...         return np.linalg.inv(np.cov((X - means[codes]).T))
@@ -107,6 +104,45 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     n_features_in_: int
     metric_: Any
     components_: Any
+    missing_label: Any
+
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
+        raise NotImplementedError(f"{type(self).__name__} has neither _learn nor a fit of its own")
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels, of at least two classes. Learners with a parameter `missing_label` also learn
+            from samples without a label, which have this value in the place of one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            For parameters, samples or labels that do not fit; it is a `ValueError`.
+        """
+        if "missing_label" in self.get_params(deep=False):
+            X = read_samples(self, X)
+            self.classes_, codes, labelled = read_labels(y, self.missing_label)
+            check_consistent_length(X, labelled)
+            check_classes(self.classes_)
+            codes_of_all = np.full(len(labelled), -1)
+            codes_of_all[labelled] = codes
+        else:
+            X, y = read_samples(self, X, y)
+            self.classes_, codes_of_all = read_classes(y)
+        with underflow_ignored():
+            self._set_metric(self._learn(X, codes_of_all), X)
+        return self
 
     def _set_metric(self, metric: Any, X: FloatArray, components: Any = None) -> None:
         """Set the attributes of a metric; of its components if they are not all of them."""
@@ -206,90 +242,6 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-class SupervisedMetricLearner(BaseMetricLearner):
-    """Base of learners that need a label of every sample (see `BaseMetricLearner`)."""
-
-    @abstractmethod
-    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
-        """Return M for samples of shape (N, K) and, for each, the index in `classes_`."""
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            For parameters, samples or labels that do not fit; it is a `ValueError`.
-        """
-        X, y = read_samples(self, X, y)
-        self.classes_, codes = read_classes(y)
-        self._set_metric(self._learn(X, codes), X)
-        return self
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class TransductiveMetricLearner(BaseMetricLearner):
-    """Base of learners that also learn from samples without labels (see `BaseMetricLearner`).
-
-    By their parameter `missing_label` the classifiers recognise learners that take such samples.
-
-    Parameters
-    ----------
-    missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
-        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
-        alone are refused under -1. If -1 is a class, choose another value, such as None.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"missing_label": "no_validation"}
-
-    missing_label: Any = -1
-
-    @abstractmethod
-    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
-        """Return M; `codes` has the classes of the labelled samples of X, in their order."""
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the metric from all samples, with and without labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels, of at least two classes; `missing_label` for samples without one.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            For parameters, samples or labels that do not fit; it is a `ValueError`.
-        """
-        X = read_samples(self, X)
-        self.classes_, codes, labelled = read_labels(y, self.missing_label)
-        check_consistent_length(X, labelled)
-        check_classes(self.classes_)
-        with underflow_ignored():
-            self._set_metric(self._learn(X, codes, labelled), X)
-        return self
 
 
 def _distance(components: FloatArray, u: Any, v: Any, squared: bool = False) -> float:

@@ -52,7 +52,9 @@ class GraphClassifier(MetricClassifier):
         Join two samples by an edge only if one is among this many nearest neighbours of the other,
         which takes less memory and time. None keeps the edges of all pairs.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
+        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
+        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
+        alone are refused under -1. If -1 is a class, choose another value, such as None.
 
     Attributes
     ----------

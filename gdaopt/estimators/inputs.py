@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -144,16 +145,13 @@ def _refuse_hidden(name: str, value: Any) -> None:
 
 def _refuse_text(name: str, X: Any, error: Exception) -> None:
     """Refuse columns with text that is no number."""
-    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
-
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str) and bool(pd.isna(pd.to_numeric(value, errors="coerce")))
-
-    texts = {}
-    with suppress(TypeError, ValueError):  # what makes no table, such as rows of different lengths
-        for column, values in pd.DataFrame(X).items():
-            if (wrong := values[[is_text(value) for value in values]]).size:
-                texts[column] = wrong.iloc[0]
+    texts: dict[Any, str] = {}
+    with suppress(IndexError, ValueError):  # no table, such as rows of different lengths
+        columns = getattr(X, "columns", None)  # of a data frame
+        table = np.array(X, dtype=object)
+        for index, column in enumerate(range(table.shape[1]) if columns is None else columns):
+            for value in filter(_is_text, table[:, index]):
+                texts.setdefault(column, value)
     if not texts:
         return
     which, holds, them = (
@@ -166,6 +164,16 @@ def _refuse_text(name: str, X: Any, error: Exception) -> None:
         f"{shortened(next(iter(texts.values())))}; turn {them} into numbers, such as by "
         f"sklearn.preprocessing.OneHotEncoder, or drop {them}"
     ) from error
+
+
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
 
 
 def read_classes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
@@ -212,11 +220,8 @@ def _is_minus_one(missing_label: Any) -> bool:
 
 
 def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
-    import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
-
-    null: Mask = np.asarray(pd.isna(labels))
-    # Only a scalar can be null; for anything else pandas answers with an array.
-    if pd.api.types.is_scalar(missing_label) and pd.isna(missing_label):
+    null: Mask = np.array([_is_null(label) for label in labels], dtype=bool)
+    if _is_null(missing_label):
         return null
     if null.any():
         index = int(null.argmax())
@@ -231,6 +236,16 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
         raise InvalidInputError(
             f"missing_label must be a single value, got {shortened(missing_label)}"
         ) from None
+
+
+def _is_null(value: Any) -> bool:
+    """Say whether a value is None, NaN, NaT, or pandas' NA."""
+    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # arrays, for which it is no truth value
+        return False
 
 
 def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import Mask, read_samples
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
@@ -89,7 +90,8 @@ class MetricSpace:
     def _named(self, X: FloatArray) -> Any:
         if self._names is None:
             return X
-        import pandas as pd  # imported on demand: slow, and not needed to import gdaopt
+        with cli_extra("a pipeline that knows features by names"):
+            import pandas as pd
 
         return pd.DataFrame(X, columns=self._names)
 

@@ -280,7 +280,7 @@ callable
         self.classes_, codes = read_classes(y)
         with until(self._deadline()):
             objective, set_of, chosen = self._make_problem(X, codes, weights)
-            self._learn(X, objective, set_of)
+            self._solve(X, objective, set_of)
             self.full_objective_ = None
             if chosen is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):

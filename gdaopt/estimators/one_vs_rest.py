@@ -53,7 +53,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         its class; of several classes with a vote, or of all, the first wins. With ``"score"``, the
         largest z wins.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`. A learner or
+        The value that stands for "no label" in `y`, see `GraphClassifier`. A learner or
         classifier that has this parameter, too, is fitted on all samples.
 
     Attributes

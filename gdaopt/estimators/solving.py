@@ -55,7 +55,7 @@ class SolvingLearner(BaseMetricLearner):
     """Base of learners that minimise an objective of standardised features over a feasible set.
 
     `MetricLearner` explains these parameters and attributes. The `fit` of a subclass standardises
-    the samples, makes an objective of them, and calls ``_learn``.
+    the samples, makes an objective of them, and calls ``_solve``.
     """
 
     metrics: Metrics = "graph"
@@ -186,7 +186,7 @@ class SolvingLearner(BaseMetricLearner):
             options["edge_floor"] = self.edge_floor
         return options
 
-    def _learn(self, X: Any, objective: Objective, set_of: SetOfBounds) -> None:
+    def _solve(self, X: Any, objective: Objective, set_of: SetOfBounds) -> None:
         """Solve the problem of the scaled samples, and set what it says of X."""
         with unlimited():  # it takes one evaluation, and the start of the run another
             feasible_set = self._bound(objective, set_of)

@@ -57,7 +57,7 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
             else:
                 objective = called("objective", make, scaled, places, *labels)
             check_interface(objective)
-            self._learn(X, objective, partial(self._make_set, scaled, None))
+            self._solve(X, objective, partial(self._make_set, scaled, None))
 
     @property
     def _given_objective(self) -> str | Callable[..., Objective]:

@@ -23,15 +23,14 @@ from gdaopt.linalg.entries import Edges, IndexArray, all_edges, as_edges
 from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.samples import Samples, columns_of, is_sparse
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector, read_only
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
-_ROUNDINGS = 16 * 2.0**-53  # of a price, relative to its terms
-_BLOCK_ENTRIES = 2**15  # of a matrix that are priced at a time: the allocator keeps such arrays
+_ROUNDINGS = 16 * 2.0**-53  # round-off of a price, relative to its terms
+_BLOCK_ENTRIES = 2**15  # entries that are priced at a time: the allocator keeps such arrays
 _FEW_FEATURES = 100  # whose pairs are priced faster one by one than as blocks of a matrix
 _LISTED = 2**14  # pairs that are priced at a time
-_LEAST_SCALE = 1e-8  # of the largest: replaces 0, for which any small positive number will do
+_LEAST_SCALE = 1e-8  # a share of the largest: replaces 0; any small positive number will do
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Atoms:
 
     @classmethod
     def of_few_entries(cls, vectors: Any) -> Atoms:
-        """Return the rows of an array or sparse array as two-sparse atoms, where none has more."""
+        """Return the rows of an array or sparse array as two-sparse atoms, if none has more."""
         if is_sparse(vectors):
             first, last = vectors.indptr[:-1], vectors.indptr[1:] - 1
             of_last = np.where(last > first, vectors.data[last], 0.0)
@@ -97,7 +96,7 @@ class Atoms:
         return Atoms(self.support[index], self.values[index])
 
     def joined(self, others: Atoms) -> Atoms:
-        """Return these atoms and then the others, dense where one kind is."""
+        """Return these atoms and then the others, dense if one kind is."""
         width, other_width = self.values.shape[1], others.values.shape[1]
         if width != other_width:
             size = max(width, other_width)
@@ -205,7 +204,7 @@ def best_pairs(
     size = len(gradient)
     n_pairs = size * (size - 1) // 2
     if size > _FEW_FEATURES and (edges is None or len(edges[0]) == n_pairs):
-        rows, columns, prices, unit = _priced_by_blocks(gradient, count)
+        rows, columns, prices, unit = _price_by_blocks(gradient, count)
     else:
         rows, columns = edges = all_edges(size) if edges is None else edges
         diagonal, entries = gradient.diagonal(), gradient[edges]
@@ -219,7 +218,7 @@ def best_pairs(
     return rows[best], columns[best], prices[best] * unit
 
 
-def _priced_by_blocks(
+def _price_by_blocks(
     gradient: FloatArray, count: int
 ) -> tuple[IndexArray, IndexArray, FloatArray, float]:
     """Return pairs with the best of all among them, their prices, and the unit of these.
@@ -230,11 +229,10 @@ def _priced_by_blocks(
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient) or 1.0
     diagonal = np.diagonal(gradient) / (2 * unit)
-    found: list[tuple[IndexArray, IndexArray, FloatArray]] = []
+    best_of_blocks: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     cutoff = np.inf
     step = max(1, _BLOCK_ENTRIES // size)
     for start in range(0, size, step):
-        check_time()
         stop = min(start + step, size)
         entries = gradient[start:stop, start:]
         prices = np.subtract.outer(diagonal[start:stop], diagonal[start:])
@@ -247,18 +245,20 @@ def _priced_by_blocks(
         rows, columns = np.divmod(candidates, prices.shape[1])
         above = columns > rows  # the triangle above the diagonal
         rows, columns, candidates = rows[above], columns[above], candidates[above]
-        kept = _least(prices.ravel()[candidates], count)
-        found.append((rows[kept] + start, columns[kept] + start, prices.ravel()[candidates[kept]]))
-        if len(kept) == count:
-            cutoff = min(cutoff, float(found[-1][2].max()))
-    rows, columns, prices = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        best = _least(prices.ravel()[candidates], count)
+        best_of_blocks.append(
+            (rows[best] + start, columns[best] + start, prices.ravel()[candidates[best]])
+        )
+        if len(best) == count:
+            cutoff = min(cutoff, float(best_of_blocks[-1][2].max()))
+    rows, columns, prices = (np.concatenate(parts) for parts in zip(*best_of_blocks, strict=True))
     return rows, columns, prices, unit
 
 
 def least_pair_price(gradient: FloatArray, edges: Edges) -> float:
     """Return a number that no price λ_ij of an edge with ``G_ij > 0`` is below, tight to round-off.
 
-    Where the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
+    If the mean m of both diagonal entries is positive, ``λ_ij = (G_ii G_jj - G_ij²) / (m + r)``
     with the root r has a smaller round-off than ``m - r``.
     """
     diagonal, entries, least = gradient.diagonal(), gradient[edges], math.inf
@@ -280,7 +280,7 @@ def least_pair_price(gradient: FloatArray, edges: Edges) -> float:
 def pair_atoms(gradient: FloatArray, rows: IndexArray, columns: IndexArray) -> Atoms:
     """Return the minimisers ``u = a e_i ± b e_j`` of ``u'Gu`` for pairs with ``G_ij ≠ 0``.
 
-    Where i and j are the same feature, it is ``e_i``.
+    If i and j are the same feature, it is ``e_i``.
     """
     diagonal, is_single = gradient.diagonal(), rows == columns
     half = diagonal[rows] / 2 - diagonal[columns] / 2

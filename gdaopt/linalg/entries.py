@@ -105,7 +105,7 @@ def matrix_of(
 ) -> FloatArray:
     """Return the symmetric K×K matrix of a diagonal and edge weights: the inverse of `entries_of`.
 
-    Where there are `signs`, the weights of a pair times their signs are added up.
+    If there are `signs`, the weights of a pair times their signs are added up.
 
     Examples
     --------

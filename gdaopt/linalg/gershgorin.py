@@ -27,17 +27,16 @@ from gdaopt.linalg.spectrum import (
     shifted_factor,
     smallest_eigenvalue,
 )
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, as_symmetric, as_vector, number, positive_vector
 
-_SMALLEST_DIAGONAL = 1e-12  # of tr M / K, for the preconditioner
+_SMALLEST_DIAGONAL = 1e-12  # in units of tr M / K, for the preconditioner
 _LOBPCG_ITERATIONS = 20
-_LOBPCG_TOLERANCE = 1e-5  # of tr M / K: its square is about the polish's margin
-_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of tr M / K: σ is below ρ or λ_min by so much
+_LOBPCG_TOLERANCE = 1e-5  # in units of tr M / K: its square is about the polish's margin
+_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # σ is so much below ρ or λ_min, in tr M / K
 _POLISH_ROUNDS = 12
 _POLISH_SOLVES = 4  # with one factor
-_SPREAD = 1e-9  # of tr M / K: left-ends this close are aligned
-_ACCURACY = 1e-12  # of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
+_SPREAD = 1e-9  # in units of tr M / K: left-ends this close are aligned
+_ACCURACY = 1e-12  # in units of tr M / K: left-ends below min(ρ, λ_min) by less are round-off
 
 
 def discs(metric: FloatArray, v: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +119,7 @@ def align(
 ) -> Alignment:
     """Find ``v > 0`` under which every left-end is at least ``min(ρ, λ_min(M))``, up to round-off.
 
-    For a connected M this is the first eigenvector, and all left-ends are λ_min(M). Where some
+    For a connected M this is the first eigenvector, and all left-ends are λ_min(M). If some
     off-diagonals are positive, both are those of the comparison matrix, which has the same discs.
 
     Parameters
@@ -169,7 +168,7 @@ def align(
     best = Alignment(vector, left_ends(metric, vector), solver, iterations)
     if _is_accurate(metric, best, min_eigenvalue, unit):
         return best
-    for v in _polished(metric, vector, unit):
+    for v in _polish(metric, vector, unit):
         polished = Alignment(v, left_ends(metric, v), f"{solver}+polish", iterations)
         if polished.left_ends.min() > best.left_ends.min():
             best = polished
@@ -191,19 +190,18 @@ def _first_eigenvector(
         diagonal = np.maximum(np.diagonal(metric), _SMALLEST_DIAGONAL * unit)
 
         def preconditioned(residual: FloatArray) -> FloatArray:
-            check_time()  # once in each iteration
             return residual * (unit / diagonal)[:, None]
 
-        found = eigenpairs_by_lobpcg(
+        pairs = eigenpairs_by_lobpcg(
             metric / unit,
             start[:, None] / np.linalg.norm(start),
             _LOBPCG_TOLERANCE,
             _LOBPCG_ITERATIONS,
             preconditioned,
         )
-        vector = None if found is None else _positive(found[1][:, 0])
-        if found is not None and vector is not None:
-            return vector, "lobpcg", found[2]  # the polish makes it accurate
+        vector = None if pairs is None else _positive(pairs[1][:, 0])
+        if pairs is not None and vector is not None:
+            return vector, "lobpcg", pairs[2]  # the polish makes it accurate
     try:
         _, vectors = eigh(metric, subset_by_index=[0, 0], check_finite=False)
     except LinAlgError:
@@ -227,39 +225,39 @@ def _rayleigh(metric: FloatArray, v: FloatArray) -> float:
     return float(v @ (metric @ v)) / float(v @ v)
 
 
-def _holds(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: float) -> bool:
+def _holds(metric: FloatArray, alignment: Alignment, min_eigenvalue: float, unit: float) -> bool:
     """Say whether every left-end reaches ``min(ρ, λ_min)``, up to round-off."""
-    wanted = min(min_eigenvalue, _rayleigh(metric, found.v))
-    return bool(found.left_ends.min() >= wanted - _ACCURACY * unit)
+    wanted = min(min_eigenvalue, _rayleigh(metric, alignment.v))
+    return bool(alignment.left_ends.min() >= wanted - _ACCURACY * unit)
 
 
-def _is_accurate(metric: FloatArray, found: Alignment, min_eigenvalue: float, unit: float) -> bool:
+def _is_accurate(
+    metric: FloatArray, alignment: Alignment, min_eigenvalue: float, unit: float
+) -> bool:
     """Say whether the left-ends are aligned, and high enough by `_holds`."""
-    return found.spread <= _SPREAD * unit and _holds(metric, found, min_eigenvalue, unit)
+    return alignment.spread <= _SPREAD * unit and _holds(metric, alignment, min_eigenvalue, unit)
 
 
-def _polished(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
+def _polish(metric: FloatArray, v: FloatArray, unit: float) -> Iterator[FloatArray]:
     """Yield v after each of a few inverse iterations, σ just below an estimate of λ_min.
 
-    Where v is near a later eigenvector, ``M - σI`` is indefinite; then σ is the smallest left-end
+    If v is near a later eigenvector, ``M - σI`` is indefinite; then σ is the smallest left-end
     (Noda's iteration, 1971, which converges from every start).
     """
     for _ in range(_POLISH_ROUNDS):
-        check_time()
         factor = shifted_factor(metric, _rayleigh(metric, v) - _MARGINS[1] * unit)
         if factor is None:
             factor = _first_factor(metric, float(left_ends(metric, v).min()), unit)
         if factor is None:
             return
         for _ in range(_POLISH_SOLVES):
-            v = _solved(factor, v)
+            v = _solve(factor, v)
             yield v
 
 
 def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignment:
     """Return ``v = (M - σI)⁻¹ 1`` with σ just below both ρ and λ_min: positive for every M in S."""
     wanted = min_eigenvalue
-    check_time()
     factor = shifted_factor(metric, wanted - _MARGINS[0] * unit)
     if factor is None:
         wanted = min(min_eigenvalue, smallest_eigenvalue(metric))
@@ -271,17 +269,17 @@ def _resolvent(metric: FloatArray, min_eigenvalue: float, unit: float) -> Alignm
     v = np.ones(len(metric))
     best: Alignment | None = None
     for _ in range(_POLISH_SOLVES):
-        v = _solved(factor, v)
-        found = Alignment(v, left_ends(metric, v), "resolvent", 0)
-        if best is None or found.left_ends.min() > best.left_ends.min():
-            best = found
+        v = _solve(factor, v)
+        alignment = Alignment(v, left_ends(metric, v), "resolvent", 0)
+        if best is None or alignment.left_ends.min() > best.left_ends.min():
+            best = alignment
         if _holds(metric, best, min_eigenvalue, unit):
             break
     assert best is not None
     return best
 
 
-def _solved(factor: FloatArray, v: FloatArray) -> FloatArray:
+def _solve(factor: FloatArray, v: FloatArray) -> FloatArray:
     """Return the solution of a system with a Cholesky factor, with maximum 1."""
     solution: FloatArray = dpotrs(factor, v, lower=1)[0]
     solution /= solution.max()
@@ -291,7 +289,6 @@ def _solved(factor: FloatArray, v: FloatArray) -> FloatArray:
 def _first_factor(metric: FloatArray, estimate: float, unit: float) -> FloatArray | None:
     """Return the factor for the largest σ just below an estimate of λ_min that has one, or None."""
     for margin in _MARGINS:
-        check_time()
         if (factor := shifted_factor(metric, estimate - margin * unit)) is not None:
             return factor
     return None

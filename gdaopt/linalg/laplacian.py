@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from gdaopt.linalg.entries import Edges, IndexArray
 from gdaopt.support.validation import FloatArray, as_symmetric, number
 
-_EDGE_THRESHOLD = 1e-9  # of C/K: Frank–Wolfe steps shrink edges geometrically, never to zero
+_EDGE_THRESHOLD = 1e-9  # in units of C/K: Frank–Wolfe steps shrink edges, never to zero
 
 
 def edge_weights(metric: FloatArray) -> FloatArray:
@@ -77,13 +77,13 @@ def spanning_forest(size: int, edges: Edges) -> Edges:
     graph = csr_array(graph + graph.T)
     graph.sort_indices()  # neighbours are visited in this order
     is_new = np.ones(size, dtype=bool)
-    found: list[tuple[int, int]] = []
+    forest: list[tuple[int, int]] = []
     for root in np.unique(edges[0]):
         if is_new[root]:
             nodes, before = depth_first_order(graph, root)
             is_new[nodes] = False
-            found += ((min(i, before[i]), max(i, before[i])) for i in nodes[1:].tolist())
-    rows, columns = np.array(sorted(found), dtype=np.intp).reshape(-1, 2).T
+            forest += ((min(i, before[i]), max(i, before[i])) for i in nodes[1:].tolist())
+    rows, columns = np.array(sorted(forest), dtype=np.intp).reshape(-1, 2).T
     return rows, columns
 
 
@@ -115,7 +115,7 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
     """Return the vertices of each connected component, ascending; their sets are whole numbers."""
     packed = np.packbits(adjacent, axis=1, bitorder="little")
     neighbours = [int.from_bytes(row, "little") for row in packed]
-    found, unseen = [], (1 << len(adjacent)) - 1
+    parts, unseen = [], (1 << len(adjacent)) - 1
     while unseen:
         vertices = []
         front = unseen & -unseen  # its lowest bit
@@ -128,8 +128,8 @@ def components(adjacent: npt.NDArray[np.bool_]) -> list[list[int]]:
                 vertices.append(lowest.bit_length() - 1)
                 reached |= neighbours[vertices[-1]]
             front = reached & unseen
-        found.append(sorted(vertices))
-    return found
+        parts.append(sorted(vertices))
+    return parts
 
 
 def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
@@ -140,7 +140,7 @@ def connected_features(metric: FloatArray) -> Iterator[npt.NDArray[np.intp]]:
 
 
 def maximum_spanning_tree(metric: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the edges of a maximum spanning tree, one a row; a forest where there is no tree."""
+    """Return the edges of a maximum spanning tree, one a row; a forest if there is no tree."""
     from scipy.sparse.csgraph import minimum_spanning_tree  # on demand: few methods need it
 
     metric = as_symmetric("metric", metric)
@@ -168,7 +168,7 @@ def bridges(size: int, edges: Edges) -> Edges:
     starts = np.append(rows, np.full(len(roots), size)), np.append(columns, roots)
     graph = csr_array((np.ones(len(starts[0])), starts), shape=(size + 1, size + 1))
     order, parents = depth_first_order(graph, size, directed=False)
-    place = np.argsort(order)  # of each node in that order
+    place = np.argsort(order)  # the place of each node in that order
     others = (parents[rows] != columns) & (parents[columns] != rows)
     ends = np.sort([place[rows[others]], place[columns[others]]], axis=0)
     above, below = (np.bincount(places, minlength=size + 1) for places in ends)
@@ -176,8 +176,8 @@ def bridges(size: int, edges: Edges) -> Edges:
     nodes = order[1:]
     for k, parent in zip(range(size, 0, -1), place[parents[nodes[::-1]]].tolist(), strict=True):
         leaving[parent] += leaving[k]
-    found = nodes[(np.array(leaving[1:]) == 0) & (parents[nodes] != size)]
-    pairs = np.sort(np.column_stack([found, parents[found]]), axis=1)
+    children = nodes[(np.array(leaving[1:]) == 0) & (parents[nodes] != size)]
+    pairs = np.sort(np.column_stack([children, parents[children]]), axis=1)
     pairs = pairs[np.lexsort(pairs.T[::-1])].astype(np.intp)
     return pairs[:, 0], pairs[:, 1]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg.lapack import dlange
+from scipy.sparse import csr_array, issparse
 
 from gdaopt.support.validation import FloatArray
 
-_RUN_ENTRIES = 2**18  # of a run of rows: 2 MB
+_RUN_ENTRIES = 2**18  # entries of a run of rows: 2 MB
 
 
 def norm(matrix: FloatArray) -> float:
@@ -33,8 +34,10 @@ def magnitude_inner(first: FloatArray, second: FloatArray) -> float:
     return total
 
 
-def magnitude_form(matrix: FloatArray, vector: FloatArray) -> float:
-    """Return ``v'|G|v``."""
+def magnitude_form(matrix: FloatArray | csr_array, vector: FloatArray) -> float:
+    """Return ``v'|G|v`` for an array or a sparse matrix G."""
+    if issparse(matrix):
+        return float(vector @ (abs(matrix) @ vector))
     step, total = max(1, _RUN_ENTRIES // len(matrix)), 0.0
     for start in range(0, len(matrix), step):
         run = slice(start, start + step)

@@ -21,13 +21,13 @@ from gdaopt.support.validation import FloatArray
 LEAST_ROOM = 1e-11
 """A row with less room than this binds, in its own units: the last digits may break it."""
 
-_ACCURACY = 1e-12  # of slopes, in the units of the program
-_CHANGES = 20  # of the set of variables that are 0 and of the rows that bind
+_ACCURACY = 1e-12  # how exact slopes are, in the units of the program
+_CHANGES = 20  # changes of the set of variables that are 0, and of the rows that bind
 _PIVOTS = 200  # the same, of a linear program
-_IDLE = 20  # of these, those that lower nothing
-_INDEPENDENT = 1e-14  # of its norm: the distance of a row to those that determine it
-_ROUND_OFF = 2.0**-50  # of the terms of a residual
-_REGULARISATION = (1e-13, 1e-10, 1e-7)  # of the unit diagonal: for a singular matrix
+_IDLE = 20  # as many of these may lower nothing
+_INDEPENDENT = 1e-14  # a share of its norm: the distance of a row to those that determine it
+_ROUND_OFF = 2.0**-50  # a share of the terms of a residual
+_REGULARISATION = (1e-13, 1e-10, 1e-7)  # a share of the unit diagonal: for a singular matrix
 
 Flags = npt.NDArray[np.bool_]
 
@@ -65,7 +65,7 @@ class QuadraticProgram:
         """
         step, free = np.zeros(len(self.x)), self.x > 0
         binds = self.is_equality | (self._residuals(step) > -LEAST_ROOM)
-        step, prices, free, binds = self._minimised_on_face(step, free, binds)
+        step, prices, free, binds = self._minimize_on_face(step, free, binds)
         is_linear, n_idle = not self.hessian.any(), 0
         for _ in range(_PIVOTS if is_linear else _CHANGES):
             slopes = self._slopes(step) + prices @ self.left
@@ -75,7 +75,7 @@ class QuadraticProgram:
                 break
             for least in (-_ACCURACY, gains.min()):
                 joins, opens = np.split(gains <= least, [len(self.x)])
-                there = self._minimised_on_face(step, free | joins, binds & ~opens)
+                there = self._minimize_on_face(step, free | joins, binds & ~opens)
                 moved = there[0] - step
                 if float((self._slopes(step) + self.hessian @ moved / 2) @ moved) < 0:
                     break
@@ -108,7 +108,7 @@ class QuadraticProgram:
         terms = self._magnitudes @ np.abs(self.x + step) + np.abs(self.right)
         return np.where(np.abs(residuals) <= _ROUND_OFF * terms, 0.0, residuals)
 
-    def _minimised_on_face(
+    def _minimize_on_face(
         self, step: FloatArray, free: Flags, binds: Flags
     ) -> tuple[FloatArray, FloatArray, Flags, Flags]:
         """Return the minimiser where the other variables are 0 and some rows bind.
@@ -151,13 +151,16 @@ class QuadraticProgram:
         rows *= units
         norms = np.linalg.norm(rows, axis=1)
         norms[norms == 0] = 1.0
-        basis, triangle, order = _factor((rows / norms[:, None]).T)
+        factors: Any = qr((rows / norms[:, None]).T, pivoting=True, check_finite=False)
+        basis, triangle, order = factors
         order = order[: int((np.abs(np.diagonal(triangle)) > _INDEPENDENT).sum())]
         across, along = basis[:, : len(order)], basis[:, len(order) :]
         triangle, norms = triangle[: len(order), : len(order)], norms[order]
         rows, chosen = rows[order] / norms[:, None], np.flatnonzero(binds)[order]
 
-        change = across @ _solved(triangle, -self._residuals(step)[chosen] / norms, transposed=True)
+        change = across @ _solve_triangle(
+            triangle, -self._residuals(step)[chosen] / norms, transposed=True
+        )
         slopes = units * self._slopes(step)[free]
         down = -along.T @ (slopes + hessian @ change)
         if len(down):
@@ -165,28 +168,20 @@ class QuadraticProgram:
             # Without curvature down the slope until a variable or a row stops the way.
             change += along @ (down / _ACCURACY if solution is None else solution)
         slopes += hessian @ change
-        multipliers = _solved(triangle, -across.T @ slopes)
+        multipliers = _solve_triangle(triangle, -across.T @ slopes)
         # Once more for digits that cancel. The price of the slack is 0.
         above = self.lift * (np.abs(slopes) + np.abs(multipliers) @ np.abs(rows))
         above[np.flatnonzero(free) == len(free) - 1] = 0.0
-        multipliers += _solved(triangle, across.T @ (above - slopes - multipliers @ rows))
+        multipliers += _solve_triangle(triangle, across.T @ (above - slopes - multipliers @ rows))
 
         whole, prices = np.zeros(len(self.x)), np.zeros(len(self.right))
         whole[free], prices[chosen] = units * change, multipliers / norms
         return whole, prices, np.isin(np.arange(len(binds)), chosen)
 
 
-def _factor(columns: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.intp]]:
-    """Return Q, R and the order of the columns; SciPy before 1.15 takes no empty matrix."""
-    n, m = columns.shape
-    if not columns.size:
-        return np.eye(n), np.zeros((n, m)), np.arange(m)
-    factors: Any = qr(columns, pivoting=True, check_finite=False)
-    basis, triangle, order = factors
-    return basis, triangle, order
-
-
-def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
+def _solve_triangle(
+    triangle: FloatArray, right: FloatArray, transposed: bool = False
+) -> FloatArray:
     """Return ``R⁻¹b`` or ``R⁻ᵀb`` for an upper triangle R, which may have no rows."""
     if not len(right):
         return right
@@ -197,7 +192,7 @@ def _solved(triangle: FloatArray, right: FloatArray, transposed: bool = False) -
 def solve_regular(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     """Return ``A⁻¹b`` for a positive semidefinite A, a little of the unit matrix added; A is lost.
 
-    None is returned where A is not positive semidefinite by more than round-off.
+    None is returned if A is not positive semidefinite by more than round-off.
     """
     diagonal = matrix.ravel()[:: len(right) + 1]  # a view
     exact = diagonal.copy()
@@ -205,6 +200,6 @@ def solve_regular(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
         diagonal[:] = exact + share
         _, solution, failed = dposv(matrix, right, lower=1)
         if not failed:
-            found: FloatArray = solution
-            return found
+            x: FloatArray = solution
+            return x
     return None

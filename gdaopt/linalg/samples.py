@@ -12,13 +12,12 @@ from scipy.sparse import csc_array, csr_array
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, finite_array
 
 Samples = Any
 """An array of shape (N, K), or a `scipy.sparse.csc_array` of that shape."""
 
-_RUN_ENTRIES = 2**18  # of the columns that are gone through at a time: 2 MB
+_RUN_ENTRIES = 2**18  # entries of the columns that are gone through at a time: 2 MB
 
 
 def is_sparse(samples: Samples) -> bool:
@@ -27,7 +26,7 @@ def is_sparse(samples: Samples) -> bool:
 
 
 def as_samples(X: Any, name: str = "X") -> Samples:
-    """Return samples as an array or, where they are sparse, by rows as a `csr_array`."""
+    """Return samples as an array, or by rows as a `csr_array` if they are sparse."""
     if not is_sparse(X):
         return finite_array(name, X, ndim=2, is_data=True)
     if X.dtype.kind not in "biuf":
@@ -46,14 +45,13 @@ def column_runs(samples: Samples) -> Iterator[slice]:
     n_samples, size = samples.shape
     step = max(1, _RUN_ENTRIES // n_samples)
     for start in range(0, size, step):
-        check_time()
         yield slice(start, min(start + step, size))
 
 
 def columns_of(samples: Samples, index: slice | npt.NDArray[np.intp]) -> FloatArray:
     """Return some columns as a dense array."""
-    found: Any = samples[:, index]
-    array: FloatArray = found.toarray() if is_sparse(found) else found
+    columns: Any = samples[:, index]
+    array: FloatArray = columns.toarray() if is_sparse(columns) else columns
     return array
 
 
@@ -69,8 +67,8 @@ def divided(samples: Samples, scales: FloatArray) -> Samples:
 def products_of(matrix: FloatArray, columns: Samples) -> FloatArray:
     """Return ``A X`` for a symmetric N×N matrix A and dense or sparse columns of samples."""
     # SciPy would copy a transposed array.
-    found: FloatArray = (columns.T @ matrix).T if is_sparse(columns) else matrix @ columns
-    return found
+    products: FloatArray = (columns.T @ matrix).T if is_sparse(columns) else matrix @ columns
+    return products
 
 
 def paired_sums(left: Samples, right: FloatArray, edges: Edges) -> FloatArray:
@@ -118,9 +116,9 @@ def column_forms(matrix: FloatArray, samples: Samples) -> FloatArray:
 
 def by_columns(samples: Any) -> csc_array:
     """Return sparse samples by columns, without stored zeros; constant features become 0."""
-    found = csc_array(samples, dtype=np.float64, copy=True)
-    found.sum_duplicates()
-    is_constant = (found.max(axis=0) - found.min(axis=0)).toarray().ravel() == 0
-    found.data[np.repeat(is_constant, np.diff(found.indptr))] = 0.0
-    found.eliminate_zeros()
-    return found
+    columns = csc_array(samples, dtype=np.float64, copy=True)
+    columns.sum_duplicates()
+    is_constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
+    columns.data[np.repeat(is_constant, np.diff(columns.indptr))] = 0.0
+    columns.eliminate_zeros()
+    return columns

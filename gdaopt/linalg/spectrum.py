@@ -25,10 +25,10 @@ _WORK = 40  # numbers for each feature that LAPACK works with: enough for its bl
 _LARGE = 1000  # features: eigenvalues of fewer take a tenth of a second or less
 _TIMED = 512  # features of the matrix whose eigenvalue is timed
 _UNCACHED = 1.5  # larger matrices take that much longer than K³: they do not fit the cache
-_FACTOR = 0.1  # of the time of eigenvalues: a Cholesky factor
+_FACTOR = 0.1  # a share of the time of eigenvalues: a Cholesky factor
 _LOBPCG_ITERATIONS = 40
-_LOBPCG_TOLERANCE = 1e-9  # of the largest entry: values are then exact to the square of it
-_MARGIN = 1e-13  # of the sum of magnitudes on the diagonal: round-off of a factorisation
+_LOBPCG_TOLERANCE = 1e-9  # a share of the largest entry: values are then exact to the square of it
+_MARGIN = 1e-13  # a share of the sum of magnitudes on the diagonal: round-off of a factorisation
 
 
 def smallest_eigenvalue(metric: FloatArray) -> float:
@@ -42,7 +42,7 @@ def smallest_eigenvalue(metric: FloatArray) -> float:
 def component_eigenvalues(metric: FloatArray) -> FloatArray:
     """Return for each feature λ_min of the component that it is in, connected by entries ≠ 0."""
     metric = as_symmetric("metric", metric)
-    values = np.diagonal(metric).copy()  # right where a component is a single feature
+    values = np.diagonal(metric).copy()  # right if a component is a single feature
     for index in connected_features(metric):
         values[index] = _smallest(metric[np.ix_(index, index)])
     return values
@@ -59,7 +59,7 @@ def is_at_least(metric: FloatArray, bound: float) -> bool:
 
 
 def shifted_factor(matrix: FloatArray, sigma: float) -> FloatArray | None:
-    """Return Cholesky's factor of ``M - σI`` in the lower triangle, None where it has none."""
+    """Return Cholesky's factor of ``M - σI`` in the lower triangle, None if it has none."""
     shifted = matrix.T.copy(order="F")  # as LAPACK stores it
     shifted.flat[:: len(shifted) + 1] -= sigma
     factor: FloatArray
@@ -97,12 +97,12 @@ def _seconds() -> float:
     """Return how long the smallest eigenvalue of a matrix of `_TIMED` features takes here."""
     matrix = np.random.default_rng(0).standard_normal((_TIMED, _TIMED))
     matrix += matrix.T
-    found = []
+    durations = []
     for _ in range(2):  # the first one also loads the library
         start = time.perf_counter()
         eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
-        found.append(time.perf_counter() - start)
-    return min(found)
+        durations.append(time.perf_counter() - start)
+    return min(durations)
 
 
 def _unit(matrix: FloatArray) -> float:
@@ -126,9 +126,9 @@ def smallest_eigenpairs(
             raise InvalidInputError(f"guess must have {size} columns, got shape {guess.shape}")
     count = min(integer("count", count, at_least=1), size)
     if size > LARGEST_DENSE and guess is not None and 5 * count < size:
-        found = _warm_eigenpairs(matrix, count, guess)
-        if found is not None:
-            return found
+        pairs = _warm_eigenpairs(matrix, count, guess)
+        if pairs is not None:
+            return pairs
     _check_time_for(size)
     unit = _unit(matrix)
     values, vectors = eigh(matrix / unit, subset_by_index=[0, count - 1], check_finite=False)
@@ -143,21 +143,16 @@ def _warm_eigenpairs(
     unit = largest_entry(matrix) or 1.0
     scaled = matrix / unit
     start = np.empty((size, count))
-    known = min(len(guess), count)
-    start[:, :known] = guess[:known].T
-    start[:, known:] = np.random.default_rng(0).standard_normal((size, count - known))
-
-    def product(block: FloatArray) -> FloatArray:
-        check_time()  # once in each iteration
-        _check_time_for(size, 0.0)
-        return scaled @ block
+    n_guesses = min(len(guess), count)
+    start[:, :n_guesses] = guess[:n_guesses].T
+    start[:, n_guesses:] = np.random.default_rng(0).standard_normal((size, count - n_guesses))
 
     # An inexact vector is an atom as well; the factor below proves the bound on the value.
-    found = eigenpairs_by_lobpcg(product, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
-    if found is None:
+    pairs = eigenpairs_by_lobpcg(scaled, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
+    if pairs is None:
         return None
-    order = np.argsort(found[0])
-    values, vectors = found[0][order], found[1][:, order]
+    order = np.argsort(pairs[0])
+    values, vectors = pairs[0][order], pairs[1][:, order]
     margin = _MARGIN * float(np.abs(np.diagonal(scaled)).sum())
     _check_time_for(size, _FACTOR)
     if shifted_factor(scaled, float(values[0]) - margin) is None:
@@ -167,19 +162,24 @@ def _warm_eigenpairs(
 
 
 def eigenpairs_by_lobpcg(
-    matrix: FloatArray | Callable[[FloatArray], FloatArray],
+    matrix: FloatArray,
     start: FloatArray,
     tolerance: float,
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """Return eigenvalues, eigenvectors and iterations, to be checked; None where it breaks down."""
+    """Return eigenvalues, eigenvectors and iterations, to be checked; None if it breaks down."""
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
+
+    def product(block: FloatArray) -> FloatArray:
+        check_time()  # once in each iteration
+        _check_time_for(len(matrix), 0.0)
+        return matrix @ block
 
     try:
         with ignoring(module=r"gdaopt\.linalg\."):  # its warnings of inexact vectors
             values, vectors, history = lobpcg(
-                matrix,
+                product,
                 start,
                 M=preconditioner,
                 tol=tolerance,

@@ -19,18 +19,17 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.magnitudes import norm
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.base import Objective
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 4
 _CONJUGATE_STEPS = 200
-_FORCING = 0.1  # of the slope: the largest residual of a Newton step; less as the slope gets flat
-_FLAT = 1e-14  # of the slope without the constraint: a smaller slope is round-off
-_DIFFERENCE = 1e-5  # of τ/K: the step of the gradient's differences
+_FORCING = 0.1  # share of the slope: a Newton step's largest residual; less if the slope is flat
+_FLAT = 1e-14  # share of the slope without the constraint: a smaller slope is round-off
+_DIFFERENCE = 1e-5  # share of τ/K: the step of the gradient's differences
 _SHRINK, _SHORTEST = 0.25, 1e-3  # backtracking
-_ROUND_OFF = 1e-13  # of the objective
-_NO_WEIGHT = 1e-14  # of τ: eigenvalues below belong to no atom
-_RANK = 1e-9  # of the largest eigenvalue: atoms of less weight are left to the master problem
+_ROUND_OFF = 1e-13  # share of the objective
+_NO_WEIGHT = 1e-14  # share of τ: eigenvalues below belong to no atom
+_RANK = 1e-9  # share of the largest eigenvalue: atoms of less weight are left to the master problem
 
 
 def refined(
@@ -61,7 +60,6 @@ class _Factorization:
     def __init__(
         self, objective: Objective, base: FloatArray, total_weight: float, factor: FloatArray
     ) -> None:
-        check_time()
         self.objective, self.base, self.total_weight = objective, base, total_weight
         self.factor: FloatArray = factor * np.sqrt(total_weight / np.vdot(factor, factor))
         self.point = objective.at(base + self.factor @ self.factor.T)
@@ -121,7 +119,6 @@ def _newton_step(current: _Factorization) -> FloatArray:
     squared = float(np.vdot(residual, residual))
     enough = squared * min(_FORCING, np.sqrt(current.steepness)) ** 2
     for _ in range(_CONJUGATE_STEPS):
-        check_time()
         if not np.abs(direction).max() > 0:
             break
         curved = current.curvature(direction)

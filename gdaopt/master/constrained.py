@@ -20,17 +20,16 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.master.master_point import MasterPoint
 from gdaopt.master.weights import Iterate, descended, find_best
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
 _PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
-_LIFT = 1e-13  # of the terms of a price: more than a certificate charges for their round-off
+_LIFT = 1e-13  # a share of the terms of a price: more than certificates charge for round-off
 _NOISE = 10 / LEAST_ROOM  # times its round-off: a row in smaller units could not be kept
-_LEAST_UNIT = 1e-150  # of values: in smaller ones second derivatives would overflow
-_SMALLEST = 1e-18  # of the size of the weights: the smallest unit of one
-_CORRECTIONS = 20  # of weights that break rows
-_ALIKE = 1e-8  # of the largest singular value of rows: smaller ones are differences of like rows
+_LEAST_UNIT = 1e-150  # the least unit of values: in smaller ones second derivatives would overflow
+_SMALLEST = 1e-18  # a share of the size of the weights: the smallest unit of one
+_CORRECTIONS = 20  # corrections of weights that break rows
+_ALIKE = 1e-8  # a share of the largest singular value: smaller ones are of like rows
 
 Flags = npt.NDArray[np.bool_]
 
@@ -78,7 +77,6 @@ def find_best_weights_with_rows(
 def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, from the first step on."""
     for _ in range(_NEWTON_STEPS):
-        check_time()
         target, multipliers = _quadratic_minimum(point, rows)
         point = descended(point, target)
         yield Iterate(point, _duality_gap(point, rows, multipliers), multipliers)

@@ -11,11 +11,10 @@ from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.protocol import Derivatives, Point
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, is_finite
 
-_NEARBY = 0.1  # of the weights: closer to each other, a subsample tells no difference
-_ROUND_OFF = 1e-14  # of a value
+_NEARBY = 0.1  # share of the weights: closer to each other, a subsample tells no difference
+_ROUND_OFF = 1e-14  # share of a value
 
 
 class MasterFunction:
@@ -40,7 +39,7 @@ class MasterFunction:
 
     @classmethod
     def of(cls, objective: Objective, base: Point, atoms: Atoms) -> MasterFunction:
-        """Return the function that `certified` minimises: log Q where that is convex, else Q."""
+        """Return the function that `certified` minimises: log Q if that is convex, else Q."""
         updated = UpdatedHessian() if objective.estimates_curvature else None
         return cls(base, atoms, objective.log_convex, objective.convex, updated)
 
@@ -103,7 +102,6 @@ class MasterPoint:
 
     def moved(self, x: FloatArray) -> MasterPoint:
         """Return F at other weights and another slack."""
-        check_time()
         return self.function.at(x)
 
     def hessian(self) -> FloatArray:

@@ -2,7 +2,7 @@
 
     min F(w)   s.t.   w ≥ 0,  Σw ≤ τ
 
-F is Q, or log Q where that is convex, too. With the slack ``τ - Σw`` the variables lie on a simplex
+F is Q, or log Q if that is convex, too. With the slack ``τ - Σw`` the variables lie on a simplex
 ("Algorithm: fully corrective Frank–Wolfe").
 """
 
@@ -28,12 +28,12 @@ _MATRICES = 4  # n×n: the Hessian, its bordered and reduced copies, the factor
 _NEWTON_PATIENCE = 4  # steps without progress, after which the remaining gap is round-off
 _GRADIENT_PATIENCE = 100
 _LINE_STEPS = 30
-_HALVINGS = 60  # of a step whose line search has not ended: enough to reach round-off
-_FLAT = 0.2  # of the slope at its start: where a line is this flat, the line search ends
-_SAFE = 0.05  # of the bracket: trial steps keep this far from its ends
+_HALVINGS = 60  # halvings of a step whose line search has not ended: enough to reach round-off
+_FLAT = 0.2  # share of the slope at its start: if a line is this flat, the line search ends
+_SAFE = 0.05  # share of the bracket: trial steps keep this far from its ends
 _MOST_ROUNDS = 100  # variables become free in each; a few rounds are usual
-_UNDERFLOW = 1e-75  # of the slack: the derivatives of squares of smaller weights underflow
-_NEGLIGIBLE = 1e-8  # of the gain so far: the next step of Newton's method does better
+_UNDERFLOW = 1e-75  # share of the slack: the derivatives of squares of smaller weights underflow
+_NEGLIGIBLE = 1e-8  # share of the gain so far: the next step of Newton's method does better
 
 
 class Iterate(NamedTuple):
@@ -53,9 +53,8 @@ def find_best_weights(
     place of Newton's method. The number of steps of the latter is returned, too.
     """
     fits = 8 * _MATRICES * len(start.x) ** 2 <= memory_limit
-    points = _newton(start) if fits else _spectral_gradient(start)
+    iterates = _newton(start) if fits else _spectral_gradient(start)
     patience = _NEWTON_PATIENCE if fits else _GRADIENT_PATIENCE
-    iterates = (Iterate(point, point.gap) for point in points)
     first = Iterate(start, start.gap)
     best, n_iterates = find_best(first, iterates, reduction, enough, patience)
     return best.at, n_iterates - 1 if fits else 0
@@ -88,10 +87,10 @@ def find_best(
     return best, n_iterates
 
 
-def _newton(point: MasterPoint) -> Iterator[MasterPoint]:
+def _newton(point: MasterPoint) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, the first one included."""
     for _ in range(_NEWTON_STEPS):
-        yield point
+        yield Iterate(point, point.gap)
         with np.errstate(over="ignore", invalid="ignore"):  # if there is no step, the run ends
             target = minimize_on_simplex(point.slope, point.hessian(), point.x)
         if (target == point.x).all() or not np.isfinite(target).all():
@@ -99,11 +98,11 @@ def _newton(point: MasterPoint) -> Iterator[MasterPoint]:
         point = descended(point, target)
 
 
-def _spectral_gradient(point: MasterPoint) -> Iterator[MasterPoint]:
+def _spectral_gradient(point: MasterPoint) -> Iterator[Iterate]:
     """Yield the iterates of the spectral projected gradient (Birgin, Martínez, Raydan 2000)."""
     rate = float(point.x.sum()) / (float(np.ptp(point.slope)) or 1.0)
     for _ in range(_GRADIENT_STEPS):
-        yield point
+        yield Iterate(point, point.gap)
         target = project_on_simplex(point.x - rate * point.slope, float(point.x.sum()))
         if (target == point.x).all():
             return
@@ -181,7 +180,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
             break  # by the Frank–Wolfe gap, no more than this can be gained
         joining = np.flatnonzero((x == 0) & (slope < level))
         steepest = joining[np.argsort(slope[joining])]
-        # Where all of them together do not lower the value, the steepest alone still does.
+        # If all of them together do not lower the value, the steepest alone still does.
         for joins in (steepest, steepest[:1]) if len(steepest) > 1 else (steepest,):
             free = x > 0
             free[joins] = True
@@ -251,11 +250,11 @@ def _free_step(
     right = slope[largest] - slope[others]
     # The terms that the elimination subtracts say how much of a curvature is round-off.
     unit = np.sqrt(np.abs(np.diagonal(hessian)[others]) + abs(corner))
-    # Where there is none, such a one that its share below stops no step before a bound does.
+    # If there is none, such a one that its share below stops no step before a bound does.
     unit[unit == 0] = np.sqrt(float(np.abs(right).max()) / total) or 1.0
     reduced /= unit[:, None] * unit
     solution = solve_regular(reduced, right / unit)
-    # Where there is no curvature but round-off: go down the slope until a bound stops the step.
+    # If there is no curvature but round-off: go down the slope until a bound stops the step.
     far = right * (total / (float(np.abs(right).max()) or 1.0))
     step[others] = far if solution is None else solution / unit
     step[largest] = -step[others].sum()

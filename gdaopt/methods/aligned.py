@@ -9,13 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.errors import DisconnectedError, InvalidInputError, SolverFailedError
+from gdaopt.errors import InvalidInputError, SolverFailedError
 from gdaopt.linalg import laplacian
-from gdaopt.linalg.atoms import dual_alignment
-from gdaopt.linalg.entries import Edges
-from gdaopt.linalg.gershgorin import Alignment, align, left_ends
-from gdaopt.methods.base import ProgramMethod, States, check_start
-from gdaopt.methods.blocks import BlockRun
+from gdaopt.linalg.gershgorin import align
+from gdaopt.methods.base import ProgramMethod, States
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
@@ -31,8 +28,8 @@ from gdaopt.sets import (
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, number, store_checked
 
-_FLOOR_SLACK = 1e-9  # of the edge floor: an edge that is lighter by less still counts
-_ROUND_OFF = 1e-11  # of C: the current metric may break its left-ends by this much, not by more
+_FLOOR_SLACK = 1e-9  # share of the edge floor: an edge that is lighter by less still counts
+_ROUND_OFF = 1e-11  # share of C: by so much the current metric may break its left-ends
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
@@ -51,7 +48,7 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 class AlignedMethod(ProgramMethod):
     """A method over graphs, also signed ones, of linear programs under aligned left-ends.
 
-    The scaling follows the first eigenvector of the metric, or, where some off-diagonals are
+    The scaling follows the first eigenvector of the metric, or, if some off-diagonals are
     positive, that of its comparison matrix.
 
     Parameters
@@ -97,10 +94,7 @@ class AlignedMethod(ProgramMethod):
             raise InvalidInputError(
                 f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
-        initial = self.initial_metric(problem)
-        if initial is None:
-            initial = self.start(problem)
-        run = AlignedRun(self, problem, context, initial)
+        run = AlignedRun(self, problem, context)
         yield run.state
         return (yield from self.rounds(run))
 
@@ -123,14 +117,14 @@ class AlignedMethod(ProgramMethod):
 
     def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
         metric = super().initial_metric(problem)
-        if metric is not None and (n_components := self.n_components(metric)) > 1:
+        if metric is not None and (n_components := self.count_components(metric)) > 1:
             raise InvalidInputError(
                 f"initial is not connected: its edges of weight ≥ edge_floor = "
                 f"{self.edge_floor:g} leave {n_components} components, not 1"
             )
         return metric
 
-    def n_components(self, metric: FloatArray) -> int:
+    def count_components(self, metric: FloatArray) -> int:
         """Return the number of components by edges of weight ≥ ε; 1 without a floor."""
         return laplacian.n_components(metric, self.floor_threshold) if self.edge_floor > 0 else 1
 
@@ -139,7 +133,7 @@ class AlignedMethod(ProgramMethod):
         """The weight above which an edge counts as one of at least the floor."""
         return self.edge_floor * (1 - _FLOOR_SLACK)
 
-    def start(self, problem: MetricProblem) -> FloatArray:
+    def default_start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor; with constraints the centre."""
         feasible_set, size, floor = problem.feasible_set, problem.n_features, self.edge_floor
         assert isinstance(feasible_set, EntrywiseMetrics)
@@ -156,63 +150,47 @@ class AlignedMethod(ProgramMethod):
 
 
 class AlignedRun:
-    """One run: its state and the alignment of its metric."""
+    """One run: its state, and the alignment of its metric."""
 
-    alignment: Alignment
-
-    def __init__(
-        self, method: AlignedMethod, problem: MetricProblem, context: Context, initial: FloatArray
-    ) -> None:
-        self.problem = problem
-        self._method = method
+    def __init__(self, method: AlignedMethod, problem: MetricProblem, context: Context) -> None:
+        self.problem, self.context = problem, context
         self.feasible_set = problem.feasible_set
         assert isinstance(self.feasible_set.family, TwoSparseAtoms)
         self.family = self.feasible_set.family
+        self.step_rule = find_step(method.step).prepared(problem)  # which may refuse the problem
         self._edge_threshold = method.floor_threshold or laplacian.edge_threshold(
             self.feasible_set.trace_bound, problem.n_features
         )
-        self.context = context
-        self._step = find_step(method.step).prepared(problem)
-        point = problem.objective.at(initial)
-        check_start(problem, point)
-        self.state = State(point=point)
-        context.add("objective", context.seconds)  # with the search for a start
-        self._aligned: Point | None = None
+        with context.timed("objective"):
+            self.state = State(point=method.start_point(problem))
+        self._aligned: Point | None = None  # its point
         self.align()
 
     def align(self) -> None:
         """Align the left-ends of the current metric, from the last scaling."""
-        if self._aligned is self.state.point:
+        state = self.state
+        if self._aligned is state.point:
             return  # the block before left the metric where it was
-        self._aligned = self.state.point
+        self._aligned = state.point
         with self.context.timed("eig"):
-            self.alignment = align(
-                self.state.metric,
+            self.alignment = alignment = align(
+                state.metric,
                 self.feasible_set.min_eigenvalue,
                 edge_threshold=self._edge_threshold,
-                guess=self.state.v,
+                guess=state.v,
             )
         self.state = replace(
-            self.state,
-            v=self.alignment.v,
-            aligned_spread=self.alignment.spread,
-            scaling=self.alignment.scaling,
-            eig_iterations=self.state.eig_iterations + self.alignment.iterations,
+            state,
+            v=alignment.v,
+            aligned_spread=alignment.spread,
+            scaling=alignment.scaling,
+            eig_iterations=state.eig_iterations + alignment.iterations,
         )
-
-    def align_by_gradient(self, edges: Edges) -> None:
-        """Take the scaling from the gradient."""
-        with self.context.timed("eig"):
-            gradient = self.family.gradient_at(self.state.point)
-            v = dual_alignment(self.family.as_of_graph(gradient), edges)
-            ends = left_ends(self.state.metric, v)
-        spread = float(ends.max() - ends.min())
-        self.state = replace(self.state, v=v, aligned_spread=spread, scaling="gradient")
 
     def slack(self) -> FloatArray:
         """Return the left-ends minus ρ, with negative round-off as 0.
 
-        So the current metric stays inside its polytopes to the last bit, also where it is tight.
+        So the current metric stays inside its polytopes to the last bit, also if it is tight.
         """
         slack = self.alignment.left_ends - self.feasible_set.min_eigenvalue
         if slack.min() < -_ROUND_OFF * self.feasible_set.trace_bound:
@@ -221,16 +199,3 @@ class AlignedRun:
                 f"{-slack.min():.3g} below the smallest eigenvalue allowed"
             )
         return np.maximum(slack, 0.0)
-
-    def advance(self, block: BlockRun, iteration: int, round_: int) -> State:
-        """Go on to the state after a step of a block, unless that would disconnect the graph."""
-        assert self.context.programs is not None
-        block.program.use(self.context.programs)
-        state = block.step(self.state, self._step, iteration, round_, self.context)
-        if state.step and (n_components := self._method.n_components(state.metric)) > 1:
-            raise DisconnectedError(
-                f"the step in column {state.block} would leave {n_components} components by edges "
-                f"of weight ≥ {self._method.edge_floor:g}; connectivity='tree' prevents it",
-            )
-        self.state = state
-        return state

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.errors import (
+    DisconnectedError,
     EdgeFloorError,
     InfeasibleProblemError,
     InvalidInputError,
@@ -19,20 +21,18 @@ from gdaopt.linalg.directions import ColumnDirection
 from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
-from gdaopt.methods.blocks import Block, BlockRun
+from gdaopt.methods.blocks import Block, take_steps
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import Knapsack, Program
+from gdaopt.programs import Knapsack
 from gdaopt.programs.base import Polytope
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.sets import SDDMetrics, TwoSparseAtoms
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
 
 _CONNECTIVITY = ("tree", "zeta")
-_TIED = (
-    ", as where linear constraints tie blocks together (method 'certified' is not stopped by them)"
-)
+_TIED = ", and linear constraints may tie blocks together (they do not stop method 'certified')"
 
 
 def column_floor(
@@ -131,9 +131,9 @@ class Alternating(AlignedMethod):
             )
 
     def rounds(self, run: AlignedRun) -> States:
-        size, program = run.problem.n_features, Program(self.program_options)
+        size = run.problem.n_features
         if self.greedy_colors:
-            yield from self._colored(run, program)
+            yield from self._choose_colors(run)
         blocks = [Block.diagonal(size)]
         for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
             index, signs = run.family.edge_variables((np.full(len(others), column), others))
@@ -146,30 +146,28 @@ class Alternating(AlignedMethod):
             before, largest_gap = run.state.point, 0.0
             for block in blocks:
                 run.align()
-                for state in self._steps(run, program, block, round_):
+                for state in self._take_steps(run, block, round_):
                     yield state
                     largest_gap = max(largest_gap, state.block_gap or 0.0)
             ending = stall.check(run.state.point)
         if ending[0] == "stalled":
             return ending
         if run.state.point is not before:  # else nothing has moved since the gaps were found
-            largest_gap = self._find_largest_gap(run, program, blocks)
+            largest_gap = self._find_largest_gap(run, blocks)
         if not largest_gap <= self.allowed_gap(run.state.objective):
             return ending
         tied = "" if run.problem.rows is None else _TIED
         why = "the gap of each is within the tolerances"
         return "block_minimum", f"no block improves on its own{tied}: {why}"
 
-    def _find_largest_gap(
-        self, run: AlignedRun, program: Program, blocks: Sequence[Block]
-    ) -> float:
+    def _find_largest_gap(self, run: AlignedRun, blocks: Sequence[Block]) -> float:
         """Return the gap of the first block with one above the tolerance, or the largest of all."""
         point, largest = run.state.point, 0.0
         run.align()
         try:
             for block in blocks:
                 cost, polytope = block.cost(point), self._polytope(run, block)
-                vertex = program.solve(cost, polytope, run.context.left).point
+                vertex = run.context.solve(cost, polytope).point
                 largest = max(largest, float(cost @ (polytope.current - vertex)))
                 if not largest <= self.allowed_gap(point.value):
                     break
@@ -177,21 +175,21 @@ class Alternating(AlignedMethod):
             return math.inf
         return largest
 
-    def _colored(self, run: AlignedRun, program: Program) -> Iterator[State]:
+    def _choose_colors(self, run: AlignedRun) -> Iterator[State]:
         """Give each feature in turn the better colour; yield the state after each."""
         feasible_set, size = run.feasible_set, run.problem.n_features
         assert isinstance(feasible_set, SDDMetrics)
-        known = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
-        colors = np.where(known, known, 1.0)
+        fixed = np.zeros(size) if feasible_set.colors is None else np.array(feasible_set.colors)
+        colors = np.where(fixed, fixed, 1.0)
         for column, others in enumerate(neighbors(size, run.family.edges_of(size))):
             start, calls = run.state, 0
             best: State | None = None
-            for color in (1.0, -1.0) if len(others) and not known[column] else ():
+            for color in (1.0, -1.0) if len(others) and not fixed[column] else ():
                 signs = -color * colors[others]
                 run.state = _without_wrong_signs(start, column, others, signs)
                 run.align()
                 block = Block.column(column, others, signs, size)
-                for state in self._steps(run, program, block, 0):
+                for state in self._take_steps(run, block, 0):
                     calls += 1
                     if best is None or state.objective < best.objective:
                         best, colors[column] = state, color
@@ -206,13 +204,17 @@ class Alternating(AlignedMethod):
         run.state = replace(run.state, colors=colors)
         run.family = TwoSparseAtoms(feasible_set.signs, feasible_set.edges, colors)
 
-    def _steps(
-        self, run: AlignedRun, program: Program, block: Block, round_: int
-    ) -> Iterator[State]:
+    def _take_steps(self, run: AlignedRun, block: Block, round_: int) -> Iterator[State]:
         """Take the steps of one block, with the scaling fixed."""
-        current = BlockRun(block, program, self._polytope(run, block))
-        for iteration in range(self.block_iterations):
-            state = run.advance(current, iteration, round_)
+        polytope, start = self._polytope(run, block), replace(run.state, round=round_)
+        steps = take_steps(start, block, polytope, run.step_rule, run.context)
+        for state in islice(steps, self.block_iterations):
+            if state.step and (n_components := self.count_components(state.metric)) > 1:
+                raise DisconnectedError(
+                    f"the step in column {state.block} would leave {n_components} components by "
+                    f"edges of weight ≥ {self.edge_floor:g}; connectivity='tree' prevents it",
+                )
+            run.state = state
             yield state
             gap = state.block_gap
             if gap is None or gap <= self.tolerance * abs(state.objective):
@@ -233,7 +235,7 @@ class Alternating(AlignedMethod):
                 except InfeasibleProblemError as error:
                     raise EdgeFloorError(f"column {column}: {error}") from error
             pairs = others, block.columns
-            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)
+            return keep_rows(polytope, run.problem.rows, metric, pairs, block.signs)
 
 
 def _without_wrong_signs(state: State, column: int, others: IndexArray, signs: FloatArray) -> State:

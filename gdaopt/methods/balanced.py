@@ -25,8 +25,8 @@ from gdaopt.sets import FeasibleSet, SDDMetrics
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, integer, store_checked
 
-_FAR = 0.1  # of how far a hull is below the best metric: how far its bound may be below its value
-_SHARE = 0.5  # of the allowed gap that the runs of single nodes and colourings may leave
+_FAR = 0.1  # how far a hull's bound may be below its value, by what it is below the best metric
+_SHARE = 0.5  # share of the allowed gap that the runs of single nodes and colourings may leave
 _STARTS = 8  # at random, of the local search
 
 
@@ -36,7 +36,7 @@ class Balanced(Method):
 
     Entries ``M_ij < 0`` are positive edges, between nodes of one colour, and ``M_ij > 0`` negative
     ones, between nodes of two. The problem's set is `gdaopt.SDDMetrics`; the colours that it gives
-    are kept. Where the optimum over the set is balanced, it is the answer; else branch and
+    are kept. If the optimum over the set is balanced, it is the answer; else branch and
     bound over the other colours finds it ("Algorithm: branch and bound over colourings"). The
     metric after each step is balanced, with the colours in `Result.colors`, and the lower bound
     holds for the balanced metrics of all colours. A round is a node, a step is a round of
@@ -105,7 +105,7 @@ class _Search:
         colors = self._hull.colors
         fixed = np.zeros(problem.n_features) if colors is None else colors
         self._fixed = np.asarray(fixed, dtype=np.float64)  # colours of the set; 0 for none
-        self._colors = np.where(self._fixed, self._fixed, 1.0)  # of the best metric
+        self._colors = np.where(self._fixed, self._fixed, 1.0)  # those of the best metric
         self._open: list[_Node] = []
         self._closed = math.inf  # the least bound of the nodes that are done
         self._tried: set[bytes] = set()
@@ -146,7 +146,7 @@ class _Search:
             if not self._n_steps:  # the start of the run, which is balanced
                 self.best = hull
             elif number == 1:  # until the hull is solved, there is nothing else
-                self._take_rounded(node, hull)
+                self._take_rounding(node, hull)
             yield self._state(node, number, "hull")
             # What is below the best metric by far will be branched on, if it has conflicts.
             is_far = hull.objective - node.bound <= _FAR * (self.best.objective - hull.objective)
@@ -212,7 +212,7 @@ class _Search:
         problem.take_central_gap(self._problem.central_gap)
         n_calls, n_newton = self._oracle_calls, self._newton_steps
         with suppress(RoundOffError):  # the bound is what can be had
-            for state in self._inner.states_from(start, problem, self._context):
+            for state in self._inner.rounds(problem, self._context, start):
                 self._oracle_calls = n_calls + state.oracle_calls
                 self._newton_steps = n_newton + state.newton_steps
                 yield state
@@ -224,7 +224,7 @@ class _Search:
         if state.objective < self.best.objective:
             self.best, self._colors = state, colors
 
-    def _take_rounded(self, node: _Node, hull: State) -> None:
+    def _take_rounding(self, node: _Node, hull: State) -> None:
         """Take what the colours of a metric leave of its atoms, if that is the best."""
         colors, _ = self._round(node, hull)
         part = _select_atoms(hull, colors)
@@ -288,7 +288,7 @@ def rounded_colors(
     rng = np.random.default_rng(0)
     tried = [_along_forest(weights), *(np.append(guess[nodes], 1.0) for guess in guesses)]
     tried += [rng.choice([-1.0, 1.0], size + 1) for _ in range(_STARTS)]
-    improved = [_improved(weights, np.where(fixed_nodes, fixed_nodes, start)) for start in tried]
+    improved = [_improve(weights, np.where(fixed_nodes, fixed_nodes, start)) for start in tried]
     best = max(improved, key=lambda each: float(each @ weights @ each))  # the first of the best
     colors[nodes] = best[:size]
     return colors
@@ -311,10 +311,10 @@ def _along_forest(weights: FloatArray) -> FloatArray:
     return colors
 
 
-def _improved(weights: FloatArray, colors: FloatArray) -> FloatArray:
+def _improve(weights: FloatArray, colors: FloatArray) -> FloatArray:
     """Change single colours, the worst first, as long as that lowers the weight in conflict."""
     colors = colors.copy()
-    agreement = colors * (weights @ colors)  # of each node with its neighbours
+    agreement = colors * (weights @ colors)  # each node with its neighbours
     round_off = 1e-12 * float(np.abs(weights).sum(axis=1).max())
     while True:
         worst = int(agreement.argmin())

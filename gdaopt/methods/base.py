@@ -32,7 +32,7 @@ from gdaopt.support.validation import (
     symmetric_matrix,
 )
 
-_FEW_FEATURES = 2000  # of which K×K arrays always fit
+_FEW_FEATURES = 2000  # K×K arrays of so many always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
 
 States = Generator[State, None, Ending]
@@ -51,7 +51,7 @@ class Method(ABC):
     tolerance : float, optional
         The relative tolerance of the stopping rules.
     absolute_tolerance : float, optional
-        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. Where
+        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. If
         Q is over ten times what can be gained in the set, by the Frank–Wolfe gap in its middle,
         ten times that take the place of Q, unless what is left is round-off: a constant in Q
         changes no answer. For an objective that is not convex the run is *stationary* when its
@@ -83,7 +83,7 @@ class Method(ABC):
         Which problems it takes beside convex ones without linear constraints. Every metric that it
         yields keeps these.
     sets : tuple of classes
-        The only kinds of feasible sets that it takes; none where it takes all.
+        The only kinds of feasible sets that it takes; none if it takes all.
     """
 
     name: ClassVar[str]
@@ -116,12 +116,12 @@ class Method(ABC):
 
     @property
     def solver_name(self) -> str:
-        """Who solves the programs of the method; ``"analytic"`` where it has none to solve."""
+        """Who solves the programs of the method; ``"analytic"`` if it has none to solve."""
         return ANALYTIC
 
     @cached_property
     def program_options(self) -> ProgramOptions | None:
-        """Who solves the programs of the method, and how; None where it has none to solve."""
+        """Who solves the programs of the method, and how; None if it has none to solve."""
         return None
 
     def changed(self, change: Change) -> Self:
@@ -169,13 +169,17 @@ class Method(ABC):
         return problem.made_feasible(metric)
 
     def start_point(self, problem: MetricProblem) -> Point:
-        """Return the objective at `initial`, or in the middle of the set; check that it learns."""
+        """Return the objective at `initial`, or at the default start; check that it learns."""
         metric = self.initial_metric(problem)
         if metric is None:
-            metric = problem.central_metric()
+            metric = self.default_start(problem)
         point = problem.objective.at(metric)
         check_start(problem, point)
         return point
+
+    def default_start(self, problem: MetricProblem) -> FloatArray:
+        """Return where a run begins without `initial`: the middle of the set."""
+        return problem.central_metric()
 
     def is_converged(self, problem: MetricProblem, state: State | Certificate) -> bool:
         """Say whether the certified gap, or else the Frank–Wolfe gap, is within the tolerances."""
@@ -186,7 +190,7 @@ class Method(ABC):
         gap = state.objective - state.lower_bound
         if gap > self.allowed_gap(state.objective):
             return False
-        # Where Q is large and flat, any metric is within a share of Q. What is left must also be
+        # If Q is large and flat, any metric is within a share of Q. What is left must also be
         # small beside what can be gained, or nothing but round-off.
         left = min(gap, state.frank_wolfe_gap + state.gap_round_off)
         is_round_off = left <= 2 * state.gap_round_off
@@ -269,7 +273,7 @@ def _has_constraints(problem: MetricProblem) -> str:
 def _has_many_features(problem: MetricProblem) -> str:
     needed = 8.0 * _ARRAYS * problem.n_features**2
     if problem.objective.is_sparse:
-        why = "the samples are sparse; pass them as an array, as by toarray()"
+        why = "the samples are sparse; pass them as an array, such as by toarray()"
     elif problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
         return ""
     else:
@@ -288,7 +292,7 @@ _DEMANDS: dict[Demand, Callable[[MetricProblem], str]] = {
     "not convex": _not_convex,
     "linear constraints": _has_constraints,
 }
-"""What a problem demands of methods: functions say why it does, and nothing where it does not."""
+"""What a problem demands of methods: functions say why it does, and nothing if it does not."""
 
 
 def _names_of(demand: Demand) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -12,7 +14,6 @@ from gdaopt.linalg.entries import Edges, IndexArray, pairs_of
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step
 from gdaopt.objectives.protocol import Point
-from gdaopt.programs import Program
 from gdaopt.programs.base import Polytope, observe
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
@@ -31,7 +32,7 @@ class Block:
     columns: IndexArray
     signs: FloatArray
     n_features: int
-    index: int | None = None  # that of a column
+    index: int | None = None  # the column
 
     @classmethod
     def diagonal(cls, n_features: int) -> Block:
@@ -74,54 +75,34 @@ class Block:
         return DenseDirection(total)
 
 
-@dataclass(eq=False)
-class BlockRun:
-    """Steps of Frank–Wolfe in a block: where they are, and the program of its linear subproblem."""
+def take_steps(
+    state: State, block: Block, polytope: Polytope, rule: Step, context: Context
+) -> Iterator[State]:
+    """Yield the states after steps of Frank–Wolfe in a block, over one polytope, without end.
 
-    block: Block
-    program: Program
-    polytope: Polytope
-    values: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.values = self.polytope.current
-
-    def step(
-        self,
-        state: State,
-        rule: Step,
-        iteration: int,
-        round_: int,
-        context: Context,
-    ) -> State:
-        """Solve the program, step towards its vertex, and return the state there.
-
-        `iteration` counts the steps taken before with the same polytope.
-        """
-        point = state.point
+    Each step minimises the tangent over the polytope, and goes towards the minimiser by the rule.
+    """
+    x, point = polytope.current, state.point
+    for n_steps in count():
         with context.timed("objective"):
-            cost = self.block.cost(point)
-        answer = self.program.solve(cost, self.polytope, context.left)
-        context.add_program(answer)
-        observe(cost, self.polytope, self.values, answer.point)
+            cost = block.cost(point)
+        answer = context.solve(cost, polytope)
+        observe(cost, polytope, x, answer.point)
         with context.timed("objective"):
-            change = answer.point - self.values
+            change, gamma = answer.point - x, 0.0
             gap = -float(cost @ change)
-            gamma = 0.0
             if gap > 0:  # else the block is at its optimum, up to round-off
-                line = point.line(self.block.direction(change))
-                gamma = rule.checked_size(line, iteration)
+                line = point.line(block.direction(change))
+                gamma = rule.checked_size(line, n_steps)
             if gamma > 0:
-                point = line.at(gamma)
-                self.values = self.values + gamma * change
+                point, x = line.at(gamma), x + gamma * change
             point.value  # noqa: B018  (is evaluated here)
-        return replace(
+        state = replace(
             state,
             point=point,
             iteration=state.iteration + 1,
-            round=round_,
-            phase=self.block.phase,
-            block=self.block.index,
+            phase=block.phase,
+            block=block.index,
             block_gap=max(gap, 0.0),
             step=gamma,
             oracle_calls=state.oracle_calls + 1,
@@ -129,3 +110,4 @@ class BlockRun:
             solver=answer.solver,
             solver_status=answer.status,
         )
+        yield state

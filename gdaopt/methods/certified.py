@@ -32,15 +32,15 @@ from gdaopt.support.validation import check_instance, integer, store_checked
 _MOST_ATOMS = 60  # that join in a round
 _LEAST_ATOMS = 8  # that the oracle is asked for
 _FEW_ATOMS = 60  # with more of them in the start, the first round tries to do without them
-_WEIGHTS_ACCURACY = 0.05  # of the gap: how accurate a round solves the master problem
+_WEIGHTS_ACCURACY = 0.05  # share of the gap: how accurate a round solves the master problem
 _MANY_ACCURACY = 0.4
-_FINAL_ACCURACY = 0.2  # of the tolerance, in the last round
-_SAMPLE_ACCURACY = 0.2  # of the gap: how accurate a round solves a problem of fewer samples
-_SAMPLE_GAIN = 0.5  # of the gap is left at most after a round that is worth another one
-_GROWTH = 1.25  # of the weights in a round, if a longer step may end at a worse point
+_FINAL_ACCURACY = 0.2  # share of the tolerance, in the last round
+_SAMPLE_ACCURACY = 0.2  # share of the gap: how accurate a round solves a problem of fewer samples
+_SAMPLE_GAIN = 0.5  # share of the gap is left at most after a round that is worth another one
+_GROWTH = 1.25  # growth of the weights in a round, if a longer step may end at a worse point
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
-_SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
-_ROUND_OFF = 1e-13  # of the objective
+_SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
+_ROUND_OFF = 1e-13  # share of the objective
 _PATIENCE = 8  # rounds without a smaller gap: the remaining gap is then round-off
 
 
@@ -52,8 +52,8 @@ class Certified(Method):
     solves the master problem, which is to find the best weights of all these atoms, and atoms of
     weight 0 leave ("Algorithm: fully corrective Frank–Wolfe"). Over positive definite metrics the
     atoms themselves are then refined ("Algorithm: Burer–Monteiro refinement"). If the objective
-    has a barrier, the run starts at the end of `ProjectedNewton`. It has *stalled* when 8 rounds
-    did not lower the certified gap: the remaining gap is round-off.
+    has a barrier, the run starts at the end of `ProjectedNewton`. It ends when 8 rounds did not
+    lower the certified gap (`Patience`).
 
     For an objective that is not convex there is no lower bound, and the run ends at a stationary
     point, as its Frank–Wolfe gap proves. An objective with a convex surrogate, such as
@@ -106,24 +106,17 @@ class Certified(Method):
         start = split_initial(self, problem)
         if start is None:
             start = find_newton_start(self, problem, context)
-        if start is None and self.warm_start is not None:
-            run = self._begin_warm(self.warm_start, problem, context)
-            return (yield from self._rounds(run, is_warm=True))
-        if start is None and (surrogate := problem.objective.surrogate()) is not None:
-            return (yield from self._states_from_two_starts(problem, surrogate, context))
-        return (yield from self.states_from(start, problem, context))
-
-    def states_from(
-        self, start: ActiveSet | None, problem: MetricProblem, context: Context
-    ) -> States:
-        """Yield the states of a run from some atoms; None is the middle of the set."""
-        return (yield from self._rounds(HullRun(problem, context, start)))
+        if start is None and self.warm_start is None:
+            surrogate = problem.objective.surrogate()
+            if surrogate is not None:
+                return (yield from self._states_from_two_starts(problem, surrogate, context))
+        return (yield from self.rounds(problem, context, start, self.warm_start))
 
     def _states_from_two_starts(
         self, problem: MetricProblem, surrogate: Objective, context: Context
     ) -> States:
         """Yield the states of a run, and at its end that of a run from another start, if lower."""
-        states, ending = self.states_from(None, problem, context), None
+        states, ending = self.rounds(problem, context), None
         try:
             while not self.is_converged(problem, state := next(states)):
                 yield state
@@ -152,23 +145,30 @@ class Certified(Method):
         self, start: ActiveSet | None, problem: MetricProblem, context: Context
     ) -> State | None:
         """Return the end of a run within a run; None if the time was up before its start."""
-        return find_last_state(self, self.states_from(start, problem, context), problem, context)
+        return find_last_state(self, self.rounds(problem, context, start), problem, context)
 
-    def _begin_warm(
-        self, answer: Result | Optimum, problem: MetricProblem, context: Context
-    ) -> HullRun:
-        """Return a run at the best weights of the atoms of an answer."""
-        multipliers = answer.multipliers
-        if multipliers is not None and len(multipliers) != len(problem.members.names):
-            multipliers = None
-        run = HullRun(problem, context, rescale(answer, problem), multipliers)
-        with suppress(TimeLimitError), context.limiting():
-            self._improve(run, run.active_set, run.point)
-        return run
+    def rounds(
+        self,
+        problem: MetricProblem,
+        context: Context,
+        start: ActiveSet | None = None,
+        warm_start: Result | Optimum | None = None,
+    ) -> States:
+        """Let the best atoms join, find the best weights of all, and drop those without any.
 
-    def _rounds(self, run: HullRun, *, is_warm: bool = False) -> States:
-        """Let the best atoms join, find the best weights of all, and drop those without any."""
-        problem, sample = run.problem, run.problem.subsample()
+        A run without a start begins in the middle of the set, or at the best weights of the atoms
+        of another answer.
+        """
+        sample, is_warm = problem.subsample(), start is None and warm_start is not None
+        if start is None and warm_start is not None:
+            multipliers = warm_start.multipliers
+            if multipliers is not None and len(multipliers) != len(problem.members.names):
+                multipliers = None
+            run = HullRun(problem, context, rescale(warm_start, problem), multipliers)
+            with suppress(TimeLimitError), context.limiting():
+                self._improve(run, run.active_set, run.point)
+        else:
+            run = HullRun(problem, context, start)
         run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
         yield from run.certify()
         rule: Patience | StallRule

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,17 +13,16 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError, TimeLimitError
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.linalg.entries import entries_of
 from gdaopt.methods.base import Demand, Method, ProgramMethod, States
-from gdaopt.methods.blocks import Block, BlockRun
+from gdaopt.methods.blocks import Block, take_steps
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import Program
 from gdaopt.programs.base import ProgramOptions
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
@@ -33,8 +31,8 @@ from gdaopt.support.validation import flag, options_mapping, store_checked
 
 _REMEDY = "take method 'certified', fewer samples or features, or force=True"
 _ADVICE = "take another solver, or other solver_opts"
-_ROUNDS = 2  # of K steps of Frank–Wolfe that have to change the objective together
-_FARTHEST = 0.1  # of C: a point farther outside is no inexact answer but a wrong one
+_ROUNDS = 2  # rounds of K steps of Frank–Wolfe that have to change the objective together
+_FARTHEST = 0.1  # share of C: a point farther outside is no inexact answer but a wrong one
 
 # Bytes for each of the d² entries that a factorisation holds: interior-point solvers see all
 # entries of the metric coupled. d is K(K+1)/2 in a semidefinite cone, and K plus the number of
@@ -61,7 +59,7 @@ class ConicMethod(Method):
     isolate : bool, optional
         See `ProgramMethod`.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **limits
         See `Method`. `initial` is where the run stays when the solver fails.
     """
@@ -101,9 +99,9 @@ class ConicMethod(Method):
         first = bound.certified(problem, State(point=start))
         if self.initial is None:
             problem.take_central_gap(first.frank_wolfe_gap)
-        with suppress(TimeLimitError), context.limiting(), context.timed("build"):
-            # When the time is up, the run ends at its start.
-            program, variable = self._program(problem, problem.size_of(start.value))
+        if not context.is_over:  # else the run ends at its start
+            with context.timed("build"):
+                program, variable = self._program(problem, problem.size_of(start.value))
         yield first
         assert context.programs is not None
         solver = context.programs.solver
@@ -120,10 +118,10 @@ class ConicMethod(Method):
         except (InfeasibleProblemError, SolverFailedError) as error:
             raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
         metric = np.asarray(variable.value)
-        found = (metric + metric.T) / 2  # exactly symmetric
+        answered = (metric + metric.T) / 2  # exactly symmetric
         context.add_program(answer)
-        feasible = problem.made_feasible(found)
-        moved = float(np.abs(feasible - found).max())
+        feasible = problem.made_feasible(answered)
+        moved = float(np.abs(feasible - answered).max())
         if moved > _FARTHEST * feasible_set.trace_bound:
             raise SolverFailedError(
                 f"{solver} called the {self.cone} program {answer.status} and returned a "
@@ -160,7 +158,7 @@ class ConicMethod(Method):
         else:  # no entry that must be 0
             entries = placed(cp.Variable(size + len(edges[0])), size, edges)
         metric = feasible_set.trace_bound / size * entries
-        log = problem.objective.log_convex  # where Q spans decades, its logarithm does not
+        log = problem.objective.log_convex  # if Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
         return (program if log else program / (unit or 1.0)), metric
 
@@ -215,7 +213,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object.
     force : bool, optional
-        Go on where the program is estimated to need more memory than is free.
+        Go on if the program is estimated to need more memory than is free.
     **options
         See `ProgramMethod` and `Method`.
 
@@ -246,33 +244,26 @@ class SemidefiniteFrankWolfe(ProgramMethod):
     def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
         edges = feasible_set.family.edges_of(size)
-        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
         point = self.start_point(problem)
         needed = cone_bytes(size, len(edges[0]), "semidefinite")
-        isolate = is_isolated(self.isolate, needed, context)
-        program = Program(replace(self.program_options, isolate=isolate))
+        context.isolate = is_isolated(self.isolate, needed, context)
         if self.solver != ANALYTIC and not self.force:
             check_fits(needed, f"the {WholeSet.name}", _REMEDY)
         step, bound = find_step(self.step).prepared(problem), LowerBound()
-        state = bound.certified(problem, State(point=point))
-        yield state
+        start = bound.certified(problem, State(point=point))
+        yield start
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
-        options, iteration, ending = context.programs, 0, None
+        block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
+        whole = WholeSet(feasible_set, size, entries_of(start.metric, edges))
+        polytope = keep_rows(whole, problem.rows, start.metric, (block.rows, block.columns))
+        steps, ending = take_steps(start, block, polytope, step, context), None
         while ending is None:
-            iteration += 1
-            if context.programs is not options:
-                options = context.programs
-                assert options is not None
-                program.use(replace(options, isolate=isolate))
-            whole = WholeSet(feasible_set, size, entries_of(state.metric, edges))
-            kept = keeping_rows(whole, problem.rows, state.metric, (block.rows, block.columns))
-            current = BlockRun(block, program, kept)
-            round_ = 1 + (iteration - 1) // size
-            state = current.step(state, step, iteration - 1, round_, context)
+            state = next(steps)
+            state = replace(state, round=1 + (state.iteration - 1) // size)
             with context.completing():  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state
-            if iteration % size == 0:
+            if state.iteration % size == 0:
                 ending = stall.check(state.point)
         return ending
 

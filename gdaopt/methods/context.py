@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.backends import Answer
-from gdaopt.programs.base import ProgramOptions
+from gdaopt.programs.base import Polytope, Program, ProgramOptions
 from gdaopt.status import Status
-from gdaopt.support.deadline import Deadline, check_time, completing, until
-from gdaopt.support.validation import check_instance, options_mapping
+from gdaopt.support.deadline import Deadline, completing, until
+from gdaopt.support.validation import FloatArray, check_instance, options_mapping
 
 Ending = tuple[Status, str]
 """How a run ended: its status, and a sentence that says why."""
@@ -51,14 +52,16 @@ class Change:
 
 
 class Context:
-    """What a run lends to its method: the options in force, the time that is left, a stopwatch.
+    """What a run lends to its method: a solver, the time that is left, a stopwatch.
 
     The time limit, in seconds, counts the pauses of the run; `seconds` does not.
 
     Attributes
     ----------
     programs : ProgramOptions or None
-        Who solves programs now; a method that has some asks before each. None for other methods.
+        Who solves programs now; None for methods that have none to solve.
+    isolate : bool
+        Whether programs are solved in a worker process even if these options do not ask for it.
     paused_seconds : float
         How long the run has paused.
     """
@@ -67,11 +70,13 @@ class Context:
         self, programs: ProgramOptions | None = None, time_limit: float | None = None
     ) -> None:
         self.programs = programs
+        self.isolate = False
+        self._program: Program | None = None
         self.paused_seconds = 0.0
         self._started = time.perf_counter()
         self._paused_at: float | None = None
         self._deadline = Deadline.after(time_limit)
-        self._laps: dict[str, float] = {}
+        self._laps = defaultdict[str, float](float)
 
     @property
     def seconds(self) -> float:
@@ -88,11 +93,6 @@ class Context:
     def is_over(self) -> bool:
         """Whether the limit is reached."""
         return self._deadline is not None and self._deadline.left <= 0
-
-    def check(self) -> None:
-        """Raise `gdaopt.errors.TimeLimitError` if the limit is reached."""
-        with self.limiting():
-            check_time()
 
     def limiting(self) -> AbstractContextManager[None]:
         """Make the limit the deadline of the code inside (see `gdaopt.support.deadline`)."""
@@ -124,20 +124,27 @@ class Context:
         try:
             yield
         finally:
-            self.add(stage, time.perf_counter() - started)
-
-    def add(self, stage: str, seconds: float) -> None:
-        """Count seconds that were measured elsewhere as time of a stage of this step."""
-        self._laps[stage] = self._laps.get(stage, 0.0) + seconds
+            self._laps[stage] += time.perf_counter() - started
 
     def add_program(self, answer: Answer) -> None:
         """Count the stages of a program that has been solved, and the time its solver reports."""
         for stage in ("write", "canonicalize", "solve", "unpack", "build"):
-            self.add(stage, getattr(answer.seconds, stage))
+            self._laps[stage] += getattr(answer.seconds, stage)
         if answer.reported_seconds is not None:
-            self.add("reported", answer.reported_seconds)
+            self._laps["reported"] += answer.reported_seconds
+
+    def solve(self, cost: FloatArray, polytope: Polytope) -> Answer:
+        """Have who solves programs now minimise ``cost · x`` over a polytope, in the time left."""
+        options = self.programs
+        assert options is not None
+        if self._program is None or self._program.options is not options:
+            self._program = Program(options, isolate=self.isolate)
+        answer = self._program.solve(cost, polytope, self.left)
+        self.add_program(answer)
+        return answer
 
     def laps(self) -> dict[str, float]:
         """Return the time of each stage since the last call."""
-        laps, self._laps = self._laps, {}
+        laps = dict(self._laps)
+        self._laps.clear()
         return laps

@@ -19,7 +19,7 @@ from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.status import MADE_NO_PROGRESS
-from gdaopt.support.cvxpy_loading import cp, cvxpy_internals, when_cvxpy_is_used
+from gdaopt.support.cvxpy_loading import cp, cvxpy_internals
 
 if TYPE_CHECKING:
     from gdaopt.constraints.model import Model, ModelReader
@@ -44,8 +44,8 @@ def solve_model(
 ) -> float:
     """Solve a CVXPY problem over metrics: ``problem.solve(method="gdaopt")``.
 
-    The status is ``optimal`` where the certified gap is within the tolerance, or is nothing but
-    round-off; ``user_limit`` where a limit ended the run; ``infeasible`` where no metric keeps all
+    The status is ``optimal`` if the certified gap is within the tolerance, or is nothing but
+    round-off; ``user_limit`` if a limit ended the run; ``infeasible`` if no metric keeps all
     constraints; else ``optimal_inaccurate``. At a kink of the objective, where no gap can be
     certified, it is that of the conic solver. The affine constraints have dual values, those of the
     set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
@@ -58,7 +58,7 @@ def solve_model(
         The method, as for `gdaopt.solve`.
     warm_start : bool, optional
         Begin with the atoms of the last solve of this problem; or near the value that the variable
-        has, where that is another one. Only ``"certified"`` does, whose result does not depend on
+        has, if that is another one. Only ``"certified"`` does, whose result does not depend on
         the start.
     **options
         Of the method, such as `tolerance`, `time_limit`, `verbose` and `solver`.
@@ -75,9 +75,9 @@ def solve_model(
     cvxpy.SolverError
         When a solver of the method's linear or conic programs fails.
     """
-    kept = _kept.setdefault(problem, _Kept())
+    memory = _memories.setdefault(problem, _Memory())
     try:
-        model, posed = kept.read(problem)
+        model, posed = memory.read(problem)
     except NoInteriorError:
         raise
     except InfeasibleProblemError:
@@ -85,11 +85,11 @@ def solve_model(
         cvxpy_internals.record_solution(problem, cp.INFEASIBLE, value, {}, {}, NAME)
         return value
     if by == Certified.name and "initial" not in options:
-        options |= _start(model, posed, kept.result, warm_start)
+        options |= _start(model, posed, memory.result, warm_start)
     result = run(make_method(by, **options), posed)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
-    kept.result = result
+    memory.result = result
     of_trace = 0.0
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
@@ -109,18 +109,18 @@ def solve_model(
         f"{NAME} {result.method}",
         solve_time=result.seconds,
         num_iters=result.iterations,
-        extra_stats=result,  # an object of the solver's own, as CVXPY allows
+        extra_stats=result,  # CVXPY allows an object of any kind
     )
     return value
 
 
-class _Kept:
+class _Memory:
     """What a problem keeps from one solve to the next: as it was read, and the last result."""
 
     def __init__(self) -> None:
         self.result: Result | None = None
         self._reader: ModelReader | None = None
-        self._values: list[Any] = []  # of the parameters
+        self._parameters: list[Any] = []  # their values
         self._read: tuple[Model, MetricProblem] | None = None
 
     def read(self, problem: cp.Problem) -> tuple[Model, MetricProblem]:
@@ -129,16 +129,16 @@ class _Kept:
 
         self._reader = self._reader or ModelReader(problem)
         values = [parameter.value for parameter in problem.parameters()]
-        same = all(map(np.array_equal, values, self._values))
+        same = all(map(np.array_equal, values, self._parameters))
         if self._read is None or not same:
             self._read = None
             model = self._reader.model()
             posed = MetricProblem(model.objective, model.feasible_set, model.rows)
-            self._read, self._values = (model, posed), deepcopy(values)
+            self._read, self._parameters = (model, posed), deepcopy(values)
         return self._read
 
 
-_kept: WeakKeyDictionary[cp.Problem, _Kept] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[cp.Problem, _Memory] = WeakKeyDictionary()
 
 
 def _status(posed: MetricProblem, result: Result) -> str:
@@ -172,11 +172,8 @@ def _start(
         return {}
     if last is not None and last.atoms is not None and np.array_equal(wanted, last.metric):
         return {"warm_start": last}
-    found = posed.made_feasible((wanted + wanted.T) / 2)
+    metric = posed.made_feasible((wanted + wanted.T) / 2)
     if posed.rows is not None:
         inner = posed.central_metric()
-        found += posed.rows.way_back(found, inner) * (inner - found)
-    return {} if posed.violations(found) else {"initial": found}
-
-
-when_cvxpy_is_used(lambda: cp.Problem.register_solve(NAME, solve_model))
+        metric += posed.rows.way_back(metric, inner) * (inner - metric)
+    return {} if posed.violations(metric) else {"initial": metric}

@@ -20,7 +20,7 @@ from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name
 
 _VARIANTS = ("vanilla", "away", "pairwise")
-_ROUNDS = 2  # of K steps that have to change the objective together
+_ROUNDS = 2  # rounds of K steps that have to change the objective together
 _REFRESH_EVERY = 50  # steps: the metric is then summed up anew from its atoms
 
 
@@ -34,7 +34,7 @@ class FrankWolfe(Method):
     Parameters
     ----------
     variant : {"vanilla", "away", "pairwise"}, optional
-        The step goes towards the best vertex; or away from the worst atom of the active set where
+        The step goes towards the best vertex; or away from the worst atom of the active set if
         that promises more; or it moves weight from the worst atom to the best vertex.
     step : str or Step, optional
         A name from `gdaopt.methods.steps`, or an object. At γ = 1 an atom has lost its weight.

@@ -22,8 +22,8 @@ from gdaopt.state import State
 from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
-_SHORTEST_STEP = 2.0**-10  # of a step that goes too far: a shorter one is not worth a round
-_ROUND_OFF = 1e-13  # of the objective
+_SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
+_ROUND_OFF = 1e-13  # share of the objective
 
 
 class HullRun:
@@ -68,13 +68,13 @@ class HullRun:
         self.lower_bound = LowerBound()
         self.newton_steps = 0
         self.is_central = start is None
-        self._tight_multipliers = problem.members.multipliers()
+        self._search = problem.members.multipliers()
         self._oracle_calls = 0
         self._certified: ActiveSet | None = None  # the last one that has been certified
         self.move_to(ActiveSet(*problem.members.centre).without_zeros() if start is None else start)
         check_start(problem, self.point)
         if multipliers is None:
-            multipliers = self._tight_multipliers.tight(self.point)
+            multipliers = self._search.tight(self.point)
         self.multipliers = multipliers
 
     @property
@@ -94,16 +94,15 @@ class HullRun:
 
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
-        self.active_set = active_set
         if point is None:
             point = self.base.line(AtomsDirection(active_set.weights, active_set.atoms)).at(1.0)
-        self.point = point
+        self.active_set, self.point = active_set, point
 
     def move_down(self, active_set: ActiveSet, point: Point | None = None) -> bool:
         """Move unless the objective rises by more than round-off, or a row breaks; say whether."""
         before = self.active_set, self.point
-        self.move_to(active_set, point)
         with unlimited():
+            self.move_to(active_set, point)
             is_down = self.point.value <= before[1].value + _ROUND_OFF * abs(before[1].value)
         if is_down and self.members.names:
             is_down = not self.problem.violations(self.point.metric)
@@ -172,19 +171,16 @@ class HullRun:
         certificate, self.offered = self._certificate(), None
         if certificate.lower_bound > self.lower_bound.value:
             return certificate
-        joining = self.list_joining()
-        convex = self.problem.objective.convex
-        for multipliers in self._tight_multipliers.candidates(self.point, convex=convex):
-            by_rows = self._tight_multipliers.atoms
-            self.offered = joining if by_rows is None else joining.joined(by_rows)
-            before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
-            other = self._certificate()
-            if other.lower_bound > self.lower_bound.value:
-                return other
-            if _proven(other) > _proven(certificate):
-                certificate = other
-            else:
-                self.multipliers, self.best, self.prices = before
+        multipliers = self._search.tight(self.point)
+        if multipliers is None:
+            return certificate
+        joining, by_rows = self.list_joining(), self._search.atoms
+        self.offered = joining if by_rows is None else joining.joined(by_rows)
+        before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
+        other = self._certificate()
+        if _order(other) > _order(certificate):
+            return other
+        self.multipliers, self.best, self.prices = before
         return certificate
 
     def _certificate(self) -> Certificate:
@@ -203,7 +199,7 @@ class HullRun:
         return certify_point(self.problem, self.point, self.best)
 
 
-def _proven(certificate: Certificate) -> tuple[float, float]:
+def _order(certificate: Certificate) -> tuple[float, float]:
     """Return what orders certificates: the bound, or how small the Frank–Wolfe gap is."""
     return certificate.lower_bound, -certificate.frank_wolfe_gap
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import entries_of
+from gdaopt.linalg.atoms import dual_alignment
+from gdaopt.linalg.entries import Edges, entries_of
+from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
-from gdaopt.methods.blocks import Block, BlockRun
+from gdaopt.methods.blocks import Block, take_steps
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs import JointPolytope, Program
+from gdaopt.programs import JointPolytope
 from gdaopt.programs.base import Polytope
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
+from gdaopt.state import State
 from gdaopt.support.validation import check_name, integer, store_checked
 
 _ALIGNMENTS = ("eigenvector", "gradient")
@@ -79,21 +84,21 @@ class Joint(AlignedMethod):
         index, signs = run.family.edge_variables(pairs)
         edges = pairs[0][index], pairs[1][index]
         block = Block.all_entries(size, edges, signs)
-        program = Program(self.program_options)
         stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
-        round_, ending = 0, None
+        n_steps, ending = 0, None
         while ending is None:
-            round_ += 1
-            for step in range((round_ - 1) * size, round_ * size):
-                iteration = step % (self.realign_every or size)
-                if iteration == 0:
-                    if self.align == "gradient":
-                        run.align_by_gradient(pairs)
-                    else:
-                        run.align()
-                    current = BlockRun(block, program, self._polytope(run, block))
-                yield run.advance(current, iteration, round_)
-            ending = stall.check(run.state.point)
+            if n_steps % (self.realign_every or size) == 0:
+                if self.align == "gradient":
+                    run.state = _with_dual_alignment(run, pairs)
+                else:
+                    run.align()
+                polytope = self._polytope(run, block)
+                steps = take_steps(run.state, block, polytope, run.step_rule, run.context)
+            run.state = replace(next(steps), round=1 + n_steps // size)
+            yield run.state
+            n_steps += 1
+            if n_steps % size == 0:
+                ending = stall.check(run.state.point)
         return ending
 
     def _polytope(self, run: AlignedRun, block: Block) -> Polytope:
@@ -111,4 +116,14 @@ class Joint(AlignedMethod):
                 tree_floors(metric, self.edge_floor)[edges],
                 entries_of(metric, edges, block.signs[size:]),
             )
-            return keeping_rows(polytope, run.problem.rows, metric, pairs, block.signs)
+            return keep_rows(polytope, run.problem.rows, metric, pairs, block.signs)
+
+
+def _with_dual_alignment(run: AlignedRun, pairs: Edges) -> State:
+    """Return the state of a run with the scaling that its gradient gives."""
+    state = run.state
+    with run.context.timed("eig"):
+        gradient = run.family.gradient_at(state.point)
+        v = dual_alignment(run.family.as_of_graph(gradient), pairs)
+        ends = left_ends(state.metric, v)
+    return replace(state, v=v, aligned_spread=float(np.ptp(ends)), scaling="gradient")

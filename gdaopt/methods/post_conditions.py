@@ -23,7 +23,7 @@ from gdaopt.state import State
 from gdaopt.status import ENDED_NORMALLY
 from gdaopt.support.validation import FloatArray, is_finite
 
-_ROOM = 0.01  # of the way into the set
+_ROOM = 0.01  # share of the way into the set
 
 
 class PostConditions(Listener):
@@ -35,7 +35,7 @@ class PostConditions(Listener):
     def __init__(self, every: int = 1) -> None:
         self._every = every
         self._rng = np.random.default_rng(0)
-        self._allowance: float | None = None  # of the least value
+        self._allowance: float | None = None  # for the least value
         self._bound = -math.inf
         self._by: FloatArray | None = None  # the multipliers that it was found with
 
@@ -43,7 +43,7 @@ class PostConditions(Listener):
         """Check the start, and the gradient there unless the objective is `tested`."""
         self._problem, start = run.problem, run.state
         self._is_tested = bool(run.problem.objective.tested)
-        broken = self._broken(start)
+        broken = self._find_fault(start)
         if broken and run.method.initial is not None:
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
@@ -78,30 +78,30 @@ class PostConditions(Listener):
         """Take the next state; refuse one that is not in order, or below a lower bound."""
         if state is self.in_order:
             return
-        broken = self._broken(state) if in_full else self._not_finite(state)
+        broken = self._find_fault(state, in_full)
         if broken:
             raise LeftDomainError(
                 f"step {state.iteration} left the domain of the problem: {broken}"
             )
         if in_full:
-            self._best = min(self.in_order, self._best, key=lambda each: each.objective)
+            if self.in_order.objective <= self._best.objective:
+                self._best = self.in_order
             self.in_order = state
         self._compare(state)
 
-    def _broken(self, state: State) -> str:
-        """Return a sentence on what is wrong with a state; an empty one where it is in order."""
-        not_finite = self._not_finite(state)
-        if not_finite:
-            return not_finite
-        try:
-            return "; ".join(self._problem.violations(state.metric))
-        except InvalidInputError as error:  # which is no symmetric K×K matrix
-            return str(error)
+    def _find_fault(self, state: State, in_full: bool = True) -> str:
+        """Return a sentence on what is wrong with a state, an empty one if it is in order.
 
-    def _not_finite(self, state: State) -> str:
+        Unless it is checked in full, it has to be finite, no more.
+        """
         if not math.isfinite(state.objective):
             return f"the objective is {state.objective}"
-        return "" if is_finite(state.metric) else "entries of the metric are not finite"
+        if not is_finite(state.metric):
+            return "entries of the metric are not finite"
+        try:
+            return "; ".join(self._problem.violations(state.metric)) if in_full else ""
+        except InvalidInputError as error:  # which is no symmetric K×K matrix
+            return str(error)
 
     def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that the run has found; see `check` for the error."""
@@ -111,7 +111,7 @@ class PostConditions(Listener):
         if self._bound <= least.objective:
             return
         if self._allowance is None:
-            self._allowance = self._allowed(least)
+            self._allowance = self._find_allowance(least)
         if self._bound - least.objective > self._allowance:
             raise value_below(least.objective, self._bound)
 
@@ -122,7 +122,7 @@ class PostConditions(Listener):
         bound = -math.inf if state.lower_bound is None else state.lower_bound
         self.claim(bound, state.multipliers)
 
-    def _allowed(self, state: State) -> float:
+    def _find_allowance(self, state: State) -> float:
         """Return by how much the value of a member, slightly outside, can be below the optimum."""
         problem = self._problem
         point = problem.objective.at(state.metric)
@@ -132,7 +132,7 @@ class PostConditions(Listener):
         inside = problem.objective.at(problem.made_feasible(state.metric)).value - point.value
         allowed = certificate.allowance + max(inside, 0.0)
         if not self._is_tested:
-            # Terms that cancel at the member, as at an optimum of 0, do not where no one looked.
+            # Terms that cancel at the member, such as at an optimum of 0, do not elsewhere.
             allowed += problem.objective.at(problem.central_metric()).round_off().value
         return allowed
 
@@ -170,14 +170,14 @@ class PostConditions(Listener):
         entries = np.triu(self._rng.uniform(-0.5, 0.5, (size, size)) / size, 1)
         entries += entries.T
         # Either sign is allowed or one of them is, or none.
-        kept = feasible_set.family.with_feasible_entries(entries)
-        kept = kept + feasible_set.family.with_feasible_entries(-entries) / 2
-        dominant = feasible_set.budget(size) / size * (np.eye(size) + kept)
+        edges = feasible_set.family.with_feasible_entries(entries)
+        edges = edges + feasible_set.family.with_feasible_entries(-entries) / 2
+        dominant = feasible_set.budget(size) / size * (np.eye(size) + edges)
         metric = _between(point.metric, feasible_set.base(size) + dominant)
         return self._problem.objective.at(metric)
 
     def best(self, last: State) -> State:
-        """Return the best state that was checked in full, the last where round-off is above it."""
+        """Return the best state checked in full, or the last if only round-off is between them."""
         states = self._best, last
         rise = last.objective - self._best.objective
         if rise <= 0 or rise <= sum(state.point.round_off().value for state in states):

@@ -16,15 +16,14 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
-_FIRST_STEP = 0.1  # of the distance across the set
+_FIRST_STEP = 0.1  # share of the distance across the set
 _SHORTER, _LONGER = 2.0, 0.9  # the curvature's estimate, after a step that is refused or taken
-_PROJECTION_ACCURACY = 1e-3  # of the last step
-_LEAST_ACCURACY = 1e-12  # of C
-_ROUND_OFF = 1e-14  # of the values that a sufficient decrease compares
+_PROJECTION_ACCURACY = 1e-3  # share of the last step
+_LEAST_ACCURACY = 1e-12  # share of C
+_ROUND_OFF = 1e-14  # share of the values that a sufficient decrease compares
 _PATIENCE = 200  # steps without a smaller gap
 
 
@@ -32,9 +31,9 @@ _PATIENCE = 200  # steps without a smaller gap
 class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
-    Each step costs one projection or more, and each projection eigen-decompositions. Where log Q is
-    convex, it is log Q that is minimised. The run has *stalled* when the certified gap has not
-    become smaller in 200 steps.
+    Each step costs one projection or more, and each projection eigen-decompositions. If log Q is
+    convex, it is log Q that is minimised. The run ends when the certified gap has not become
+    smaller in 200 steps (`Patience`).
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class _Run:
         self._context = context
         self._problem = problem
         self._feasible_set = problem.feasible_set
-        self._project = self._nearest if method.projection == "dykstra" else self._clipped
+        self._project = self._nearest if method.projection == "dykstra" else self._clip
         self._lower_bound = LowerBound()
         self._decompositions = 0
         self._repair_distance = 0.0
@@ -93,7 +92,7 @@ class _Run:
         ahead: FloatArray | None = None  # where y is, unless it is x
         # Values of any size are compared, and logarithms, whose round-off is absolute.
         self._unit = 1.0 if self._problem.objective.log_convex else abs(x.value)
-        yield self._certified(x)
+        yield self._certify(x)
         slope = _norm(self._gradient(x))
         if slope == 0:
             return "stalled", "the gradient is 0"
@@ -121,7 +120,7 @@ class _Run:
             self._accuracy = _PROJECTION_ACCURACY * (length or self._accuracy)
             step = 1 / curvature
             x, inertia, curvature = following, gained, _LONGER * curvature
-            yield self._certified(
+            yield self._certify(
                 x,
                 iteration=iteration,
                 round=iteration,
@@ -142,7 +141,6 @@ class _Run:
         """Return the projected step from y that decreases enough, and the curvature it needed."""
         gradient, value = self._gradient(y), self._value(y)
         while True:
-            check_time()
             target = y.metric - gradient / curvature
             moved = self._problem.objective.at(self._project(target))
             change = moved.metric - y.metric
@@ -168,11 +166,11 @@ class _Run:
     def _nearest(self, target: FloatArray) -> FloatArray:
         bound = self._feasible_set.trace_bound
         accuracy = min(max(self._accuracy / bound, _LEAST_ACCURACY), _PROJECTION_ACCURACY)
-        found = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
-        self._correction = found.correction
-        return self._made_feasible(found)
+        near = self._feasible_set.projected(target, accuracy=accuracy, correction=self._correction)
+        self._correction = near.correction
+        return self._make_feasible(near)
 
-    def _clipped(self, target: FloatArray) -> FloatArray:
+    def _clip(self, target: FloatArray) -> FloatArray:
         """Return a member of the set that is not the nearest."""
         base = self._feasible_set.base(len(target))
         budget = self._feasible_set.budget(len(target))
@@ -180,15 +178,15 @@ class _Run:
         clipped = project_spectrum(feasible, positive_part)
         trace = float(np.trace(clipped))
         clipped *= min(1.0, budget / trace) if trace > 0 else 1.0
-        return self._made_feasible(Projection(clipped + base, eigen_decompositions=1))
+        return self._make_feasible(Projection(clipped + base, eigen_decompositions=1))
 
-    def _made_feasible(self, found: Projection) -> FloatArray:
-        self._decompositions += found.eigen_decompositions
-        feasible = self._feasible_set.made_feasible(found.point)
-        self._repair_distance = float(np.abs(feasible - found.point).max())
+    def _make_feasible(self, projection: Projection) -> FloatArray:
+        self._decompositions += projection.eigen_decompositions
+        feasible = self._feasible_set.made_feasible(projection.point)
+        self._repair_distance = float(np.abs(feasible - projection.point).max())
         return feasible
 
-    def _certified(self, point: Point, **columns: Any) -> State:
+    def _certify(self, point: Point, **columns: Any) -> State:
         state = State(point=point, eigen_decompositions=self._decompositions, **columns)
         # A step that has been taken is not lost.
         with self._context.completing(), self._context.timed("objective"):

@@ -26,13 +26,13 @@ from gdaopt.support.validation import FloatArray, is_finite
 _SINGLE = 100  # features: with more of them directions are computed in single precision
 _NEAR_ZERO = 1e-2  # entries of that size go to 0 in a step, in units of the diagonal
 _NEARER, _FARTHER = 0.1, 2.0  # times that size after a step that was shortened, or was not
-_RELEASED = 0.5  # of the largest slope: entries that leave 0 have a larger one
-_CLOSE = 1e-3  # of the objective: at such a gap, every entry that wants to leaves 0
-_LOOSE, _TIGHT = 0.3, 1e-3  # of its norm: the residual that is left of Newton's equation
+_RELEASED = 0.5  # share of the largest slope: entries that leave 0 have a larger one
+_CLOSE = 1e-3  # share of the objective: at such a gap, every entry that wants to leaves 0
+_LOOSE, _TIGHT = 0.3, 1e-3  # share of its norm: the residual that is left of Newton's equation
 _MOST_PRODUCTS = 30  # with the Hessian in a step
-_DECREASE = 1e-4  # of what the slope promises: a step has to reach it
+_DECREASE = 1e-4  # share of what the slope promises: a step has to reach it
 _SHORTEST = 2.0**-30
-_ROUND_OFF = 1e-13  # of the objective
+_ROUND_OFF = 1e-13  # share of the objective
 _PATIENCE = 4  # steps without progress: the remaining gap is then round-off
 _MOST_CUT = 12  # steps in turn that would leave the set: its boundary binds
 
@@ -43,9 +43,9 @@ class ProjectedNewton(Method):
 
     In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
     others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
-    The run has *stalled* when 4 steps made no progress: the remaining gap is round-off. It ends for
-    *slow_progress* where the bound on the smallest eigenvalue binds, or the cone around a fixed
-    path does, and says that ``"certified"`` goes on from there. The options are those of `Method`.
+    The run ends when 4 steps in a row lowered neither the objective nor the gap (`Patience`), and
+    for *slow_progress* if the bound on the smallest eigenvalue binds, or the cone around a fixed
+    path, and says that ``"certified"`` goes on from there. The options are those of `Method`.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class ProjectedNewton(Method):
         super().check(problem)
         if not problem.objective.barrier:
             raise InvalidInputError(
-                f"method {self.name!r} needs an objective that is infinite where the metric is not "
+                f"method {self.name!r} needs an objective that is infinite if the metric is not "
                 f"positive definite, such as gdaopt.LogDet; {shortened(problem.objective)} is not: "
                 "take 'certified'"
             )
@@ -106,9 +106,9 @@ class ProjectedNewton(Method):
                         f"stopped: min_eigenvalue {least:g} or a fixed path binds, and Newton "
                         "steps do not go along such a bound; take method 'certified', or lower it",
                     )
-                state = run.certify(
-                    iteration=number, round=number, newton_steps=number, phase="newton", step=step
-                )
+                columns = {"iteration": number, "round": number, "newton_steps": number}
+                with context.completing():  # a step that has been taken is not lost
+                    state = run.certify(phase="newton", step=step, **columns)
             yield state
             if before - run.point.value <= _ROUND_OFF * abs(before):
                 ending = patience.check(run.point)
@@ -143,7 +143,7 @@ class _Run:
         return self._set.family.with_feasible_entries(atomic_part)
 
     def _within_trace(self, atomic_part: FloatArray) -> FloatArray:
-        """Return the matrix, scaled to the trace bound where it has a larger trace."""
+        """Return the matrix, scaled to the trace bound if it has a larger trace."""
         total = float(np.trace(atomic_part))
         return (self._budget / total) * atomic_part if total > self._budget else atomic_part
 
@@ -161,7 +161,7 @@ class _Run:
         gap = self.lower_bound.gap(point.value)
         share = abs(gap / point.value) if point.value else math.inf
         accuracy = max(_TIGHT, min(_LOOSE, math.sqrt(share)))
-        solved = partial(_solved, model, free.astype(self._dtype), accuracy)
+        solved = partial(_solve, model, free.astype(self._dtype), accuracy)
         multiplier = trace_multiplier(self._problem, point)
         right = -gradient - multiplier * np.diag(units**2)
         if to_zero.any():
@@ -194,7 +194,6 @@ class _Run:
         point, step, cut = self.point, 1.0, False
         gradient, most = point.gradient(), point.value + _ROUND_OFF * abs(point.value)
         while step > _SHORTEST:
-            check_time()
             # A direction's terms may be so large that its trace is off by their round-off.
             atomic_part = self._within_trace(
                 self._feasible(point.metric - self._base + step * direction)
@@ -225,7 +224,7 @@ class _Run:
         return State(point=self.point, **self.lower_bound.columns(), **columns)
 
 
-def _solved(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:
+def _solve(model: NewtonModel, free: Any, accuracy: float, right: FloatArray) -> FloatArray:
     """Solve ``P ∇²Q[D] = P R`` for D = P D by conjugate gradients, where P keeps `free` entries."""
     residual = right.astype(free.dtype) * free
     solution = np.zeros_like(residual)

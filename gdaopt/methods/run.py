@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
 from gdaopt.status import Status
-from gdaopt.support.deadline import unlimited
+from gdaopt.support.deadline import check_time, unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
@@ -103,7 +103,7 @@ class Run:
         self._listeners = listeners
         self._states = method.states(problem, self.context)
         self.multipliers = problem.members.multipliers()
-        self._proof: tuple[State, Proof] | None = None
+        self._proven: tuple[State, Proof] | None = None
         self.begins_round = self._goes_on = True
         with unlimited(), calculating(problem.n_features**3):  # without a start nothing is left
             self.state = replace(next(self._states), timings=self.context.laps())
@@ -112,36 +112,35 @@ class Run:
                     listener.started(self)
 
     def __iter__(self) -> Iterator[State]:
-        self._guarded(self._tell)  # of the start
+        """Yield the start, then the state after each step, until the run has ended."""
+        action: Callable[[], Ending | None] = self._tell  # it stands at the start
         while self.ending is None:
+            before = self.state
+            with calculating(self.problem.n_features**3):
+                try:
+                    self.ending = action()
+                except (TimeLimitError, RoundOffError, DisconnectedError, EdgeFloorError) as error:
+                    self.ending = _STATUSES[type(error)], str(error)
+                except KeyboardInterrupt:
+                    if self.method.on_interrupt == "raise":
+                        raise
+                    self.ending = "interrupted", f"by the user after step {self.state.iteration}"
+                except LeftDomainError as error:
+                    self.go_back(before, str(error))
+                    self.error = error
+                except (SolverFailedError, SolverNotFoundError, InfeasibleProblemError) as error:
+                    message = f"after step {self.state.iteration}: {error}"
+                    if isinstance(error, SolverFailedError) and self.context.is_over:
+                        self.ending = "time_limit", message  # it got what was left, and needed more
+                    else:
+                        self.ending, self.error = ("solver_failed", message), error
+                if self.ending is not None:
+                    with self.context.paused():
+                        for listener in self._listeners:
+                            listener.ended(self)
+                    return
             yield self.state
-            self._guarded(self._step)
-
-    def _guarded(self, action: Callable[[], Ending | None]) -> None:
-        """Do something, and end the run if it says so, or for an error that a run has to expect."""
-        before = self.state
-        with calculating(self.problem.n_features**3):
-            try:
-                self.ending = action()
-            except (TimeLimitError, RoundOffError, DisconnectedError, EdgeFloorError) as error:
-                self.ending = _STATUSES[type(error)], str(error)
-            except KeyboardInterrupt:
-                if self.method.on_interrupt == "raise":
-                    raise
-                self.ending = "interrupted", f"by the user after step {self.state.iteration}"
-            except LeftDomainError as error:
-                self.go_back(before, str(error))
-                self.error = error
-            except (SolverFailedError, SolverNotFoundError, InfeasibleProblemError) as error:
-                message = f"after step {self.state.iteration}: {error}"
-                if isinstance(error, SolverFailedError) and self.context.is_over:
-                    self.ending = "time_limit", message  # it got what was left, and needed more
-                else:
-                    self.ending, self.error = ("solver_failed", message), error
-            if self.ending is not None:
-                with self.context.paused():
-                    for listener in self._listeners:
-                        listener.ended(self)
+            action = self._step
 
     def go_back(self, state: State, why: str) -> None:
         """Let the run end at an earlier state, because it has left the domain of the problem."""
@@ -149,22 +148,6 @@ class Run:
 
     def _step(self) -> Ending | None:
         """Take a step, and tell the listeners; return how the run has ended, if it has."""
-        ending = self._limit()
-        if ending is not None:
-            return ending
-        try:
-            with self.context.limiting():
-                following = next(self._states)
-        except StopIteration as end:
-            ended: Ending | None = end.value
-            return ended or ("slow_progress", "stopped: the method has no more steps to take")
-        self.begins_round = following.round != self.state.round
-        self.state = replace(following, timings=self.context.laps())
-        self._tell()
-        return None
-
-    def _limit(self) -> Ending | None:
-        """Return why no further step is taken, if that is so."""
         method, state = self.method, self.state
         if method.is_converged(self.problem, state):
             if self.problem.objective.convex:
@@ -178,7 +161,16 @@ class Run:
             return "iteration_limit", f"max_iterations = {method.max_iterations} reached"
         if not self._goes_on:
             return "interrupted", f"by the callback after step {state.iteration}"
-        self.context.check()
+        with self.context.limiting():
+            check_time()
+            try:
+                following = next(self._states)
+            except StopIteration as end:
+                ending: Ending | None = end.value
+                return ending or ("slow_progress", "stopped: the method has no more steps to take")
+        self.begins_round = following.round != state.round
+        self.state = replace(following, timings=self.context.laps())
+        self._tell()
         return None
 
     def _tell(self) -> None:
@@ -197,35 +189,33 @@ class Run:
                         "False to end the run, or a gdaopt.Change for the next step"
                     )
 
-    @property
-    def proof(self) -> Proof:
-        """What is proven at the state; computed once, for all listeners."""
-        if self._proof is None or self._proof[0] is not self.state:
-            self._proof = self.state, self._proven()
-        return self._proof[1]
+    def prove(self) -> Proof:
+        """Return what is proven at the state, once for all listeners, and claim its lower bound.
 
-    def _proven(self) -> Proof:
-        """Take the state's lower bound, or find one where there is none, or Q is below it."""
+        A state without a bound, or with one that Q is below, is certified for that.
+        """
         state, problem = self.state, self.problem
-        known = -math.inf if state.lower_bound is None else state.lower_bound
-        if known > self.claimed[0]:
-            self.claimed = known, state.multipliers
-        if -math.inf < known <= state.objective:
-            return Proof(known, state.multipliers, None)
-        # At a point of its own: listeners must not do computations in place of the method.
-        point = state.point if self.context.is_over else problem.objective.at(state.metric)
-        try:
-            multipliers = self.multipliers.tight(point)
-            certificate = certify_point(problem, point, multipliers=multipliers)
-        except TimeLimitError:  # an earlier bound holds as well
-            return Proof(min(self.claimed[0], state.objective), state.multipliers, None)
-        gap = None if problem.objective.convex else certificate.frank_wolfe_gap
-        if certificate.reason and not math.isinf(certificate.round_off):
-            # Next to an objective that underflows, an earlier bound would look like a proof.
-            return Proof(-math.inf, certificate.multipliers, gap)
-        if certificate.lower_bound > self.claimed[0]:
-            self.claimed = certificate.lower_bound, certificate.multipliers
-        return Proof(min(self.claimed[0], state.objective), certificate.multipliers, gap)
+        if self._proven is not None and self._proven[0] is state:
+            return self._proven[1]
+        bound = -math.inf if state.lower_bound is None else state.lower_bound
+        multipliers, gap, is_lost = state.multipliers, None, False
+        if bound > self.claimed[0]:
+            self.claimed = bound, multipliers
+        if not -math.inf < bound <= state.objective:
+            # At a point of its own: listeners must not do computations in place of the method.
+            point = state.point if self.context.is_over else problem.objective.at(state.metric)
+            with suppress(TimeLimitError):  # an earlier bound holds as well
+                tight = self.multipliers.tight(point)
+                certificate = certify_point(problem, point, multipliers=tight)
+                bound, multipliers = certificate.lower_bound, certificate.multipliers
+                is_lost = bool(certificate.reason) and not math.isinf(certificate.round_off)
+                if bound > self.claimed[0]:
+                    self.claimed = bound, multipliers
+                if not problem.objective.convex:
+                    gap = certificate.frank_wolfe_gap
+        least = -math.inf if is_lost else min(self.claimed[0], state.objective)
+        self._proven = state, Proof(least, multipliers, gap)
+        return self._proven[1]
 
 
 class Printer(Listener):
@@ -257,7 +247,7 @@ class Caller(Listener):
 def calculating(multiplications: int) -> Iterator[None]:
     """Set the context in which steps calculate: memory, threads, no warnings about numbers.
 
-    Threads gain little where a product of matrices has few multiplications.
+    Threads gain little if a product of matrices has few multiplications.
     """
     keep_freed_memory()
     threads = single_threaded() if multiplications <= _SMALL else nullcontext()

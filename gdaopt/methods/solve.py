@@ -90,7 +90,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
             for _ in steps:
                 pass
             with steps.context.paused():
-                steps.proof  # noqa: B018  (it may claim a larger bound)
+                steps.prove()
                 conditions.claim(*steps.claimed)
         except Exception as error:
             steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
@@ -113,7 +113,7 @@ def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
     status, message = run.ending
     state, problem, method = run.state, run.problem, run.method
     best = conditions.best(state)
-    proof = Proof(-math.inf, None, None) if status == "failed" else run.proof
+    proof = Proof(-math.inf, None, None) if status == "failed" else run.prove()
     if best is not state or status == "left_domain":
         message += f"; the result is the best state, that after step {best.iteration}"
     stationary = proof.frank_wolfe_gap  # which methods that stop do not look at

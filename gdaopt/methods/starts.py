@@ -19,8 +19,8 @@ from gdaopt.sets import FeasibleSet
 from gdaopt.state import State
 from gdaopt.support.validation import FloatArray
 
-_SLACK = 1e-9  # of the budget: with less of it left, the trace bound binds
-_FURTHER = 1e-3  # of the tolerances: the last steps of Newton's method gain digits cheaply
+_SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
+_FURTHER = 1e-3  # share of the tolerances: the last steps of Newton's method gain digits cheaply
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,9 +43,8 @@ def find_last_state(
     state = None
     with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limiting():
         for state in states:
-            if method.is_converged(problem, state):
+            if method.is_converged(problem, state) or context.is_over:
                 break
-            context.check()
     return state
 
 

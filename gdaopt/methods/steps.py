@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Line
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import check_name, number, store_checked
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Short(Step):
 
 _MOST_INCREASES = 200  # more than enough for the estimate to pass every true constant
 _PROBE = 1e-3  # step of the difference that estimates the first curvature
-_ROUND_OFF = 1e-15  # of a value or a slope: smaller changes cannot be seen
+_ROUND_OFF = 1e-15  # share of a value or a slope: smaller changes cannot be seen
 
 
 @dataclass
@@ -153,7 +152,6 @@ class Adaptive(Step):
         else:
             self._estimate *= self.decrease
         for _ in range(_MOST_INCREASES):
-            check_time()
             gamma = min(1.0, -slope / (self._estimate * length))
             bound = value + gamma * slope + gamma**2 * self._estimate * length / 2
             if line.value(gamma) <= bound:
@@ -172,8 +170,8 @@ _MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    Where the line has a `balance`, Newton's method works on that: on the graph Laplacian
-    regulariser it takes three or four evaluations, and on the slope thirty. Where the objective is
+    If the line has a `balance`, Newton's method works on that: on the graph Laplacian
+    regulariser it takes three or four evaluations, and on the slope thirty. If the objective is
     not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`.
 
     Parameters
@@ -204,9 +202,8 @@ class Exact(Step):
         low, high = 0.0, math.inf  # the slope at γ = 1 is not known yet
         gamma, value, fallen, is_slow = low, first, 0.0, False
         last, last_value = math.nan, math.nan
-        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # where no bracket is known
+        beyond = 2 / (iteration + 2) if math.isnan(rate) else 1.0  # if no bracket is known
         for _ in range(_MOST_EVALUATIONS):
-            check_time()
             if math.isnan(rate):
                 rate = (value - last_value) / (gamma - last)
             trial = gamma - value / rate if rate > 0 else math.nan

@@ -17,14 +17,14 @@ from gdaopt.state import State
 from gdaopt.status import Status
 from gdaopt.support.validation import FloatArray
 
-_NOTHING = 1e-6  # of the gap: an objective that is smaller can have an optimum of 0
+_NOTHING = 1e-6  # share of the gap: an objective that is smaller can have an optimum of 0
 
 
 class StallRule:
     """Ends a run when the last rounds together changed the objective by no more than a tolerance.
 
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
-    ``Σ_ij |∇Q(M)_ij M_ij|`` where that is larger, as where Q tends to 0. For objectives with a
+    ``Σ_ij |∇Q(M)_ij M_ij|`` if that is larger, such as if Q tends to 0. For objectives with a
     convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. That of flat objectives
     is what can be gained (`MetricProblem.size_of`). Open-loop steps may raise the objective and go
     on: for them `rises_count` as changes.
@@ -77,7 +77,10 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run as *stalled* when the certified gap has not become smaller for so many steps."""
+    """Ends a run whose certified gap has not become smaller for so many steps.
+
+    It has *stalled* if at least half of what is left is round-off, else it made *slow_progress*.
+    """
 
     def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
         self._bound = bound
@@ -88,38 +91,37 @@ class Patience:
 
     def check(self, point: Point) -> Ending | None:
         """Take the objective after a step; return how the run has ended if patience is over."""
-        objective = point.value
-        gap, left, round_off = (
-            self._bound.gap(objective),
-            self._bound.left(objective),
-            self._bound.round_off,
-        )
+        bound, objective = self._bound, point.value
+        gap, left = bound.gap(objective), bound.left(objective)
         fell = gap < self._least or left < self._left
         self._waited = 0 if fell else self._waited + 1
         self._least, self._left = min(self._least, gap), min(self._left, left)
         if self._waited < self._most:
             return None
-        if round_off >= self._least / 2:  # as where the optimum is 0 and so is any share of it
-            more = (
-                "; up to that the objective is at its minimum, and with an absolute_tolerance "
-                "as large as the gap the run is converged"
+        status: Status = "slow_progress"
+        if bound.round_off >= self._least / 2:  # such as at an optimum of 0
+            status, advice = (
+                "stalled",
+                (
+                    "up to that the objective is at its minimum, and with an absolute_tolerance as "
+                    "large as the gap the run is converged"
+                ),
             )
         elif abs(objective) <= _NOTHING * self._least:
-            more = (
-                f"; the objective is {objective:.3g}, negligible beside that gap: where "
-                "the optimum is 0, a share of it is 0 too, and only an absolute_tolerance can "
-                "be met"
+            advice = (
+                f"the objective is {objective:.3g}, negligible beside that gap: if the optimum "
+                "is 0, a share of it is 0 too, and only an absolute_tolerance can be met"
             )
         else:
-            more = (
-                "; where the objective has kinks, as norms have, take method 'sdp' "
+            advice = (
+                "where the objective has kinks, as norms have, take method 'sdp' "
                 '(by="sdp" in CVXPY), which needs no derivatives'
             )
         return (
-            "stalled",
+            status,
             f"stopped: the last {self._most} {self._steps} did not lower the certified gap of "
-            f"{self._least:.3g}, of which {round_off:.3g} is the certificate's allowance for "
-            f"round-off{more}",
+            f"{self._least:.3g}, of which {bound.round_off:.3g} is the certificate's allowance for "
+            f"round-off; {advice}",
         )
 
 
@@ -129,7 +131,7 @@ class LowerBound:
     def __init__(self) -> None:
         self.value = -math.inf
         self.round_off = 0.0
-        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # of the last metric
+        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # at the last metric
         self.multipliers: FloatArray | None = None
 
     def gap(self, objective: float) -> float:
@@ -141,12 +143,12 @@ class LowerBound:
         return min(objective - self.value, self.frank_wolfe_gap + self.gap_round_off)
 
     def add(self, certificate: Certificate) -> float:
-        """Take a certificate and return the best bound; RoundOffError where Q underflows."""
+        """Take a certificate and return the best bound; RoundOffError if Q underflows."""
         if certificate.reason and not math.isinf(certificate.round_off):
             raise RoundOffError(certificate.reason)  # else other points may have a bound
         if certificate.lower_bound >= self.value:
             self.value, self.round_off = certificate.lower_bound, certificate.round_off
-        self.value = min(self.value, certificate.objective)  # of a member, but for round-off
+        self.value = min(self.value, certificate.objective)  # it is a member, but for round-off
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         self.gap_round_off = certificate.gap_round_off

@@ -25,9 +25,9 @@ class Tracer(Listener):
         self._every = every
         self._keep_iterates = keep_iterates
         self._entries: list[_Entry] = []
-        self._timings = Counter[str]()  # of the steps since the last row
+        self._timings = Counter[str]()  # since the last row
         self.solved_by = Counter[str]()
-        self.multipliers: FloatArray | None = None  # of the linear constraints, at the end
+        self.multipliers: FloatArray | None = None  # at the end
 
     def started(self, run: Run) -> None:
         """Add the row of the start."""
@@ -47,8 +47,9 @@ class Tracer(Listener):
         """Add the row of the end if it has none, with the smallest multipliers."""
         if self._entries[-1].row.iteration < run.state.iteration:
             self._entries.append(self._entry(run))
-        if run.proof.multipliers is not None:
-            self.multipliers = run.multipliers.smallest(run.state.point, run.proof.multipliers)
+        multipliers = run.prove().multipliers
+        if multipliers is not None:
+            self.multipliers = run.multipliers.smallest(run.state.point, multipliers)
             self._entries[-1] = self._entries[-1]._replace(multipliers=self.multipliers)
 
     @property
@@ -70,11 +71,12 @@ class Tracer(Listener):
             ends, smallest, scaling = _spectrum(state)
         except TimeLimitError:
             ends, smallest, scaling = None, None, ""
+        proof = run.prove()
         moment = Moment(
             state=state,
             seconds=run.context.seconds,
             timings=self._timings,
-            lower_bound=run.proof.lower_bound,
+            lower_bound=proof.lower_bound,
             left_ends=ends,
             lambda_min=smallest,
             scaling=scaling,
@@ -82,7 +84,7 @@ class Tracer(Listener):
         )
         row = TraceRow(**{name: column.measure(moment) for name, column in COLUMNS.items()})
         self._timings.clear()
-        multipliers = run.proof.multipliers
+        multipliers = proof.multipliers
         if members.names and multipliers is None:
             multipliers = np.full(len(members.names), np.nan)
         return _Entry(

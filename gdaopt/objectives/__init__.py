@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.check import check_objective
-from gdaopt.objectives.comparisons import LSML, LogisticTriplets, TripletHinge
+from gdaopt.objectives.comparisons import LSML, LogisticTriplets, TripletHinge, TripletLoss
 from gdaopt.objectives.dense import DenseObjective, FunctionObjective
 from gdaopt.objectives.expression import CvxpyObjective
 from gdaopt.objectives.glr import GLR
@@ -76,5 +76,6 @@ __all__ = [
     "SeparablePairs",
     "Term",
     "TripletHinge",
+    "TripletLoss",
     "check_objective",
 ]

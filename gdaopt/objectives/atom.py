@@ -20,7 +20,7 @@ cvxpy_is_used()
 
 
 class ObjectiveAtom(Atom):
-    """``Q(M)``, or of the symmetric part of M where CVXPY does not know M as symmetric."""
+    """``Q(M)``, or of the symmetric part of M if CVXPY does not know M as symmetric."""
 
     def __init__(self, metric: cp.Expression, objective: Any) -> None:
         self.objective = objective
@@ -37,13 +37,13 @@ class ObjectiveAtom(Atom):
         return [self.objective]  # copies are made with it
 
     def name(self) -> str:
-        return f"{type(self.objective).__name__}({self.args[0].name()})"
+        return f"{self.objective.name}({self.args[0].name()})"
 
     def shape_from_args(self) -> tuple[int, ...]:
         return ()
 
     def sign_from_args(self) -> tuple[bool, bool]:
-        return self.objective.log_convex, False  # of other objectives it is not known
+        return self.objective.log_convex, False  # otherwise it is not known
 
     def is_atom_convex(self) -> bool:
         return bool(self.objective.convex)
@@ -90,10 +90,10 @@ def _symmetric_part(matrix: FloatArray) -> FloatArray:
     return symmetric
 
 
-def _expanded(atom: ObjectiveAtom, metric: cp.Expression) -> Terms:
+def _expand(atom: ObjectiveAtom, metric: cp.Expression) -> Terms:
     """Return the objective as CVXPY writes it, of the same metric or of another one."""
     same = atom if metric is atom.args[0] else ObjectiveAtom(metric, atom.objective)
     return same.expression
 
 
-register_atom(ObjectiveAtom, _expanded)
+register_atom(ObjectiveAtom, _expand)

@@ -35,13 +35,15 @@ class Objective(ShownAsTable, ABC):
     ----------
     n_features : int
         K, the size of the metric matrices.
+    name : str
+        What it is called in sums and messages; the name of its class, unless it is set.
     log_convex : bool
         Whether Q is positive and ``log Q`` is convex as well.
     convex : bool
-        Where it is False, methods look for a stationary point, and nothing is certified
+        If it is False, methods look for a stationary point, and nothing is certified
         ("Definition: stationary point").
     barrier : bool
-        Whether Q is a linear function plus a convex one that is infinite where M is not positive
+        Whether Q is a linear function plus a convex one that is infinite if M is not positive
         definite.
     tested : bool
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
@@ -66,11 +68,11 @@ class Objective(ShownAsTable, ABC):
         return None
 
     def surrogate(self) -> Objective | None:
-        """Return a convex objective whose optimum is a start where this one is not convex."""
+        """Return a convex objective whose optimum is a start if this one is not convex."""
         return None
 
     def auto_trace_bound(self) -> float | None:
-        """Return the trace bound by the rule "auto"; None where there is none of its own."""
+        """Return the trace bound by the rule "auto"; None if there is none of its own."""
         return None
 
     def first_metric(self, _feasible: Callable[[FloatArray], FloatArray], /) -> FloatArray:
@@ -80,9 +82,14 @@ class Objective(ShownAsTable, ABC):
         """
         return np.eye(self.n_features)
 
+    @cached_property
+    def name(self) -> str:
+        """What it is called in sums and messages."""
+        return type(self).__name__
+
     @property
     def n_samples(self) -> int:
-        """N, the number of samples that it is made of; 0 where it is made of none."""
+        """N, the number of samples that it is made of; 0 if it is made of none."""
         return 0
 
     @property
@@ -109,7 +116,7 @@ class Objective(ShownAsTable, ABC):
             f"{count} {name.removesuffix('s') if count == 1 else name}"
             for name, count in self._counts().items()
         )
-        return f"{type(self).__name__}({', '.join(counts)})"
+        return f"{self.name}({', '.join(counts)})"
 
     @abstractmethod
     def at(self, metric: Any) -> Point:
@@ -121,7 +128,7 @@ class Objective(ShownAsTable, ABC):
         Parameters
         ----------
         metric : cvxpy.Variable or affine expression of shape (K, K)
-            M. Where CVXPY does not know that it is symmetric, its symmetric part counts.
+            M. If CVXPY does not know that it is symmetric, its symmetric part counts.
 
         Returns
         -------
@@ -160,14 +167,14 @@ class Objective(ShownAsTable, ABC):
     def to_cvxpy(self, _metric: Expression, /) -> Terms:
         """Return Q of a symmetric and affine K×K expression, as `Terms`: convex and scalar."""
         raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression; define to_cvxpy(metric), or take a "
+            f"{self.name} has no CVXPY expression; define to_cvxpy(metric), or take a "
             "method that needs none, such as 'certified'"
         )
 
     def log_to_cvxpy(self, _metric: Expression, /) -> Terms:
-        """Return log Q, where it is convex, as `to_cvxpy` returns Q."""
+        """Return log Q, if it is convex, as `to_cvxpy` returns Q."""
         raise InvalidInputError(
-            f"{type(self).__name__} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
+            f"{self.name} has no CVXPY expression of log Q; define log_to_cvxpy(metric)"
         )
 
     def conic_bytes(self) -> float:
@@ -175,12 +182,12 @@ class Objective(ShownAsTable, ABC):
         return 0.0  # it is not known
 
     def __add__(self, other: object) -> SumObjective:
-        return _added(self, other)
+        return _add(self, other)
 
     def __radd__(self, other: object) -> SumObjective:
         # 0 is what Python's sum starts with.
         is_start = isinstance(other, int) and not isinstance(other, bool) and other == 0
-        return SumObjective(_terms(self)) if is_start else _added(other, self)
+        return SumObjective(_terms(self)) if is_start else _add(other, self)
 
     def __mul__(self, factor: object) -> SumObjective:
         if isinstance(factor, Objective):
@@ -189,7 +196,7 @@ class Objective(ShownAsTable, ABC):
                 "positive number"
             )
         c = number("the factor of an objective", factor, above=0)
-        return SumObjective([(c * own, term) for own, term in _terms(self)])
+        return SumObjective([(c * of_term, term) for of_term, term in _terms(self)])
 
     __rmul__ = __mul__
 
@@ -216,10 +223,9 @@ class SumObjective(Objective):
         self.tested = all(objective.tested for objective in self.objectives)
 
     def __repr__(self) -> str:
-        names = (type(objective).__name__ for objective in self.objectives)
         return " + ".join(
-            name if factor == 1 else f"{factor:g} * {name}"
-            for factor, name in zip(self.factors, names, strict=True)
+            objective.name if factor == 1 else f"{factor:g} * {objective.name}"
+            for factor, objective in zip(self.factors, self.objectives, strict=True)
         )
 
     _title = __repr__
@@ -229,15 +235,15 @@ class SumObjective(Objective):
         return SumPoint(self, [objective.at(metric) for objective in self.objectives])
 
     def lipschitz(self, min_eigenvalue: float, /) -> float | None:
-        """Return ``Σ_k c_k L_k``; None where a term does not know its constant."""
+        """Return ``Σ_k c_k L_k``; None if a term does not know its constant."""
         constants = [objective.lipschitz(min_eigenvalue) for objective in self.objectives]
-        known = [constant for constant in constants if constant is not None]
-        return self.summed(known) if len(known) == len(constants) else None
+        stated = [constant for constant in constants if constant is not None]
+        return self.combine(stated) if len(stated) == len(constants) else None
 
     def to_cvxpy(self, metric: Expression) -> Terms:
-        found = [objective.to_cvxpy(metric) for objective in self.objectives]
-        constraints = [constraint for _, own in found for constraint in own]
-        return self.summed([expression for expression, _ in found]), constraints
+        written = [objective.to_cvxpy(metric) for objective in self.objectives]
+        constraints = [constraint for _, beside in written for constraint in beside]
+        return self.combine([expression for expression, _ in written]), constraints
 
     def log_to_cvxpy(self, metric: Expression) -> Terms:
         only: Any = self.objectives[0]
@@ -258,12 +264,12 @@ class SumObjective(Objective):
         if all(objective is None for objective in offered):
             return None
         pairs = zip(self.factors, offered, self.objectives, strict=True)
-        return SumObjective([(factor, other or own) for factor, other, own in pairs])
+        return SumObjective([(factor, other or whole) for factor, other, whole in pairs])
 
     def conic_bytes(self) -> float:
         return sum(objective.conic_bytes() for objective in self.objectives)
 
-    def summed(self, parts: Sequence[T]) -> T:
+    def combine(self, parts: Sequence[T]) -> T:
         """Return ``Σ_k c_k p_k``."""
         total: T = reduce(add, map(mul, self.factors, parts))
         return total
@@ -276,10 +282,10 @@ class SumPoint(Point):
         self.objective = objective
         self.parts = tuple(parts)
         # Rows, columns, and the terms' magnitudes added up there.
-        self._known: tuple[IndexArray, IndexArray, FloatArray] | None = None
+        self._sizes: tuple[IndexArray, IndexArray, FloatArray] | None = None
 
-    def _summed(self, answer: Callable[[Point], T]) -> T:
-        return self.objective.summed([answer(part) for part in self.parts])
+    def _sum(self, answer: Callable[[Point], T]) -> T:
+        return self.objective.combine([answer(part) for part in self.parts])
 
     @property
     def metric(self) -> FloatArray:
@@ -287,7 +293,7 @@ class SumPoint(Point):
 
     @cached_property
     def value(self) -> float:
-        return float(self._summed(lambda part: part.value))
+        return float(self._sum(lambda part: part.value))
 
     def logarithm(self) -> MultipleLogarithm:
         return MultipleLogarithm(self.parts[0].logarithm(), self.objective.factors[0])
@@ -295,39 +301,39 @@ class SumPoint(Point):
     @cached_property
     def _gradient(self) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):  # certificates report the overflow
-            return read_only(self._summed(lambda part: part.gradient()))
+            return read_only(self._sum(lambda part: part.gradient()))
 
     def gradient(self) -> FloatArray:
         return self._gradient
 
     def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        found = [part.gradient_entries(rows, columns) for part in self.parts]
-        self._known = rows, columns, self.objective.summed([np.abs(entries) for entries in found])
-        return self.objective.summed(found)
+        entries = [part.gradient_entries(rows, columns) for part in self.parts]
+        self._sizes = rows, columns, self.objective.combine([np.abs(part) for part in entries])
+        return self.objective.combine(entries)
 
     def slopes(self, atoms: Atoms) -> FloatArray:
-        return self._summed(lambda part: part.slopes(atoms))
+        return self._sum(lambda part: part.slopes(atoms))
 
     def curvature(self, atoms: Atoms) -> FloatArray:
-        return self._summed(lambda part: part.curvature(atoms))
+        return self._sum(lambda part: part.curvature(atoms))
 
     def round_off(self) -> RoundOff:
         """Return the round-off of the terms and of adding them up, by Cauchy and Schwarz."""
         stated = [part.round_off() for part in self.parts]
-        own = (len(self.parts) + 1) * UNIT
-        sizes = self._summed(lambda part: abs(part.value))
+        of_sum = (len(self.parts) + 1) * UNIT
+        sizes = self._sum(lambda part: abs(part.value))
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = self.objective.summed([part.gradient**2 for part in stated])
+            squares = self.objective.combine([part.gradient**2 for part in stated])
             # Of a matrix E ≥ 0 entry (i, j) is at most g_i g_j for the roots g of its largest ones.
-            errors = np.sqrt(squares + own * self._largest_entries())
-        value = self.objective.summed([part.value for part in stated])
-        return RoundOff(value + own * sizes, errors)
+            errors = np.sqrt(squares + of_sum * self._largest_entries())
+        value = self.objective.combine([part.value for part in stated])
+        return RoundOff(value + of_sum * sizes, errors)
 
     def _largest_entries(self) -> FloatArray:
         """Return the largest magnitude, added up over the terms, in each row of the gradient."""
-        if self._known is None or "_gradient" in vars(self):
-            return np.asarray(self._summed(lambda part: np.abs(part.gradient())).max(axis=1))
-        *both, magnitudes = self._known
+        if self._sizes is None or "_gradient" in vars(self):
+            return np.asarray(self._sum(lambda part: np.abs(part.gradient())).max(axis=1))
+        *both, magnitudes = self._sizes
         largest = np.zeros(self.objective.n_features)
         for ends in both:
             np.maximum.at(largest, ends, magnitudes)
@@ -343,7 +349,7 @@ class SumPoint(Point):
             return said[0]
         if not math.isfinite(self.value):
             return said[0] if said else f"the objective is {self.value}"
-        # Where a term has underflowed, the gradients of the other terms are enough.
+        # If a term has underflowed, the gradients of the other terms are enough.
         return said[0] if said and not np.isfinite(self._gradient).all() else None
 
 
@@ -360,11 +366,11 @@ class SumLine(Line):
         return self._parts[0].balance if len(self._parts) == 1 else None
 
     def value(self, gamma: float) -> float:
-        return float(self._objective.summed([part.value(gamma) for part in self._parts]))
+        return float(self._objective.combine([part.value(gamma) for part in self._parts]))
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         slopes, curvatures = zip(*(part.derivatives(gamma) for part in self._parts), strict=True)
-        return float(self._objective.summed(slopes)), float(self._objective.summed(curvatures))
+        return float(self._objective.combine(slopes)), float(self._objective.combine(curvatures))
 
     def at(self, gamma: float) -> SumPoint:
         return SumPoint(self._objective, [part.at(gamma) for part in self._parts])
@@ -395,7 +401,7 @@ def _terms(objective: object) -> list[tuple[float, object]]:
     return [(1.0, objective)]
 
 
-def _added(first: object, second: object) -> SumObjective:
+def _add(first: object, second: object) -> SumObjective:
     """Return the sum of two objectives, one of which may be something else."""
     for part in (first, second):
         check_interface(part)
@@ -412,18 +418,18 @@ def check_interface(objective: object) -> None:
     integer("n_features of the objective", objective.n_features, at_least=1)
 
 
-def _instead_of(given: object) -> str:
+def _instead_of(other: object) -> str:
     """Say how something that resembles an objective becomes one, or nothing."""
-    if isinstance(given, type):
+    if isinstance(other, type):
         return "not a class: call it with its data; "
-    if hasattr(given, "is_convex") and hasattr(given, "variables"):
+    if hasattr(other, "is_convex") and hasattr(other, "variables"):
         return (
             "not a CVXPY expression: pass gdaopt.CvxpyObjective(lambda M: ..., n_features=K) with "
             "the expression as a function of the metric; "
         )
-    if hasattr(given, "minimize_linear") and hasattr(given, "trace_bound"):
+    if hasattr(other, "minimize_linear") and hasattr(other, "trace_bound"):
         return "not a set of metrics, which is the second argument; "
-    if callable(given):
+    if callable(other):
         return (
             "not a bare function: pass gdaopt.CvxpyObjective(function, n_features=K) where it "
             "returns a CVXPY expression, or gdaopt.FunctionObjective(function, n_features=K) where "

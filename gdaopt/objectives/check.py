@@ -26,8 +26,8 @@ from gdaopt.support.warning_filters import underflow_ignored
 _STEP = 1e-5
 _TOLERANCE = 1e-5
 _CURVATURE = 10  # curvatures may be differences of gradients, which have fewer digits
-_SAME = 1e-8  # of what is computed in two ways
-_LENGTH = 0.1  # of directions, where metrics are about 1
+_SAME = 1e-8  # between two ways to compute a number
+_LENGTH = 0.1  # a direction's norm; metrics are about 1
 
 
 @underflow_ignored()
@@ -36,7 +36,7 @@ def check_objective(
 ) -> None:
     """Check an objective's derivatives, lines, moves and convexity at random metrics.
 
-    Convexity is left out where the objective says that it is not convex.
+    Convexity is left out if the objective says that it is not convex.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ def _check_atoms(point: Point, atoms: Atoms, tolerance: float) -> None:
 
 def _compare(
     what: str,
-    found: float | FloatArray,
+    value: float | FloatArray,
     expected: float | FloatArray,
     tolerance: float = _SAME,
     scale: float | None = None,
 ) -> None:
     """Raise when the largest difference exceeds `tolerance` times the scale."""
-    error = float(np.abs(np.subtract(found, expected)).max())
+    error = float(np.abs(np.subtract(value, expected)).max())
     size = float(np.abs(expected).max()) if scale is None else scale
     if not error <= tolerance * size:
         raise InvalidInputError(

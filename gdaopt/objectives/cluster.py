@@ -13,9 +13,8 @@ from typing import Any
 
 from gdaopt.errors import ClusterError, GdaoptError, InvalidInputError
 from gdaopt.objectives.pair_loss import DistanceLoss
-from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums
+from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums
 from gdaopt.objectives.pairs.base import Pairs
-from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -31,7 +30,7 @@ class Cluster:
     """The chunks of some pairs, which share their samples, on the workers of an executor."""
 
     def __init__(self, client: Any, loss: DistanceLoss, chunks: Sequence[Pairs]) -> None:
-        self._client = client if hasattr(client, "scatter") else None  # of Dask
+        self._client = client if hasattr(client, "scatter") else None  # None for another executor
         executor = client if self._client is None else DaskExecutor(client)
         if not isinstance(executor, Executor):
             raise InvalidInputError(
@@ -52,10 +51,10 @@ class Cluster:
         reason: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                return added(self._computed(metric))
+                return add_sums(self._compute(metric))
             except GdaoptError:
                 raise
-            except Exception as error:  # of many kinds, where tasks or samples are lost
+            except Exception as error:  # tasks and samples are lost in many ways
                 self._sent, reason = None, error
             if self._client is not None and self._client.status != "running":
                 raise ClusterError(
@@ -67,7 +66,7 @@ class Cluster:
             "killed, for want of memory?"
         ) from reason
 
-    def _computed(self, metric: FloatArray) -> list[PairSums]:
+    def _compute(self, metric: FloatArray) -> list[PairSums]:
         if self._sent is None:
             self._sent = self._loss, self._chunks
             if self._client is not None:
@@ -97,5 +96,4 @@ class Cluster:
 
 def _task(sent: tuple[DistanceLoss, Sequence[Pairs]], place: int, metric: FloatArray) -> PairSums:
     loss, chunks = sent
-    features = chunks[place].features
-    return chunk_sums(loss, chunks[place], Factors.of(features @ metric, features))
+    return chunk_sums(loss, chunks[place], metric)

@@ -19,21 +19,21 @@ from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
 from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.reading import (
-    checked_pairs,
-    checked_samples,
     class_codes,
     mean_squares,
     places_of,
+    read_pairs,
+    read_samples,
 )
 from gdaopt.objectives.protocol import Expression, Terms
-from gdaopt.objectives.scalar_functions import Logistic, ScalarFunction, SmoothHinge
+from gdaopt.objectives.scalar_functions import ScalarFunction, SmoothHinge, scalar_function
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, integer, number
 
 _DRAWN = 20  # quadruplets for each sample
 
 
-class TripletLoss(DistanceLoss):
+class MarginLoss(DistanceLoss):
     """``Σ (a x + b ψ(m + x - y))`` for a that pulls and b that pushes, where ψ does not fall."""
 
     def __init__(self, pull: float, push: float, margin: float, function: ScalarFunction) -> None:
@@ -74,22 +74,63 @@ class TripletLoss(DistanceLoss):
         return isotropic_trace(n_pushed * at_zero / self.pull, squares)
 
 
-class _TripletObjective(PairObjective[TripletLoss]):
-    """``(1/n) Σ [(1 - μ) δ_ij + μ ψ(m + δ_ij - δ_il)]`` over n triplets (i, j, l)."""
+class TripletLoss(PairObjective[MarginLoss]):
+    """A function of one number on triplets: a sample is to be nearer to one than to another.
 
-    tested = True
+    ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ ψ(m + δ_ij(M) - δ_il(M))]`` over n triplets (i, j, l),
+    with a convex ψ that does not fall. Q is convex.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, K)
+        Samples × features.
+    triplets : array-like of int, shape (n, 3)
+        Indices i, j, l of three samples each.
+    function : {"hinge", "squared-hinge", "logistic"} or ScalarFunction, optional
+        ψ, as for `PairLoss`.
+    push_weight : float, optional
+        μ, above 0 and at most 1. With 1 nothing pulls, and the trace bound alone keeps metrics
+        small.
+    margin : float, optional
+        m ≥ 0.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `gdaopt.MCML`, and for no triplets, indices of samples that X does not have, or
+        another function.
+
+    Notes
+    -----
+    Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
+    classification*, JMLR 10, 2009, for triplets that are given.
+
+    Examples
+    --------
+    >>> loss = TripletLoss([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5]], [[0, 1, 2]], "squared-hinge")
+    >>> loss.value(np.eye(2))
+    0.5
+    """
 
     def __init__(
-        self, X: Any, triplets: Any, push_weight: float, margin: float, function: ScalarFunction
+        self,
+        X: Any,
+        triplets: Any,
+        function: str | ScalarFunction = "hinge",
+        *,
+        push_weight: float = 0.5,
+        margin: float = 1.0,
     ) -> None:
         push = number("push_weight", push_weight, above=0, at_most=1)
-        features = checked_samples(X)
-        found = checked_pairs(triplets, features.shape[0], "triplets", 3)
-        if not len(found):
+        margin, function = number("margin", margin, at_least=0), scalar_function(function)
+        features = read_samples(X)
+        self.triplets = read_pairs(triplets, features.shape[0], "triplets", 3)
+        n = len(self.triplets)
+        if not n:
             raise InvalidInputError("triplets holds none; pass at least one")
-        self.triplets = found
-        loss = TripletLoss((1 - push) / len(found), push / len(found), margin, function)
-        super().__init__(_compared(features, found[:, [0, 1, 0, 2]]), loss)
+        loss = MarginLoss((1 - push) / n, push / n, margin, function)
+        super().__init__(_pair_up(features, self.triplets[:, [0, 1, 0, 2]]), loss)
+        self.tested = function.tested
 
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pull costs more than all triplets at M = 0."""
@@ -107,36 +148,27 @@ class _TripletObjective(PairObjective[TripletLoss]):
         return self.loss.pull * cp.sum(near) + self.loss.push * cp.sum(pushed), constraints
 
 
-class TripletHinge(_TripletObjective):
-    """Smoothed hinges of triplets: the loss of LMNN for triplets that are given.
+def TripletHinge(
+    X: Any,
+    triplets: Any,
+    *,
+    push_weight: float = 0.5,
+    margin: float = 1.0,
+    width: float = 0.2,
+) -> TripletLoss:
+    """Return smoothed hinges of triplets: the loss of LMNN for triplets that are given.
 
     ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ h(m + δ_ij(M) - δ_il(M))]`` over n triplets (i, j, l):
-    sample i is to be nearer to j than to l by the margin m. The hinge h is that of `PairHinge`. Q
-    is convex.
+    sample i is to be nearer to j than to l by the margin m. The hinge h is that of `PairHinge`.
 
     Parameters
     ----------
-    X : array-like of shape (N, K)
-        Samples × features.
-    triplets : array-like of int, shape (n, 3)
-        Indices i, j, l of three samples each.
-    push_weight : float, optional
-        μ, above 0 and at most 1. With 1 nothing pulls, and the trace bound alone keeps metrics
-        small.
+    X, triplets, push_weight
+        As for `TripletLoss`, and so are the errors.
     margin : float, optional
         m > 0.
     width : float, optional
         ω > 0: width over which the kink of the hinge is smoothed.
-
-    Raises
-    ------
-    InvalidInputError
-        As for `gdaopt.MCML`, and for no triplets, or indices of samples that X does not have.
-
-    Notes
-    -----
-    Source: Weinberger, Saul, *Distance metric learning for large margin nearest neighbor
-    classification*, JMLR 10, 2009.
 
     Examples
     --------
@@ -144,34 +176,26 @@ class TripletHinge(_TripletObjective):
     >>> hinge.value(np.eye(2))
     0.5
     """
-
-    def __init__(
-        self,
-        X: Any,
-        triplets: Any,
-        *,
-        push_weight: float = 0.5,
-        margin: float = 1.0,
-        width: float = 0.2,
-    ) -> None:
-        margin = number("margin", margin, above=0)
-        hinge = SmoothHinge(number("width", width, above=0))
-        super().__init__(X, triplets, push_weight, margin, hinge)
+    margin = number("margin", margin, above=0)
+    hinge = SmoothHinge(number("width", width, above=0))
+    loss = TripletLoss(X, triplets, hinge, push_weight=push_weight, margin=margin)
+    loss.name = "TripletHinge"
+    return loss
 
 
-class LogisticTriplets(_TripletObjective):
-    """Logistic losses of triplets.
+def LogisticTriplets(
+    X: Any, triplets: Any, *, push_weight: float = 0.5, margin: float = 0.0
+) -> TripletLoss:
+    """Return logistic losses of triplets.
 
     ``Q(M) = (1/n) Σ [(1 - μ) δ_ij(M) + μ log(1 + exp(m + δ_ij(M) - δ_il(M)))]`` over n triplets
-    (i, j, l): the negative log-likelihood where sample i is nearer to j than to l with the
+    (i, j, l): the negative log-likelihood if sample i is nearer to j than to l with the
     probability ``1 / (1 + exp(m + δ_ij - δ_il))``. Q is convex.
 
     Parameters
     ----------
-    X, triplets, push_weight
-        As for `TripletHinge`.
-    margin : float, optional
-        m ≥ 0. Errors are those of `TripletHinge`.
+    X, triplets, push_weight, margin
+        As for `TripletLoss`, and so are the errors.
 
     Examples
     --------
@@ -179,12 +203,9 @@ class LogisticTriplets(_TripletObjective):
     >>> round(loss.value(np.eye(2)), 6)
     0.625965
     """
-
-    def __init__(
-        self, X: Any, triplets: Any, *, push_weight: float = 0.5, margin: float = 0.0
-    ) -> None:
-        margin = number("margin", margin, at_least=0)
-        super().__init__(X, triplets, push_weight, margin, Logistic())
+    loss = TripletLoss(X, triplets, "logistic", push_weight=push_weight, margin=margin)
+    loss.name = "LogisticTriplets"
+    return loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +290,7 @@ class LSML(PairObjective[LSMLLoss]):
         n_quadruplets: int | None = None,
         random_state: int = 0,
     ) -> None:
-        features = checked_samples(X)
+        features = read_samples(X)
         rng = np.random.default_rng(integer("random_state", random_state, at_least=0))
         if n_quadruplets is None:
             n_quadruplets = _DRAWN * features.shape[0]
@@ -279,24 +300,24 @@ class LSML(PairObjective[LSMLLoss]):
                 "pass either labels y or quadruplets, "
                 + ("got neither" if y is None else "got both")
             )
-        found = (
-            checked_pairs(quadruplets, features.shape[0], "quadruplets", 4)
+        chosen = (
+            read_pairs(quadruplets, features.shape[0], "quadruplets", 4)
             if y is None
-            else _drawn(class_codes(y, features.shape[0]), count, rng)
+            else _draw(class_codes(y, features.shape[0]), count, rng)
         )
         places = places_of(features)
-        coincide = places[found[:, 2]] == places[found[:, 3]]
+        coincide = places[chosen[:, 2]] == places[chosen[:, 3]]
         if y is None and coincide.any():
             index = int(coincide.argmax())
             raise InvalidInputError(
                 f"the samples c and d of quadruplet {index} coincide: their distance is 0 under "
                 "every metric; leave it out"
             )
-        found = found[~coincide]
-        if not len(found):
+        chosen = chosen[~coincide]
+        if not len(chosen):
             raise InvalidInputError("there are no quadruplets whose samples c and d differ")
-        self.quadruplets = found
-        super().__init__(_compared(features, found), LSMLLoss(1 / len(found)))
+        self.quadruplets = chosen
+        super().__init__(_pair_up(features, chosen), LSMLLoss(1 / len(chosen)))
 
     def to_cvxpy(self, metric: Expression) -> Terms:
         """Return Q for CVXPY: one second-order cone for each quadruplet.
@@ -311,7 +332,7 @@ class LSML(PairObjective[LSMLLoss]):
         return cp.sum(raised + far - 2 * root) / size, [*constraints, cone]
 
 
-def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
+def _draw(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
     """Return quadruplets: a and b different samples of one class, c and d of two classes."""
     sizes = np.bincount(codes)
     by_class = np.argsort(codes, kind="stable")
@@ -325,12 +346,12 @@ def _drawn(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
     a, c = rng.choice(several, count), rng.integers(len(codes), size=count)
     place = np.empty(len(codes), dtype=np.intp)
     place[by_class] = np.arange(len(codes))
-    own = codes[a]
-    step = _uniform(rng, sizes[own] - 1) + 1
-    b = by_class[first[own] + (place[a] - first[own] + step) % sizes[own]]
-    own = codes[c]
-    skipped = _uniform(rng, len(codes) - sizes[own])  # counted from the end of the class of c
-    d = by_class[(first[own + 1] + skipped) % len(codes)]
+    group = codes[a]
+    step = _uniform(rng, sizes[group] - 1) + 1
+    b = by_class[first[group] + (place[a] - first[group] + step) % sizes[group]]
+    group = codes[c]
+    skipped = _uniform(rng, len(codes) - sizes[group])  # counted from the end of the class of c
+    d = by_class[(first[group + 1] + skipped) % len(codes)]
     return np.column_stack([a, b, c, d])
 
 
@@ -339,7 +360,7 @@ def _uniform(rng: np.random.Generator, below: Indices) -> Indices:
     return np.floor(rng.random(len(below)) * below).astype(np.intp)
 
 
-def _compared(features: Samples, quadruplets: Indices) -> ListedPairs:
+def _pair_up(features: Samples, quadruplets: Indices) -> ListedPairs:
     """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
     left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
     return ListedPairs(features, left, right, group=2)
@@ -349,6 +370,6 @@ def _compared_distances(
     pairs: Pairs, metric: Expression
 ) -> tuple[Expression, Expression, list[cp.Constraint]]:
     """Return the smaller and the larger distances of all comparisons for CVXPY, and constraints."""
-    left, right, _ = pairs.listed()
+    left, right, _ = pairs.list_pairs()
     distances, constraints = squared_distances(pairs.features, left, right, metric)
     return distances[0::2], distances[1::2], constraints

@@ -31,7 +31,7 @@ from gdaopt.support.validation import (
 
 _EXAMPLE = "lambda M: (np.sum(M**2) / 2, M)"
 _EXPRESSION = "lambda M: cp.sum_squares(M) / 2"
-_DIFFERENCE = 1e-6  # of tr M / K: the step of the gradient's differences
+_DIFFERENCE = 1e-6  # the step of the gradient's differences, in units of tr M / K
 
 
 class Evaluation(Protocol):
@@ -55,11 +55,11 @@ class _Asked:
     @property
     def value(self) -> float:
         name = f"{type(self.objective).__name__}.value"
-        return float(_returned(self.objective.value(self.metric), (), name))
+        return float(_read_returned(self.objective.value(self.metric), (), name))
 
     def gradient(self) -> FloatArray:
         name = f"{type(self.objective).__name__}.gradient"
-        return _returned(self.objective.gradient(self.metric), self.metric.shape, name)
+        return _read_returned(self.objective.gradient(self.metric), self.metric.shape, name)
 
 
 class DenseObjective(Objective):
@@ -115,11 +115,11 @@ class DenseObjective(Objective):
         return self.expression(metric), []
 
     def round_off(self, point: DensePoint) -> RoundOff:
-        """Return how exact value and gradient are; override it where they lose more digits."""
+        """Return how exact value and gradient are; override it if they lose more digits."""
         return assumed_round_off(point)
 
-    def evaluated(self, metric: FloatArray) -> Evaluation:
-        """Return value and gradient; override it where they share results."""
+    def evaluate(self, metric: FloatArray) -> Evaluation:
+        """Return value and gradient; override it if they share results."""
         return _Asked(self, metric)
 
     def at(self, metric: FloatArray) -> DensePoint:
@@ -134,7 +134,7 @@ class DensePoint(MatrixPoint):
     @cached_property
     def evaluation(self) -> Evaluation:
         """What the objective computes here."""
-        return self.objective.evaluated(self.metric)
+        return self.objective.evaluate(self.metric)
 
     @cached_property
     def value(self) -> float:
@@ -157,7 +157,7 @@ class DensePoint(MatrixPoint):
         rows = []
         for k in range(len(atoms)):
             check_time()
-            for length in (step, -step):  # where one of them leaves Q's domain
+            for length in (step, -step):  # if one of them leaves Q's domain
                 moved = atoms[k : k + 1].added_to(self.metric, np.array([length]))
                 there = atoms.quadratic_forms(self.objective.gradient(moved))
                 if np.isfinite(there).all():
@@ -194,23 +194,23 @@ class _DenseLine(MatrixLine):
         return self.direction.inner(self.at(gamma).gradient()), math.nan
 
 
-def check_function(name: str, given: Any, example: str) -> None:
+def check_function(name: str, function: Any, example: str) -> None:
     """Refuse what is no function of the metric."""
-    if not callable(given) or isinstance(given, type):
+    if not callable(function) or isinstance(function, type):
         raise InvalidInputError(
-            f"{name} must be a function of the metric, such as {example}, got {shortened(given)}"
+            f"{name} must be a function of the metric, such as {example}, got {shortened(function)}"
         )
 
 
-def _returned(found: Any, shape: tuple[int, ...], name: str) -> FloatArray:
+def _read_returned(answer: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     """Return as an array of this shape what a function of the user's has returned."""
     try:
-        array = returned_numbers(found)
+        array = returned_numbers(answer)
     except (OverflowError, TypeError, ValueError):
         array = np.empty(0)
     if array.shape != shape and (shape or array.size != 1):
         expected = f"an array of shape {shape}" if shape else "a number"
-        raise InvalidInputError(f"{name} returned {shortened(found)}; it must return {expected}")
+        raise InvalidInputError(f"{name} returned {shortened(answer)}; it must return {expected}")
     return array.reshape(shape)
 
 
@@ -269,13 +269,13 @@ class FunctionObjective(DenseObjective):
         self.convex = flag("convex", convex)
         self._function = value_and_gradient
         self._expression_of = expression
-        found = self.evaluated(np.eye(self.n_features))
-        value = found.value
-        if np.isnan(value) or (np.isfinite(value) and np.isnan(found.gradient()).any()):
+        at_identity = self.evaluate(np.eye(self.n_features))
+        value = at_identity.value
+        if np.isnan(value) or (np.isfinite(value) and np.isnan(at_identity.gradient()).any()):
             what = "the value" if np.isnan(value) else "the gradient"
             raise InvalidInputError(
                 f"{shortened(value_and_gradient)} returns NaN in {what} at the identity matrix; it "
-                "must return numbers, and inf where the objective is not defined"
+                "must return numbers, and inf if the objective is not defined"
             )
 
     def __repr__(self) -> str:
@@ -284,27 +284,28 @@ class FunctionObjective(DenseObjective):
 
     _title = __repr__
 
-    def evaluated(self, metric: FloatArray) -> Evaluation:
+    def evaluate(self, metric: FloatArray) -> Evaluation:
         """Call the function; refuse what is no pair of a number and a K×K array."""
         name, size = shortened(self._function), self.n_features
-        found = self._function(metric)
-        if not isinstance(found, tuple | list) or len(found) != 2:
+        answer = self._function(metric)
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InvalidInputError(
-                f"{name} must return the pair of the value and the gradient, got {shortened(found)}"
+                f"{name} must return the pair of the value and the gradient, got "
+                f"{shortened(answer)}"
             )
-        value = float(_returned(found[0], (), f"{name}, as its value,"))
-        matrix = _returned(found[1], (size, size), f"{name}, as its gradient,")
+        value = float(_read_returned(answer[0], (), f"{name}, as its value,"))
+        matrix = _read_returned(answer[1], (size, size), f"{name}, as its gradient,")
         return _Returned(value, (matrix + matrix.T) / 2)
 
     def value(self, metric: FloatArray) -> float:
-        return self.evaluated(metric).value
+        return self.evaluate(metric).value
 
     def gradient(self, metric: FloatArray) -> FloatArray:
-        return self.evaluated(metric).gradient()
+        return self.evaluate(metric).gradient()
 
     def expression(self, metric: Expression) -> Expression:
-        given = self._expression_of
-        return super().expression(metric) if given is None else given(metric)
+        make = self._expression_of
+        return super().expression(metric) if make is None else make(metric)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ class CvxpyObjective(DenseObjective):
     """Any convex function of the metric that CVXPY can express.
 
     The conic methods get the expression as it stands; value and gradient come from CVXPY's atoms.
-    Where the function has a kink, such as `cvxpy.norm1` at an entry of 0, methods take a
+    If the function has a kink, such as `cvxpy.norm1` at an entry of 0, methods take a
     subgradient. Bounds stay true then, but only the conic methods are sure to end at the optimum.
 
     Parameters
@@ -75,12 +75,12 @@ class CvxpyObjective(DenseObjective):
         check_function("expression", expression, _EXAMPLE)
         self._expression_of = expression
         variable = cp.Variable((self.n_features, self.n_features), symmetric=True, name="M")
-        found = self.expression(variable)
-        _check(found, variable)
-        self.tree = ExpressionTree(found, variable)
+        written = self.expression(variable)
+        _check(written, variable)
+        self.tree = ExpressionTree(written, variable)
         if self.tree.is_constant:
             raise InvalidInputError(
-                f"expression must depend on the metric, and {shortened(str(found))[1:-1]} does "
+                f"expression must depend on the metric, and {shortened(str(written))[1:-1]} does "
                 "not; nothing could be learned"
             )
 
@@ -89,7 +89,7 @@ class CvxpyObjective(DenseObjective):
 
     _title = __repr__
 
-    def evaluated(self, metric: FloatArray) -> Tape:
+    def evaluate(self, metric: FloatArray) -> Tape:
         return self.tree.at(metric)
 
     def value(self, metric: FloatArray) -> float:
@@ -107,19 +107,19 @@ class CvxpyObjective(DenseObjective):
 
     def expression(self, metric: Expression) -> Expression:
         try:
-            found = self._expression_of(metric)
+            written = self._expression_of(metric)
         except Exception as error:
             raise InvalidInputError(
                 f"expression fails on a {self.n_features}×{self.n_features} CVXPY variable "
                 f"({type(error).__name__}: {reason(error)}); it must be a function such as "
                 f"{_EXAMPLE}"
             ) from error
-        if not isinstance(found, cp.Expression):
+        if not isinstance(written, cp.Expression):
             raise InvalidInputError(
-                f"expression must return a CVXPY expression, got {shortened(found)}; use CVXPY's "
+                f"expression must return a CVXPY expression, got {shortened(written)}; use CVXPY's "
                 "atoms, and write functions of arrays as gdaopt.FunctionObjective"
             )
-        return found
+        return written
 
 
 def _check(expression: cp.Expression, variable: cp.Variable) -> None:
@@ -147,7 +147,7 @@ def _check(expression: cp.Expression, variable: cp.Variable) -> None:
         raise InvalidInputError(
             f"CVXPY cannot prove that {shown} is convex (its curvature is "
             f"{expression.curvature.lower()}); write it by CVXPY's rules (see dcp.stanford.edu), "
-            "or, where you know that it is convex, as a gdaopt.FunctionObjective"
+            "or, if you know that it is convex, as a gdaopt.FunctionObjective"
         )
 
 
@@ -159,16 +159,16 @@ class ExpressionTree:
 
     def __init__(self, expression: cp.Expression, variable: cp.Variable) -> None:
         self.nodes: list[_Affine | _Atom | None] = [None]  # None: the variable, and constants
-        self._values: list[Any] = [None]  # of constants
+        self._values: list[Any] = [None]  # those of constants
         self._places: dict[int, int] = {}
         self._variable = variable
         self._expression = expression  # kept, since places are known by the identity of its parts
         variable.value = np.eye(variable.shape[0])  # CVXPY computes Jacobians at a value only
-        self.root = self._compiled(expression)
+        self.root = self._compile(expression)
         self._domain = [
-            (self._compiled(constraint.args[0]), True)
+            (self._compile(constraint.args[0]), True)
             if type(constraint).__name__ == "PSD"
-            else (self._compiled(constraint.expr), False)
+            else (self._compile(constraint.expr), False)
             for constraint in expression.domain
             if type(constraint).__name__ in ("PSD", "Inequality", "NonPos")
         ]
@@ -197,7 +197,7 @@ class ExpressionTree:
                 value = math.inf  # such as the inverse of a singular matrix
         return Tape(self, values, math.inf if math.isnan(value) else value)
 
-    def _compiled(self, expression: Any) -> int:
+    def _compile(self, expression: Any) -> int:
         """Return the place of an expression in the list of nodes, after all its arguments."""
         if id(expression) not in self._places:
             node: _Affine | _Atom | None = None
@@ -208,7 +208,7 @@ class ExpressionTree:
                 if expression.is_affine():
                     node = _Affine(written, self._variable)
                 else:
-                    node = _Atom(written, [self._compiled(part) for part in written.args])
+                    node = _Atom(written, [self._compile(part) for part in written.args])
             self._places[id(expression)] = len(self.nodes)
             self.nodes.append(node)
             self._values.append(written.value if node is None else None)
@@ -217,15 +217,15 @@ class ExpressionTree:
 
 def _holds(value: Any, cone: bool) -> bool:
     """Say whether a condition of a domain holds: ``P ⪰ 0``, or ``x ≤ 0``."""
-    found = np.asarray(value)
+    array = np.asarray(value)
     if not cone:
-        return bool((found <= 0).all())
-    if not np.isfinite(found).all():
+        return bool((array <= 0).all())
+    if not np.isfinite(array).all():
         return False
     try:
-        cholesky((found + found.T) / 2, lower=True, check_finite=False)
+        cholesky((array + array.T) / 2, lower=True, check_finite=False)
     except LinAlgError:
-        return smallest_eigenvalue((found + found.T) / 2) >= 0
+        return smallest_eigenvalue((array + array.T) / 2) >= 0
     return True
 
 
@@ -264,8 +264,9 @@ class _Affine:
     """``A' vec(M) + b``."""
 
     def __init__(self, expression: Any, variable: cp.Variable) -> None:
-        found = expression.grad[variable]
-        self.matrix = csc_array(np.atleast_2d(found) if np.isscalar(found) else found)  # A, K²×n
+        jacobian = expression.grad[variable]
+        jacobian = np.atleast_2d(jacobian) if np.isscalar(jacobian) else jacobian
+        self.matrix = csc_array(jacobian)  # A, K²×n
         self._transposed = self.matrix.T.tocsr()
         here = np.asarray(expression.value, dtype=np.float64)
         linear = self.matrix.T @ np.asarray(variable.value).ravel(order="F")
@@ -286,7 +287,7 @@ class _Atom:
         self._atom = atom
         self._children = children
         self._counts = [not part.is_constant() for part in atom.args]
-        self._known: Any = None  # the derivatives of an affine atom, the same for all values
+        self._constant: Any = None  # the derivatives of an affine atom, the same for all values
         try:
             with np.errstate(all="ignore"):
                 here = cvxpy_internals.differentiate(atom, [part.value for part in atom.args])
@@ -298,7 +299,7 @@ class _Atom:
         except (LinAlgError, ValueError, TypeError, ZeroDivisionError):
             return  # the identity is outside of its domain
         if isinstance(atom, cvxpy_internals.AffAtom):
-            self._known = here
+            self._constant = here
 
     def value(self, values: list[Any]) -> Any:
         return self._atom.numeric([values[child] for child in self._children])
@@ -306,12 +307,14 @@ class _Atom:
     def jacobians(self, values: list[Any]) -> list[tuple[int, Any]]:
         """Return for each argument its place and the derivative, size × size of the atom."""
         arguments = [values[child] for child in self._children]
-        found = self._known
-        if found is None:
-            found = cvxpy_internals.differentiate(self._atom, arguments)
+        derivatives = self._constant
+        if derivatives is None:
+            derivatives = cvxpy_internals.differentiate(self._atom, arguments)
         return [
             (child, np.atleast_2d(jacobian) if np.isscalar(jacobian) else jacobian)
             # Some atoms leave out the derivatives by constants at the end.
-            for child, jacobian, counts in zip(self._children, found, self._counts, strict=False)
+            for child, jacobian, counts in zip(
+                self._children, derivatives, self._counts, strict=False
+            )
             if counts
         ]

@@ -5,31 +5,30 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curvature
-from gdaopt.objectives.pair_objective import PairObjective, stratified
-from gdaopt.objectives.pairs.base import Indices
+from gdaopt.objectives.pair_objective import PairObjective, draw_stratified
+from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
 from gdaopt.objectives.pairs.passes import Block
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs, weighted_pairs
+from gdaopt.objectives.pairs.signal_pairs import SignalWeights, signal_pairs, weighted_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import underflow_ignored
 
-_NEGLIGIBLE = 1e-20  # of the largest term, times 1 to 1e8 pairs: below round-off of the sum
+_NEGLIGIBLE = 1e-20  # relative to the largest term: 1e8 such pairs are below round-off
 
 
-def _drawn(
-    pairs: SignalPairs, loss: Exponentials, n_samples: int
-) -> tuple[SignalPairs, Exponentials, Indices]:
+def _draw(pairs: Pairs, loss: Exponentials, n_samples: int) -> tuple[Pairs, Exponentials, Indices]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the signal."""
-    chosen, counts = stratified(pairs.strata, n_samples)
-    weights = pairs.sample_weight[chosen] * counts
-    return SignalPairs(pairs.features[chosen], pairs.signal[chosen], weights), loss, chosen
+    of_all = cast(SignalWeights, pairs.log_weight)
+    chosen, counts = draw_stratified(of_all.strata, n_samples)
+    weights = np.exp(of_all.log_sample_weight[chosen]) * counts
+    return signal_pairs(pairs.features[chosen], of_all.signal[chosen], weights), loss, chosen
 
 
 @dataclass(eq=False)
@@ -49,7 +48,7 @@ class Exponentials(DistanceLoss):
         curvature = partial(weighted_curvature, terms, negligible=_NEGLIGIBLE)
         return LossValues(float(terms.sum()), lambda: terms, curvature)
 
-    def shifted(self, shift: float, /) -> Self:
+    def in_unit(self, shift: float, /) -> Self:
         return replace(self, shift=shift)
 
 
@@ -71,7 +70,7 @@ class GLR(PairObjective[Exponentials]):
         Positive s: the term of each pair is multiplied by ``s_i s_j``. A sample of weight 2 counts
         as two samples that coincide.
     pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, in both orders, such as those of near samples where N is large.
+        Sum over these pairs only, in both orders, such as those of near samples if N is large.
         All pairs when left out.
 
     Raises
@@ -95,17 +94,19 @@ class GLR(PairObjective[Exponentials]):
     tested = True
 
     def __init__(self, X: Any, z: Any, *, sample_weight: Any = None, pairs: Any = None) -> None:
-        found = weighted_pairs(X, z, sample_weight, pairs)
-        draw = _drawn if isinstance(found, SignalPairs) else None
-        n_signals = np.atleast_2d(np.transpose(z)).shape[0]
+        differing = weighted_pairs(X, z, sample_weight, pairs)
         # A weight is a sum over signals, and the largest of P exponents is above their mean by the
         # logarithm of P at most.
-        loss = Exponentials(constant=n_signals + math.log(found.n_pairs))
-        super().__init__(found, loss, draw=draw)
+        constant = np.atleast_2d(np.transpose(z)).shape[0] + math.log(differing.n_pairs)
+        if isinstance(differing.log_weight, SignalWeights):
+            # A logarithm of a weight is a sum, whose terms can be larger.
+            constant += 2 * float(np.abs(differing.log_weight.log_sample_weight).max())
+        draw = _draw if pairs is None else None
+        super().__init__(differing, Exponentials(constant), draw=draw)
 
     @underflow_ignored()
     def log_value(self, metric: FloatArray) -> float:
-        """Return ``log Q(M)``, finite also where ``Q(M)`` underflows to 0."""
+        """Return ``log Q(M)``, finite also if ``Q(M)`` underflows to 0."""
         return self.at(metric).logarithm().value
 
     def lipschitz(self, min_eigenvalue: float) -> float:

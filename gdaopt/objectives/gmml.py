@@ -13,18 +13,17 @@ from scipy.linalg.lapack import dpotrf
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.magnitudes import norm
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.base import Objective
-from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
+from gdaopt.objectives.matrix_point import FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-_DEFINITE = 1e-8  # of the largest entry of D: with so large eigenvalues it is definite
-_ROUND_OFF = 1e-10  # of the largest entry of D: a smallest eigenvalue that little below 0 is 0
+_DEFINITE = 1e-8  # D with such eigenvalues is definite, relative to its largest entry
+_ROUND_OFF = 1e-10  # a smallest eigenvalue that little below 0 is 0, relatively
 
 
 class GMMLPoint(FactoredPoint):
@@ -119,20 +118,17 @@ class GMMLPoint(FactoredPoint):
             + 2 * exact[0] * exact[1],
         )
 
-    def line(self, direction: Direction) -> GMMLLine:
-        return GMMLLine(self, direction, self.objective.dissimilar)
+    def along(self, turned: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return λ, and the diagonal of ``L⁻¹ D L⁻ᵀ`` in the coordinates of its eigenvectors."""
+        eigenvalues, vectors = eigh(turned, check_finite=False)
+        weights = self.in_factor_coordinates(self.objective.dissimilar)
+        return np.asarray(eigenvalues), ((weights @ vectors) * vectors).sum(axis=0)
 
-
-class GMMLLine(FactoredLine):
-    """``φ(γ) = φ(0) + γ tr(SΔ) + Σ d_i (1/(1 + γ λ_i) - 1)`` along Δ, with the weights d of D."""
-
-    def _change(self, stretches: FloatArray) -> float:
-        return -float(self._weights @ (stretches / (1 + stretches)))
-
-    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
-        rates = self._eigenvalues / (1 + stretches)
-        falls = self._weights * rates / (1 + stretches)
-        return -float(falls.sum()), 2 * float(falls @ rates)
+    @staticmethod
+    def terms(stretches: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ``1/(1 + s) - 1`` and its derivatives."""
+        inverse = 1 / (1 + stretches)
+        return -stretches * inverse, -(inverse**2), 2 * inverse**3
 
 
 class GMML(Objective):
@@ -192,7 +188,7 @@ class GMML(Objective):
         return GMMLPoint(self, symmetric_matrix("metric", metric, self.n_features))
 
     def first_metric(self, _feasible: Callable[[FloatArray], FloatArray], /) -> FloatArray:
-        """Return the optimum over diagonal metrics, or the identity matrix where it has none."""
+        """Return the optimum over diagonal metrics, or the identity matrix if it has none."""
         of_similar, of_dissimilar = np.diagonal(self.similar), np.diagonal(self.dissimilar)
         if not (of_similar.min() > 0 and of_dissimilar.min() > 0):
             return np.eye(self.n_features)

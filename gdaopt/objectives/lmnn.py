@@ -8,7 +8,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.objectives.comparisons import TripletLoss
+from gdaopt.objectives.comparisons import MarginLoss
 from gdaopt.objectives.pair_loss import LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes, Indices
@@ -16,9 +16,9 @@ from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
 from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import (
     LabelledPairs,
-    checked_samples,
     class_codes,
     mean_squares,
+    read_samples,
 )
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
@@ -50,14 +50,14 @@ def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Ind
 def _squared_distances(left: Samples, right: Samples) -> FloatArray:
     if is_sparse(left):
         products = (left @ right.T).toarray()
-        own, other = (np.asarray(each.power(2).sum(axis=1)).ravel() for each in (left, right))
-        return np.asarray(np.add.outer(own, other) - 2 * products)
+        squares = (np.asarray(side.power(2).sum(axis=1)).ravel() for side in (left, right))
+        return np.asarray(np.add.outer(*squares) - 2 * products)
     from scipy.spatial.distance import cdist  # on demand: it takes 60 ms to import
 
     return np.asarray(cdist(left, right, "sqeuclidean"))
 
 
-class LMNNLoss(TripletLoss):
+class LMNNLoss(MarginLoss):
     """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over targets j and impostors l of i."""
 
     def __init__(self, codes: Indices, targets: Indices, *options: Any) -> None:
@@ -87,7 +87,7 @@ class LMNNLoss(TripletLoss):
             return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
-            """Return the sum of ``b h'' (φ_ij - φ_il)(φ_ij - φ_il)'``, where the hinge is bent."""
+            """Return the sum of ``b h'' (φ_ij - φ_il)(φ_ij - φ_il)'`` over bent hinges."""
             factors, second = [], self.function.second(z)
             for k, neighbors in enumerate(targets.T):
                 bent = second[:, k] > 0
@@ -105,7 +105,7 @@ class LMNN(PairObjective[LMNNLoss]):
 
     ``Q(M) = (1/(N k)) Σ_i Σ_{j of i} [ (1 - μ) δ_ij(M) + μ Σ_{l: y_l ≠ y_i} h(m + δ_ij(M) -
     δ_il(M)) ]``. The k target neighbours j of sample i are the nearest of its class by Euclidean
-    distance. A sample l of another class costs nothing where it is farther from i than each j by
+    distance. A sample l of another class costs nothing if it is farther from i than each j by
     the margin m. The hinge h is that of `PairHinge`: with ``max(0, z)`` in its place Q would be
     larger by at most ``μ ω/2`` times the mean number of impostors within the margin. Q is convex.
 
@@ -151,7 +151,7 @@ class LMNN(PairObjective[LMNNLoss]):
         n_neighbors = integer("n_neighbors", n_neighbors, at_least=1)
         push = number("push_weight", push_weight, above=0, at_most=1)
         margin, width = number("margin", margin, above=0), number("width", width, above=0)
-        features = checked_samples(X)
+        features = read_samples(X)
         codes = class_codes(y, features.shape[0])
         smallest = int(np.bincount(codes).min())
         if smallest <= n_neighbors:
@@ -169,7 +169,7 @@ class LMNN(PairObjective[LMNNLoss]):
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pull on a sample costs more than k impostors.
 
-        Where each sample coincides with its targets, as of few binary features, nothing pulls:
+        If each sample coincides with its targets, as of few binary features, nothing pulls:
         instead of the targets it is then all samples of the class.
         """
         features, codes, targets = self.pairs.features, self.loss.codes, self.loss.targets

@@ -8,24 +8,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms, best_pairs, least_pair_price
-from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import Edges, all_edges
 from gdaopt.linalg.laplacian import maximum_spanning_tree, with_bridges
 from gdaopt.objectives.base import Objective
-from gdaopt.objectives.matrix_point import FactoredLine, FactoredPoint, semidefinite_bytes
+from gdaopt.objectives.matrix_point import FactoredPoint, semidefinite_bytes
 from gdaopt.objectives.protocol import Expression, NewtonModel, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, read_only, symmetric_matrix
 
-_SMALL_DRIFT = 1e-8  # of L'YL: its square is round-off
-_LARGEST_CORRELATION = 1 - 1e-10  # of an edge of the first metric
+_SMALL_DRIFT = 1e-8  # the square of such a drift of L'YL is round-off
+_LARGEST_CORRELATION = 1 - 1e-10  # an edge of the first metric has at most that
 _SMALLEST_VARIANCE = 1e-290  # under such edges: so the first metric is finite
-_LARGEST_RESIDUAL = 0.5  # of L'YL - I, for an inverse Y that says anything
+_LARGEST_RESIDUAL = 0.5  # ‖L'YL - I‖, beyond which an inverse Y says nothing
 
 
 class LogDetPoint(FactoredPoint):
@@ -111,8 +111,14 @@ class LogDetPoint(FactoredPoint):
             np.outer(diagonal, diagonal) + exact**2,
         )
 
-    def line(self, direction: Direction) -> LogDetLine:
-        return LogDetLine(self, direction)
+    def along(self, turned: FloatArray) -> tuple[FloatArray, float]:
+        return np.asarray(eigvalsh(turned, check_finite=False), dtype=np.float64), 1.0
+
+    @staticmethod
+    def terms(stretches: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ``-log(1 + s)`` and its derivatives."""
+        inverse = 1 / (1 + stretches)
+        return -np.log1p(stretches), -inverse, inverse**2
 
     def scaled(self, factor: float) -> LogDetPoint:
         """Return the point at a multiple of M, without another factorisation."""
@@ -120,17 +126,6 @@ class LogDetPoint(FactoredPoint):
         point.factor = None if self.factor is None else self.factor * math.sqrt(factor)
         point.inverse = self.inverse / factor
         return point
-
-
-class LogDetLine(FactoredLine):
-    """``φ(γ) = φ(0) + γ tr(SD) - Σ log(1 + γ λ_i)``."""
-
-    def _change(self, stretches: FloatArray) -> float:
-        return -float(np.log1p(stretches).sum())
-
-    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
-        rates = self._eigenvalues / (1 + stretches)
-        return -float(rates.sum()), float(rates @ rates)
 
 
 class LogDet(Objective):
@@ -191,8 +186,8 @@ class LogDet(Objective):
         roots = np.sqrt(variances)
         correlations = np.abs(feasible(-self.covariance)) / np.outer(roots, roots)
         rows, columns = maximum_spanning_tree(-correlations).T
-        kept = correlations[rows, columns] <= _LARGEST_CORRELATION
-        edges = rows[kept], columns[kept]
+        is_edge = correlations[rows, columns] <= _LARGEST_CORRELATION
+        edges = rows[is_edge], columns[is_edge]
         return with_bridges(np.diag(1 / variances), variances, edges, self.covariance)
 
     def auto_trace_bound(self) -> float:

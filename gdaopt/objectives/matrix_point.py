@@ -8,24 +8,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, eigvalsh, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.objectives.protocol import BarrierPoint, Line, Point
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
-_BYTES_PER_ENTRY = 25  # of the squared number of a semidefinite matrix's entries; CLARABEL, K = 60
+_BYTES_PER_ENTRY = 25  # times the squared number of entries; CLARABEL, K = 60
 
 
 class MatrixPoint(Point, ABC):
     """An objective at a metric, which becomes read-only: all is computed of the dense gradient.
 
-    A subclass writes the value, the gradient, the curvature and the line.
+    A subclass writes the value, the gradient, the curvature and the line. No point is made when the
+    time is up (see `gdaopt.support.deadline`), so that loops of evaluations need not ask for it.
     """
 
     def __init__(self, objective: Any, metric: FloatArray) -> None:
+        check_time()
         self.objective = objective
         self._metric = read_only(metric)
 
@@ -60,7 +63,7 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
 
     @cached_property
     def factor(self) -> FloatArray | None:
-        """The lower Cholesky factor of the metric, None where it is not positive definite."""
+        """The lower Cholesky factor of the metric, None if it is not positive definite."""
         try:
             factor: FloatArray = cholesky(self.metric, lower=True, check_finite=False)
         except LinAlgError:
@@ -69,14 +72,14 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """``M⁻¹``, NaN where the metric is not positive definite."""
+        """``M⁻¹``, NaN if the metric is not positive definite."""
         if self.factor is None:
             return np.full_like(self.metric, math.nan)
         inverse = cho_solve((self.factor, True), np.eye(len(self.metric)), check_finite=False)
         return (inverse + inverse.T) / 2
 
     def in_factor_coordinates(self, matrix: FloatArray) -> FloatArray:
-        """Return ``L⁻¹ A L⁻ᵀ`` for a symmetric A, NaN where there is no factor L."""
+        """Return ``L⁻¹ A L⁻ᵀ`` for a symmetric A, NaN if there is no factor L."""
         if self.factor is None:
             return np.full_like(matrix, math.nan)
         half = solve_triangular(self.factor, matrix, lower=True, check_finite=False)
@@ -88,70 +91,57 @@ class FactoredPoint(MatrixPoint, BarrierPoint):
             return "the metric is not positive definite, so that the objective is not finite"
         return None
 
+    @abstractmethod
+    def along(self, turned: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        """Return the eigenvalues λ of a direction in these coordinates, and weights of terms."""
+
+    @staticmethod
+    @abstractmethod
+    def terms(stretches: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms that a line adds up at all ``s = γ λ``, and two derivatives by s."""
+
+    def line(self, direction: Direction) -> FactoredLine:
+        return FactoredLine(self, direction)
+
 
 class FactoredLine(MatrixLine):
-    """The objective of a `FactoredPoint` along D: ``φ(0) + γ ⟨A, D⟩`` and terms of ``γ λ_i``.
+    """``φ(γ) = φ(0) + γ ⟨A, D⟩ + Σ_i w_i t(γ λ_i)`` for a linear part A, along D.
 
     λ are the eigenvalues of D in the coordinates of the metric's factor L, NaN without one: a trial
-    step costs O(K), and leaves the cone where ``γ λ_i ≤ -1``. The weights are the diagonal of
-    ``L⁻¹ W L⁻ᵀ`` for a matrix W, in the coordinates of the eigenvectors of λ.
+    step costs O(K), and leaves the cone if some ``γ λ_i ≤ -1``.
     """
 
     start: FactoredPoint
-
-    def __init__(
-        self, start: FactoredPoint, direction: Direction, weights: FloatArray | None = None
-    ) -> None:
-        super().__init__(start, direction)
-        self._matrix = weights
 
     @cached_property
     def _slope(self) -> float:
         return self.direction.inner(self.start.linear)
 
     @cached_property
-    def _decomposed(self) -> tuple[FloatArray, FloatArray]:
+    def _spectrum(self) -> tuple[FloatArray, FloatArray | float]:
         """The eigenvalues and the weights."""
         start = self.start
-        nothing = np.full(len(start.metric), math.nan)
         if start.factor is None:
-            return nothing, nothing
+            return np.full(len(start.metric), math.nan), 1.0
         change = self.direction.added_to(np.zeros_like(start.metric), 1.0)
-        turned = start.in_factor_coordinates(change)
-        if self._matrix is None:
-            return np.asarray(eigvalsh(turned, check_finite=False), dtype=np.float64), nothing
-        found, vectors = eigh(turned, check_finite=False)
-        weights = start.in_factor_coordinates(self._matrix)
-        return np.asarray(found), ((weights @ vectors) * vectors).sum(axis=0)
-
-    @property
-    def _eigenvalues(self) -> FloatArray:
-        return self._decomposed[0]
-
-    @property
-    def _weights(self) -> FloatArray:
-        return self._decomposed[1]
+        return start.along(start.in_factor_coordinates(change))
 
     def value(self, gamma: float) -> float:
-        stretches = gamma * self._eigenvalues
+        eigenvalues, weights = self._spectrum
+        stretches = gamma * eigenvalues
         if not stretches.min() > -1:
             return math.inf
-        return self.start.value + gamma * self._slope + self._change(stretches)
+        terms, _, _ = self.start.terms(stretches)
+        return self.start.value + gamma * self._slope + float((weights * terms).sum())
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        stretches = gamma * self._eigenvalues
+        eigenvalues, weights = self._spectrum
+        stretches = gamma * eigenvalues
         if not stretches.min() > -1:
             return math.inf, math.inf
-        slope, curvature = self._rates(stretches)
-        return self._slope + slope, curvature
-
-    @abstractmethod
-    def _change(self, stretches: FloatArray) -> float:
-        """Return the change of the terms, given all ``γ λ_i``."""
-
-    @abstractmethod
-    def _rates(self, stretches: FloatArray) -> tuple[float, float]:
-        """Return the first and the second derivative of the terms."""
+        _, first, second = self.start.terms(stretches)
+        rates = weights * eigenvalues
+        return self._slope + float(rates @ first), float((rates * eigenvalues) @ second)
 
 
 def semidefinite_bytes(n_features: int) -> float:

@@ -1,6 +1,6 @@
 """Losses of squared distances, over all pairs of samples: at a metric, and along a direction.
 
-A loss can be evaluated on any rows of a block alone, and needs no samples. Where pairs have weights
+A loss can be evaluated on any rows of a block alone, and needs no samples. If pairs have weights
 w, it gets ``δ - log w`` in place of a distance δ: ``w exp(-δ) = exp(-(δ - log w))``.
 """
 
@@ -52,9 +52,9 @@ class DistanceLoss(ABC):
         the sign of the value ("Lemma: round-off of sums over pairs").
     cancelled : ndarray of shape (N,) or None
         Of each sample, what terms of the derivatives by distances add up to before they cancel
-        each other, apart from what is left; None where none do.
+        each other, apart from what is left; None if none do.
     sign : float
-        -1.0 where no derivative is positive; `LossValues.first` returns then their magnitudes.
+        -1.0 if no derivative is positive; `LossValues.first` returns then their magnitudes.
     convex : bool
         Whether f is convex.
     curvature_is_local : bool
@@ -76,7 +76,7 @@ class DistanceLoss(ABC):
     def at(self, block: Block, distances: FloatArray) -> LossValues:
         """Return the loss at the distances of a block; a writeable array may be overwritten."""
 
-    def shifted(self, _shift: float, /) -> Self:
+    def in_unit(self, _shift: float, /) -> Self:
         """Return the loss in units of ``exp(shift)``, for one that is exponential."""
         return self
 
@@ -101,7 +101,7 @@ def weighted_curvature(
     return gram(factors)
 
 
-def thinned(terms: FloatArray, least: float, rng: np.random.Generator) -> FloatArray:
-    """Return terms ≥ 0 where small ones are 0 or `least`, so that sums are right in the mean."""
+def thin(terms: FloatArray, least: float, rng: np.random.Generator) -> FloatArray:
+    """Return terms ≥ 0, the small ones 0 or `least`, so that sums are right in the mean."""
     is_kept = rng.random(terms.shape) * least < terms
     return np.where(is_kept, np.maximum(terms, least), 0.0)

@@ -15,18 +15,15 @@ from gdaopt.objectives.pairs.passes import Block
 from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
-    FUNCTIONS,
     Identity,
     Logistic,
     MinusRoot,
     ScalarFunction,
     SmoothHinge,
-    SquaredHinge,
+    scalar_function,
 )
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray, check_name, number
-
-_TESTED = (SmoothHinge, SquaredHinge, Logistic)
+from gdaopt.support.validation import FloatArray, number
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +47,7 @@ class _SeparableLoss(DistanceLoss):
     def at(self, block: Block, distances: FloatArray) -> LossValues:
         value, parts = 0.0, list[tuple[Term, Chosen, FloatArray, FloatArray]]()
         for term in self.terms:
-            chosen = self.pairs.chosen(block, term.similar)
+            chosen = self.pairs.choose(block, term.similar)
             if chosen is not None:
                 z = term.sign * (distances[chosen] - term.threshold)
                 values, slopes = term.function(z)
@@ -95,7 +92,7 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
         constraints: list[cp.Constraint] = []
         features = self.pairs.features
         for term in self.terms:
-            left, right = self.labelled.listed(similar=term.similar)
+            left, right = self.labelled.list_pairs(similar=term.similar)
             weight = term.weight
             if term.function.max_curvature:
                 distances, equations = squared_distances(features, left, right, metric)
@@ -128,10 +125,10 @@ class PairLoss(SeparablePairs):
     lower : float, optional
         l > 0: squared distance below which pairs of two classes are too near.
     pairs : array-like of int, shape (n, 2), optional
-        Sum over these pairs only, such as pairs of near samples where N is large. All pairs when
+        Sum over these pairs only, such as pairs of near samples if N is large. All pairs when
         left out.
     similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` where pairs are known to be of one
+        Which of `pairs` are similar. It takes the place of `y` if pairs are known to be of one
         class or of two, and the classes are not known.
 
     Raises
@@ -171,9 +168,7 @@ class PairLoss(SeparablePairs):
         similar: Any = None,
     ) -> None:
         thresholds = number("upper", upper, at_least=0), number("lower", lower, above=0)
-        if not isinstance(function, ScalarFunction):
-            check_name("function (or a gdaopt.objectives.ScalarFunction):", function, FUNCTIONS)
-            function = FUNCTIONS[function]()
+        function = scalar_function(function)
         labelled = read_labelled_pairs(X, y, pairs, similar, need_similar=True)
         weight = 1 / (labelled.n_similar + labelled.n_dissimilar)
         terms = (
@@ -181,7 +176,7 @@ class PairLoss(SeparablePairs):
             for similar, sign, threshold in zip((True, False), (1.0, -1.0), thresholds, strict=True)
         )
         super().__init__(labelled, tuple(terms))
-        self.tested = type(function) in _TESTED
+        self.tested = function.tested
 
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pairs of one class alone cost more than Q at M = 0."""
@@ -195,8 +190,17 @@ class PairLoss(SeparablePairs):
         return isotropic_trace(distance, labelled.mean_squares(similar=True))
 
 
-class PairHinge(PairLoss):
-    """Smoothed hinge penalties on pairs of samples.
+def PairHinge(
+    X: Any,
+    y: Any = None,
+    *,
+    upper: float = 1.0,
+    lower: float = 2.0,
+    width: float = 0.2,
+    pairs: Any = None,
+    similar: Any = None,
+) -> PairLoss:
+    """Return smoothed hinge penalties on pairs of samples.
 
     ``Q(M) = (1/n) [ Σ_similar h(δ_ij(M) - u) + Σ_dissimilar h(l - δ_ij(M)) ]`` over n pairs i < j:
     pairs of one class are to be nearer than u, and pairs of two classes farther than l. The hinge
@@ -226,27 +230,19 @@ class PairHinge(PairLoss):
     >>> round(hinge.value(np.eye(2)), 6)
     0.133333
     """
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        upper: float = 1.0,
-        lower: float = 2.0,
-        width: float = 0.2,
-        pairs: Any = None,
-        similar: Any = None,
-    ) -> None:
-        hinge = SmoothHinge(number("width", width, above=0))
-        super().__init__(X, y, hinge, upper=upper, lower=lower, pairs=pairs, similar=similar)
+    hinge = SmoothHinge(number("width", width, above=0))
+    loss = PairLoss(X, y, hinge, upper=upper, lower=lower, pairs=pairs, similar=similar)
+    loss.name = "PairHinge"
+    return loss
 
 
-class LogisticPairs(PairLoss):
-    """Logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
+def LogisticPairs(
+    X: Any, y: Any = None, *, bias: float = 1.0, pairs: Any = None, similar: Any = None
+) -> PairLoss:
+    """Return the logistic loss on pairs of samples: logistic discriminant metric learning (LDML).
 
     ``Q(M) = (1/n) Σ_{i<j} log(1 + exp(±(δ_ij(M) - b)))`` with + for pairs of one class and - for
-    pairs of two classes, n pairs in all. That is the mean negative log-likelihood where a pair is
+    pairs of two classes, n pairs in all. That is the mean negative log-likelihood if a pair is
     of one class with the probability ``1 / (1 + exp(δ_ij - b))``. Q is convex.
 
     Parameters
@@ -272,12 +268,10 @@ class LogisticPairs(PairLoss):
     >>> round(ldml.value(np.eye(2)), 6)
     0.253295
     """
-
-    def __init__(
-        self, X: Any, y: Any = None, *, bias: float = 1.0, pairs: Any = None, similar: Any = None
-    ) -> None:
-        b = number("bias", bias, above=0)
-        super().__init__(X, y, Logistic(), upper=b, lower=b, pairs=pairs, similar=similar)
+    b = number("bias", bias, above=0)
+    loss = PairLoss(X, y, Logistic(), upper=b, lower=b, pairs=pairs, similar=similar)
+    loss.name = "LogisticPairs"
+    return loss
 
 
 class DEML(SeparablePairs):

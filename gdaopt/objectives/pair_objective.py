@@ -11,12 +11,13 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.magnitudes import magnitude_form
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_point import GramPoint, PairPoint, SparsePoint
-from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums, pair_sums
+from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums, pair_sums
 from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
 from gdaopt.objectives.pairs.expressions import expression_bytes
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, Factors, PairValues
@@ -30,11 +31,11 @@ MOST_DENSE = 1000
 
 _GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
-_ROUNDINGS = 200  # of values, for few features and one block of pairs
-_SLOPE_ROUNDINGS = 64  # of a derivative, but for sums over samples
+_ROUNDINGS = 200  # in a value, for few features and one block of pairs
+_SLOPE_ROUNDINGS = 64  # in a derivative, but for sums over samples
 _SMALLEST_NUMBER = 2.0**-1074  # below 1e-308, numbers are rounded to multiples of it
 _CURVATURE_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
-_CURVATURE_SHARE = 1 / 8  # of all samples, in between
+_CURVATURE_SHARE = 1 / 8  # the share of all samples, in between
 _SMALLEST = 1000  # samples; each next size is four times the last
 _GROWTH = 4  # a subsample is at least that many times smaller than the samples it represents
 _LEAST = 2  # samples of each class
@@ -63,12 +64,12 @@ class PairObjective(Objective, Generic[LossT]):
     draw : callable, optional
         A `Draw` of about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
-        The number of pairs of the full objective, where these pairs are a subsample of them.
+        The number of pairs of the full objective, if these pairs are a subsample of them.
 
     Attributes
     ----------
     memory_limit : int
-        Of the class: bytes that the numbers of all pairs of an objective may take. Where they need
+        Of the class: bytes that the numbers of all pairs of an objective may take. If they need
         more, they are recomputed block by block in each pass instead of being kept.
     """
 
@@ -107,10 +108,10 @@ class PairObjective(Objective, Generic[LossT]):
         client : distributed.Client or concurrent.futures.Executor
             Its workers have gdaopt.
         """
-        found = copy(self)
-        found._cluster = Cluster(client, self.loss, self._chunks)
-        found.is_single_pass = True
-        return found
+        objective = copy(self)
+        objective._cluster = Cluster(client, self.loss, self._chunks)
+        objective.is_single_pass = True
+        return objective
 
     @property
     def n_samples(self) -> int:
@@ -143,25 +144,25 @@ class PairObjective(Objective, Generic[LossT]):
         sums = pair_sums(self.loss, pairs, distances, laplacian, self.pairs.squares)
         return GramPoint(sums, self.loss.sign * sums.scale * sums.scatter.dense)
 
-    def round_off(
-        self, sums: PairSums, form: Callable[[FloatArray], float], drift: float = 0.0
-    ) -> RoundOff:
+    @np.errstate(over="ignore", invalid="ignore")
+    def round_off(self, sums: PairSums, metric: FloatArray | csr_array, drift: float) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of sums over pairs").
 
-        The form is ``ε'|M|ε`` as a function of ε, and the drift what distances are off by beside.
+        The metric is an array or sparse, and the drift what distances are off by beside.
         """
-        weight, squares = self.cancelled
-        with np.errstate(over="ignore", invalid="ignore"):
-            of_terms = abs(sums.scaled)
-            of_terms += self.constant * (sums.weight + weight)
-            of_terms += form(np.sqrt(sums.squares + squares))
-            factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
-            of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
-            unit = UNIT * sums.scale + _SMALLEST_NUMBER
-            return RoundOff(
-                factor * unit * of_terms + sums.scale * drift,
-                np.sqrt(unit * (of_slopes * sums.squares + _ROUNDINGS * squares)),
-            )
+        weight, cancelled = sums.weight, np.zeros_like(sums.squares)
+        if self.loss.cancelled is not None:
+            weight += float(self.loss.cancelled.sum()) / 2
+            cancelled = self.pairs.squares(self.loss.cancelled)
+        of_terms = abs(sums.scaled) + self.constant * weight
+        of_terms += magnitude_form(metric, np.sqrt(sums.squares + cancelled))
+        factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
+        of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
+        unit = UNIT * sums.scale + _SMALLEST_NUMBER
+        return RoundOff(
+            factor * unit * of_terms + sums.scale * drift,
+            np.sqrt(unit * (of_slopes * sums.squares + _ROUNDINGS * cancelled)),
+        )
 
     def at(self, metric: Any) -> Point:
         """Return the point at a symmetric K×K matrix, an array or sparse.
@@ -187,14 +188,14 @@ class PairObjective(Objective, Generic[LossT]):
         return self.pairs.products(Factors.of(features, features))
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
-        """Return the objective of a subsample; None where samples are few, or without `draw`."""
+        """Return the objective of a subsample; None if samples are few, or without `draw`."""
         n_samples = self.pairs.features.shape[0]
         if not self.has_many_pairs or n_samples < _GROWTH * _SMALLEST:
             return None
         size = _SMALLEST
         while _GROWTH**2 * size <= n_samples:
             size *= _GROWTH
-        return self._drawn(size)
+        return self._sample(size)
 
     @property
     def estimates_curvature(self) -> bool:
@@ -202,15 +203,15 @@ class PairObjective(Objective, Generic[LossT]):
 
     @cached_property
     def curvature_sample(self) -> PairObjective[DistanceLoss] | None:
-        """The objective of a subsample for second derivatives; None where these are of all."""
-        # Where the loss is not convex, those of a subsample may have another sign.
+        """The objective of a subsample for second derivatives; None if these are of all."""
+        # If the loss is not convex, those of a subsample may have another sign.
         if not self.has_many_pairs or not self.loss.convex:
             return None
         least, most = _CURVATURE_SAMPLES
         size = min(max(least, int(_CURVATURE_SHARE * self.pairs.features.shape[0])), most)
-        return self._drawn(size // self.pairs.orders)
+        return self._sample(size // self.pairs.orders)
 
-    def _drawn(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
+    def _sample(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
         if self._draw is None:
             return None
         pairs, loss, chosen = self._draw(self.pairs, self.loss, n_samples)
@@ -228,20 +229,14 @@ class PairObjective(Objective, Generic[LossT]):
         if self._cluster is not None:
             return self._cluster.sums(metric)
         factors = Factors.of(self.pairs.features @ metric, self.pairs.features)
-        return added(mapped(lambda chunk: chunk_sums(self.loss, chunk, factors), self._chunks))
+        sums = mapped(lambda chunk: chunk_sums(self.loss, chunk, metric, factors), self._chunks)
+        return add_sums(sums)
 
     @cached_property
     def constant(self) -> float:
         """The largest number that is added to a distance."""
-        return self.loss.constant + self.pairs.log_weight_size()
-
-    @cached_property
-    def cancelled(self) -> tuple[float, FloatArray]:
-        """What cancels in the derivatives by distances, as `weight` and `squares` of sums."""
-        degrees = self.loss.cancelled
-        if degrees is None:
-            return 0.0, np.zeros(self.n_features)
-        return float(degrees.sum()) / 2, self.pairs.squares(degrees)
+        sizes = (np.abs(block[np.isfinite(block)]) for block in self.pairs.log_weights or ())
+        return self.loss.constant + max((size.max(initial=0.0) for size in sizes), default=0.0)
 
     @cached_property
     def n_blocks(self) -> int:
@@ -249,7 +244,7 @@ class PairObjective(Objective, Generic[LossT]):
         return sum(1 for _ in self.pairs.blocks())
 
 
-def stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
+def draw_stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
     """Return about `size` samples, of each stratum its share, and how many each represents."""
     rng = np.random.default_rng(0)
     indices, counts = [], []

@@ -1,6 +1,6 @@
 """Points of objectives of pairs: the distances at one metric, and the sums that a loss makes of it.
 
-Where there are few pairs, their numbers are kept. Of many, one pass finds value and gradient.
+If there are few pairs, their numbers are kept. Of many, one pass finds value and gradient.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.linalg.magnitudes import magnitude_form
 from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
-from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thinned, weighted_curvature
+from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thin, weighted_curvature
 from gdaopt.objectives.pair_sums import PairSums, pair_sums
 from gdaopt.objectives.pairs.base import Pairs, Rates
 from gdaopt.objectives.pairs.passes import Factors, PairValues
@@ -33,12 +32,12 @@ from gdaopt.support.validation import FloatArray, read_only
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
 _MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
-_NOISE = 1e-15  # of the sums' terms of coinciding samples: less than that is round-off
+_NOISE = 1e-15  # less than that share of the sums' terms is round-off
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
 _MOST_PAIRS = 2**18  # that second derivatives are summed over
-_SPARSE = 8  # where few pairs are curved, parts of this size are summed over at once
-_CURVATURE_PAIRS = 32, 256  # of a subsample for each atom, at least and at most
-_PAIRS_SHARE = 1 / 256  # of all pairs, in between
+_SPARSE = 8  # if few pairs are curved, parts of this size are summed over at once
+_CURVATURE_PAIRS = 32, 256  # for each atom, at least and at most
+_PAIRS_SHARE = 1 / 256  # the share of all pairs, in between
 
 # Slopes overflow, and are infinite at some distances of 0: steps are shortened, and bounds say so.
 _without_warnings = np.errstate(over="ignore", divide="ignore", invalid="ignore")
@@ -72,11 +71,11 @@ class PairPoint(Point):
     @cached_property
     def sums(self) -> PairSums:
         """Value, gradient and round-off, from one pass over all pairs."""
-        if not self._in_chunks:
-            kept = self._derivatives if self.moves else None
-            return pair_sums(self.objective.loss, self.pairs, self.distances, derivatives=kept)
-        sums: PairSums = self.objective.sums(self.metric)
-        return sums
+        if self._in_chunks:
+            sums: PairSums = self.objective.sums(self.metric)
+            return sums
+        loss, derivatives = self.objective.loss, self._derivatives if self.moves else None
+        return pair_sums(loss, self.pairs, self.distances, derivatives=derivatives)
 
     @property
     def value(self) -> float:
@@ -158,7 +157,7 @@ class PairPoint(Point):
                 n_seen += distances.size
                 at = loss.at(part, distances)
                 if least:
-                    total += weighted_curvature(thinned(at.first(), least, rng), changes)
+                    total += weighted_curvature(thin(at.first(), least, rng), changes)
                 else:
                     total += at.curvature(changes)
         total *= pairs.n_pairs / n_seen
@@ -168,10 +167,15 @@ class PairPoint(Point):
     def loss(self) -> DistanceLoss:
         """The loss in the unit of the sums."""
         loss: DistanceLoss = self.objective.loss
-        return loss.shifted(self.sums.shift)
+        return loss.in_unit(self.sums.shift)
 
     def line(self, direction: Direction) -> PairLine:
         return PairLine(self, direction)
+
+    def round_off(self) -> RoundOff:
+        sums, drift = self.sums, self._drift() if self.moves else 0.0
+        stated: RoundOff = self.objective.round_off(sums, self.metric, drift)
+        return stated
 
     @_without_warnings
     def _drift(self) -> float:
@@ -179,47 +183,34 @@ class PairPoint(Point):
 
         The distances δ are those that are computed from the metric itself.
         """
-        drift = 0.0
-        if not self.moves:
-            return drift
-        computed = self.pairs.distances(self.metric)
+        drift, computed = 0.0, self.pairs.distances(self.metric)
         for first, there, here in zip(self._derivatives, self.distances, computed, strict=True):
             here -= there
             here *= first
             drift += float(np.abs(here[first != 0]).sum())  # other distances may be infinite
         return drift
 
-    def round_off(self) -> RoundOff:
-        found: RoundOff = self.objective.round_off(
-            self.sums, lambda sizes: magnitude_form(self.metric, sizes), self._drift()
-        )
-        return found
-
     def degenerate_reason(self) -> str | None:
-        return self._degenerate_reason
-
-    @cached_property
-    def _degenerate_reason(self) -> str | None:
-        if not math.isfinite(self.value):
-            return f"the objective is {self.value}: the metric is far outside of the cone"
-        if not np.isfinite(self.sums.squares).all():
+        total, metric = self.sums, self.metric
+        if not math.isfinite(total.value):
+            return f"the objective is {total.value}: the metric is far outside of the cone"
+        if not np.isfinite(total.squares).all():
             return (
                 "the gradient of the objective is not finite: the distance of two samples is 0 "
                 "under this metric, though they differ; start from a positive definite metric"
             )
-        return self._underflow() if self.objective.log_convex else None
-
-    def _underflow(self) -> str | None:
-        """Say by which factor to rescale where Q or its gradient is 0, or nearly, in float64."""
-        features, metric, total = self.pairs.features, self.metric, self.sums
+        if not self.objective.log_convex:
+            return None
         every = np.arange(len(metric))  # the largest entry is on the diagonal: it is semidefinite
         steepest = float(total.scatter.entries(every, every).max())
-        size = float(total.squares.sum())
-        is_small = steepest <= _NOISE * size
+        is_small = steepest <= _NOISE * float(total.squares.sum())
         is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
-        is_lost = steepest * total.scale <= _LEAST_GRADIENT
-        if total.value > 0 and not (is_small and is_flat) and not is_lost:
-            return None
+        is_lost = steepest * total.scale <= _LEAST_GRADIENT or total.value == 0
+        return self._underflow(steepest) if is_lost or (is_small and is_flat) else None
+
+    def _underflow(self, steepest: float) -> str:
+        """Say by which factor to rescale if Q or its gradient is 0, or nearly, in float64."""
+        features, metric, total = self.pairs.features, self.metric, self.sums
         largest = max(float(features.max()), -float(features.min()))
         if largest == 0:
             return "all samples coincide: the gradient is 0, and no metric tells them apart"
@@ -348,8 +339,8 @@ class SparsePoint(MatrixPoint):
         samples = self.objective.pairs.features
         product: Any = samples @ (self._sparse_metric @ samples.T)
         gram: FloatArray = product.toarray() if is_sparse(product) else product
-        found: GramPoint = self.objective.at_gram((gram + gram.T) / 2)
-        return found
+        point: GramPoint = self.objective.at_gram((gram + gram.T) / 2)
+        return point
 
     @property
     def value(self) -> float:
@@ -366,10 +357,7 @@ class SparsePoint(MatrixPoint):
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        magnitudes, found = abs(self._sparse_metric), self._of_gram
-        stated: RoundOff = self.objective.round_off(
-            found.sums, lambda sizes: float(sizes @ (magnitudes @ sizes))
-        )
+        stated: RoundOff = self.objective.round_off(self._of_gram.sums, self._sparse_metric, 0.0)
         return stated
 
     def curvature(self, _atoms: Atoms, /) -> FloatArray:

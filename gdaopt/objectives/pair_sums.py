@@ -1,6 +1,6 @@
 """One pass over pairs of samples: value, gradient and what round-off is relative to.
 
-Where there are many pairs, they are split into chunks, which threads or other machines compute at
+If there are many pairs, they are split into chunks, which threads or other machines compute at
 the same time.
 """
 
@@ -55,7 +55,7 @@ class PairSums:
 
     @cached_property
     def scale(self) -> float:
-        """``exp(shift)``, infinite where that overflows."""
+        """``exp(shift)``, infinite if that overflows."""
         # Metrics far outside of the cone have distances below -709.
         return math.exp(self.shift) if self.shift < _LARGEST_EXPONENT else math.inf
 
@@ -66,7 +66,7 @@ class PairSums:
 
     @property
     def log_value(self) -> float:
-        """The logarithm of the value, -inf where it is 0."""
+        """The logarithm of the value, -inf if it is 0."""
         return self.shift + math.log(self.scaled) if self.scaled > 0 else -math.inf
 
 
@@ -90,7 +90,7 @@ def pair_sums(
         if loss.is_exponential:  # its unit is the largest term, at first that of one block
             shift = -float(min(map(np.min, islice(distances, n_blocks))))
         all_vanish = shift == -math.inf
-        in_unit = loss if all_vanish else loss.shifted(shift)
+        in_unit = loss if all_vanish else loss.in_unit(shift)
         values: list[float] = []
         degrees = np.zeros(pairs.features.shape[0])
         first = _derivatives(in_unit, pairs, distances, values, degrees)
@@ -124,17 +124,19 @@ def _derivatives(
         yield first
 
 
-def chunk_sums(loss: DistanceLoss, chunk: Pairs, factors: Factors) -> PairSums:
+def chunk_sums(
+    loss: DistanceLoss, chunk: Pairs, metric: FloatArray, factors: Factors | None = None
+) -> PairSums:
     """Return the sums over a chunk of the pairs, of which nothing is kept."""
-    distances = PairValues(lambda: chunk.products(factors, chunk.log_weights), is_kept=False)
+    distances = PairValues(lambda: chunk.distances(metric, factors), is_kept=False)
     sums = pair_sums(loss, chunk, distances)
     return replace(sums, scatter=Scatter.of(sums.scatter.dense))
 
 
-def added(chunks: Sequence[PairSums]) -> PairSums:
+def add_sums(chunks: Sequence[PairSums]) -> PairSums:
     """Return the sums of all chunks together, in the largest of their units."""
     shift = max(chunk.shift for chunk in chunks)
-    # 1 also where the shifts are -inf, since all terms vanish
+    # 1 also if the shifts are -inf, since all terms vanish
     factors = [math.exp(chunk.shift - shift) if chunk.shift < shift else 1.0 for chunk in chunks]
 
     def total(number: Callable[[PairSums], Any]) -> Any:

@@ -52,7 +52,7 @@ class Line(Protocol):
 
     @abstractmethod
     def derivatives(self, gamma: float) -> tuple[float, float]:
-        """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN where it is not known."""
+        """Return ``φ'(γ)`` and ``φ''(γ)``; the second is NaN if it is not known."""
 
     @abstractmethod
     def at(self, gamma: float) -> Point:
@@ -111,7 +111,7 @@ class Point(Derivatives, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Logarithm(Derivatives):
-    """``log Q`` from Q itself, -inf where Q is not positive."""
+    """``log Q`` from Q itself, -inf if Q is not positive."""
 
     of: Derivatives
 
@@ -130,7 +130,7 @@ class Logarithm(Derivatives):
 
 @dataclass(frozen=True, eq=False)
 class NewtonModel:
-    """The second derivatives of an objective at a metric, where features have units t of their own.
+    """The second derivatives of an objective at a metric, if features have units t of their own.
 
     A direction D is ``diag(t) Y diag(t)``, and so is the metric. The `hessian` maps a symmetric Y
     to ``∇²Q[Y]``, and `inverse` is its inverse or an approximation that is positive definite. The
@@ -154,7 +154,7 @@ class BarrierPoint(Point, Protocol):
     def conjugate(self, dual: FloatArray) -> tuple[float, float]:
         """Return ``min ⟨W, M⟩ + φ(M)`` over all M, and how far rounding can have raised it.
 
-        W, the dual, is symmetric; where it is not positive definite, the minimum is -inf.
+        W, the dual, is symmetric; if it is not positive definite, the minimum is -inf.
         """
 
     @abstractmethod
@@ -163,5 +163,5 @@ class BarrierPoint(Point, Protocol):
 
 
 def minimised(point: Point, log_convex: bool) -> Derivatives:
-    """Return the function that methods minimise at a point: log Q where it is convex, else Q."""
+    """Return the function that methods minimise at a point: log Q if it is convex, else Q."""
     return point.logarithm() if log_convex else point

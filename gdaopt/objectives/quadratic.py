@@ -29,7 +29,7 @@ class QuadraticPoint(MatrixPoint):
     def value(self) -> float:
         linear = float(np.vdot(self.objective.linear, self.metric)) + self.objective.constant
         bend = self.objective.bend
-        # Where there is no bend, the squares may overflow.
+        # If there is no bend, the squares may overflow.
         return linear + bend / 2 * float(np.vdot(self.metric, self.metric)) if bend else linear
 
     def gradient(self) -> FloatArray:

@@ -13,10 +13,10 @@ import numpy as np
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Expression
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray
+from gdaopt.support.validation import FloatArray, check_name
 
 _FARTHEST = 1e150  # an argument of a function; its square is finite
-_HALVINGS = 60  # of an interval: nothing is left of it
+_HALVINGS = 60  # nothing is left of an interval
 
 Values = tuple[FloatArray, FloatArray]
 """Values and first derivatives."""
@@ -28,13 +28,16 @@ class ScalarFunction(ABC):
     Attributes
     ----------
     max_curvature : float
-        The largest second derivative, infinite where there is none or it is not known.
+        The largest second derivative, infinite if there is none or it is not known.
     curvature_is_local : bool
         Whether ψ is bent in an interval only.
+    tested : bool
+        Whether the derivatives have been tested, as in `Objective`.
     """
 
     max_curvature: float = math.inf
     curvature_is_local: bool = False
+    tested: bool = False
 
     @abstractmethod
     def __call__(self, z: FloatArray) -> Values:
@@ -90,6 +93,7 @@ class Logistic(ScalarFunction):
     """``log(1 + exp(z))``, which does not overflow."""
 
     max_curvature = 0.25
+    tested = True
 
     def __call__(self, z: FloatArray) -> Values:
         small = np.exp(-np.abs(z))
@@ -116,6 +120,7 @@ class SquaredHinge(ScalarFunction):
     """``max(0, z)²``."""
 
     max_curvature = 2.0
+    tested = True
 
     def __call__(self, z: FloatArray) -> Values:
         positive = np.maximum(z, 0.0)
@@ -135,6 +140,7 @@ class SmoothHinge(ScalarFunction):
 
     width: float
     curvature_is_local = True
+    tested = True
 
     @property
     def max_curvature(self) -> float:  # type: ignore[override]  # it is read only
@@ -163,7 +169,15 @@ FUNCTIONS: dict[str, Callable[[], ScalarFunction]] = {
     "squared-hinge": SquaredHinge,
     "logistic": Logistic,
 }
-"""The functions of `PairLoss` by their names."""
+"""The functions of `PairLoss` and `TripletLoss` by their names."""
+
+
+def scalar_function(function: str | ScalarFunction) -> ScalarFunction:
+    """Return a function, or the one with this name; refuse others."""
+    if isinstance(function, ScalarFunction):
+        return function
+    check_name("function (or a gdaopt.objectives.ScalarFunction):", function, FUNCTIONS)
+    return FUNCTIONS[function]()
 
 
 class MinusRoot(ScalarFunction):

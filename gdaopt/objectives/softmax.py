@@ -8,19 +8,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram, thinned
-from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, stratified
+from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram, thin
+from gdaopt.objectives.pair_objective import PairObjective, draw_stratified, isotropic_trace
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances
 from gdaopt.objectives.pairs.passes import MANY_PAIRS, Block, classes_of, own_classes
-from gdaopt.objectives.pairs.reading import checked_samples, checked_weights, class_codes
+from gdaopt.objectives.pairs.reading import class_codes, read_samples, read_weights
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
 
 _MORE = 3.0  # than the trace bound of MCML, that of NCA
-_NEGLIGIBLE = 1e-7  # of the largest in a row: pairs that hardly change a Newton step
+_NEGLIGIBLE = 1e-7  # such shares of the largest in a row hardly change a Newton step
 
 
 class SoftmaxLoss(DistanceLoss):
@@ -64,14 +64,14 @@ class SoftmaxLoss(DistanceLoss):
 LossT = TypeVar("LossT", bound=SoftmaxLoss)
 
 
-def _drawn(
+def _draw(
     pairs: RectanglePairs, loss: LossT, n_samples: int
 ) -> tuple[RectanglePairs, LossT, Indices]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the classes."""
-    chosen, counts = stratified(loss.codes, n_samples)
+    chosen, counts = draw_stratified(loss.codes, n_samples)
     weights = loss.weights[chosen] * counts
-    found = type(loss)(loss.codes[chosen], weights / weights.sum())
-    return RectanglePairs.ordered(pairs.features[chosen]), found, chosen
+    of_drawn = type(loss)(loss.codes[chosen], weights / weights.sum())
+    return RectanglePairs.ordered(pairs.features[chosen]), of_drawn, chosen
 
 
 class SoftmaxObjective(PairObjective[LossT]):
@@ -81,10 +81,10 @@ class SoftmaxObjective(PairObjective[LossT]):
     kind: type[SoftmaxLoss]
 
     def __init__(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
-        features = checked_samples(X)
+        features = read_samples(X)
         codes = class_codes(y, features.shape[0])
-        weights = checked_weights(sample_weight, features.shape[0])
-        weights = weights / weights.max()  # of which the sum does not overflow
+        weights = read_weights(sample_weight, features.shape[0])
+        weights = weights / weights.max()  # their sum does not overflow
         order = np.argsort(codes, kind="stable")
         loss: Any = self.kind(codes[order], (weights / weights.sum())[order])
         if not loss.has_class.any():
@@ -92,7 +92,7 @@ class SoftmaxObjective(PairObjective[LossT]):
                 f"each of the {features.shape[0]} samples is alone in its class; there must be two "
                 "samples of one class"
             )
-        super().__init__(RectanglePairs.ordered(features, order), loss, draw=_drawn)
+        super().__init__(RectanglePairs.ordered(features, order), loss, draw=_draw)
 
     def auto_trace_bound(self) -> float:
         """Return the trace under which the mean squared distance within classes is log(N - 1)."""
@@ -176,7 +176,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
 
     Notes
     -----
-    Where all classes are pairs of samples, Q is positive, and may be nearly 0. Runs then end as
+    If all classes are pairs of samples, Q is positive, and may be nearly 0. Runs then end as
     *stalled* with a gap that is round-off alone, or as *converged* with an ``absolute_tolerance``.
 
     Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
@@ -213,17 +213,17 @@ class _NCALoss(SoftmaxLoss):
         terms, _ = self.terms(block, distances)
         totals, weights = terms.sum(axis=1), self.weights[block.rows]
         classes = list(own_classes(block, self.classes))
-        own, others = np.empty_like(totals), np.empty_like(totals)  # p_i, and 1 - p_i exactly
+        of_class, others = np.empty_like(totals), np.empty_like(totals)  # p_i, and 1 - p_i exactly
         for rows, members in classes:
-            own[rows] = terms[rows, members].sum(axis=1)
+            of_class[rows] = terms[rows, members].sum(axis=1)
             others[rows] = terms[rows, : members.start].sum(axis=1)
             others[rows] += terms[rows, members.stop :].sum(axis=1)
-        own, others = own / totals, others / totals
+        of_class, others = of_class / totals, others / totals
         shares = terms * (1 / totals)[:, None]
 
         def first() -> FloatArray:
             """Return ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
-            derivatives: FloatArray = shares * (-weights * own)[:, None]
+            derivatives: FloatArray = shares * (-weights * of_class)[:, None]
             for rows, members in classes:
                 derivatives[rows, members] = shares[rows, members] * (weights * others)[rows, None]
             return derivatives
@@ -239,7 +239,7 @@ class _NCALoss(SoftmaxLoss):
             if n_samples**2 > MANY_PAIRS and len(means) > 1:
                 rng = np.random.default_rng(block.rows.start)
                 least = float(magnitudes.sum()) * n_samples / (n_rows * MANY_PAIRS)
-                magnitudes = thinned(magnitudes, least, rng)
+                magnitudes = thin(magnitudes, least, rng)
             counts = magnitudes > NEGLIGIBLE * magnitudes.max()
             total = np.zeros((len(means), len(means)))
             for sign, pairs in (
@@ -253,7 +253,7 @@ class _NCALoss(SoftmaxLoss):
                 total += sign * gram(factors)
             return total
 
-        return LossValues(-float(weights @ own), first, curvature)
+        return LossValues(-float(weights @ of_class), first, curvature)
 
 
 class NCA(SoftmaxObjective[_NCALoss]):
@@ -295,4 +295,4 @@ class NCA(SoftmaxObjective[_NCALoss]):
     def surrogate(self) -> PairObjective[_MCMLLoss]:
         """Return `MCML` of the same samples: convex, and with a constant an upper bound of Q."""
         loss = _MCMLLoss(self.loss.codes, self.loss.weights)
-        return PairObjective(self.pairs, loss, draw=_drawn)
+        return PairObjective(self.pairs, loss, draw=_draw)

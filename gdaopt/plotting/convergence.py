@@ -3,54 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import (
-    COLOURS,
-    COLUMNS,
-    GREY,
-    HATCHES,
-    LETTER_WIDTH,
-    TIMES,
-    Results,
-    Time,
-    axes_of_shape,
-    axes_or_new,
-    figure_of,
-    fit_text,
-    font_size,
-    letters,
-    look,
-    named_runs,
-    panel_width,
-    scale,
+from gdaopt.plotting.arguments import Results, axes_of_shape, axes_or_new, named_runs
+from gdaopt.plotting.canvas import HATCHES, MUTED, cycle_colour, drawing, ink, letters, look
+from gdaopt.plotting.legends import legend_beside, short_label
+from gdaopt.plotting.ticks import (
+    count_axis,
+    eigenvalue_axis,
+    is_logarithmic,
+    iteration_axis,
+    magnitude_axis,
+    name_rows,
 )
-from gdaopt.plotting.legends import legend_above, shared_legend, short_label
 from gdaopt.result import Result
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, flag
-from gdaopt.trace import Trace
+from gdaopt.trace import COLUMNS, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
     from matplotlib.typing import ColorType
 
-Quantity = Literal["gap", "objective"]
+Time = Literal["iterations", "seconds", "oracle_calls"]
 
-_QUANTITIES = ("gap", "objective")
+_TIMES: Mapping[str, tuple[str, str]] = {
+    "iterations": ("iteration", "iteration"),
+    "seconds": ("seconds", "seconds"),
+    "oracle_calls": ("oracle_calls", "oracle calls"),
+}
+"""What can stand on the horizontal axis: the column of the trace, and the label of the axis."""
+
 _BETWEEN_MARKERS = 0.12  # distance of markers on a line, as a share of the panel's diagonal
 _ROUND_OFF = 1e-12  # share of |objective|: smaller gaps come from its last digits
-_BOUND = "largest lower bound"
-_ROWS: tuple[Quantity, ...] = ("objective", "gap")
-_TIMES: tuple[Time, ...] = ("iterations", "seconds")
-_LINE, _BOUND_LINE, _MARKER = 1.3, 0.9, 4.0  # points
-_COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#F0E442", "#FFFFFF")  # dark to bright
+_ANOTHER_PROBLEM = 1e-6  # share of a bound: an objective below it by more is of another problem
+_ROOM_FOR_TOTALS = 1.35  # the horizontal axis over the longest bar
+_THIN = 0.7  # line widths: of lower bounds
 _PARTS = {
     "build": "build_seconds",
     "solve": "solve_seconds",
@@ -64,7 +57,7 @@ def convergence(
     ax: Any = None,
     *,
     x: Time | None = None,
-    y: Quantity | None = None,
+    y: str | None = None,
     relative: bool = False,
     problems: Sequence[Hashable] | None = None,
     colors: Sequence[ColorType] | None = None,
@@ -77,10 +70,11 @@ def convergence(
 
     The gaps of all runs of one problem are measured from one value: the largest lower bound that
     any of these runs ends with, or without lower bounds the best value among the runs. The bound is
-    also a dashed line beside the objective. Bounds that are so low that the curves would become
-    flat, and gaps that are not above round-off, are not drawn. Axes are logarithmic, except that of
-    an objective with values that are not positive, and those of iterations and calls of the oracle,
-    unless some run takes over ten times as many as another.
+    also a dashed line beside the objective, unless it is so low that the curves would become flat;
+    a dashed line beside the smallest eigenvalues is ρ, the least that the set allows. Gaps that
+    are not above round-off are not drawn. An axis is logarithmic where its values are positive and
+    span a power of ten, and one of iterations where some run takes over ten times as many as
+    another.
 
     Parameters
     ----------
@@ -90,8 +84,9 @@ def convergence(
         Where to draw, with None for a panel that is not wanted; by default a new figure.
     x : {"iterations", "seconds", "oracle_calls"}, optional
         What stands on the horizontal axis of one axes; by default iterations.
-    y : {"gap", "objective"}, optional
-        What stands on the vertical axis of one axes; by default the gap.
+    y : {"gap", "objective"} or a column of the trace, optional
+        What stands on the vertical axis of one axes; by default the gap. Columns are numbers, such
+        as ``"lambda_min"``, the smallest eigenvalue.
     relative : bool, optional
         Divide objectives and gaps by the magnitude of the objective at the start of the first run
         of the problem.
@@ -99,12 +94,13 @@ def convergence(
         For each run a label that stands for its problem; by default all runs solve one problem. The
         runs of one of several problems share colour and marker, and differ in line style.
     colors : sequence of colours of matplotlib, optional
-        One for each run; with several problems, one for each problem.
+        One for each run; with several problems, one for each problem. By default those of the style
+        (``rcParams["axes.prop_cycle"]``).
     lower_bounds : bool, optional
         Beside the objective of each run, draw the lower bound that it had after each step, as a
         thin line without markers, instead of the largest bound of all.
     legend : bool, optional
-        Whether to write the legend: above all panels where these are all that a figure holds, and
+        Whether to write the legend: above all panels if they are all that a figure holds, and
         otherwise above the first panel.
 
     Returns
@@ -116,8 +112,9 @@ def convergence(
     ------
     InvalidInputError
         When there are no runs, when the axes have another shape, when there is not one label in
-        `problems` for each run, for colours that are none or too few, and for lower bounds beside
-        gaps alone.
+        `problems` for each run, without `problems` when an objective is below the lower bound of
+        another run, when no value was measured, for colours that are none or too few, and for lower
+        bounds beside gaps alone.
 
     Examples
     --------
@@ -127,65 +124,168 @@ def convergence(
     >>> axes = convergence({"run": gda.solve(problem, "alternating", solver="analytic")})
     >>> axes.shape, axes[1, 1].get_xlabel()
     ((2, 2), 'seconds')
-    >>> convergence({"run": gda.solve(problem, "alternating")}, x="oracle_calls").get_xlabel()
-    'calls of the oracle'
+    >>> run = gda.solve(problem, "alternating")
+    >>> convergence({"run": run}, x="oracle_calls").get_xlabel()
+    'oracle calls'
+    >>> convergence({"run": run}, y="lambda_min").get_ylabel()
+    'smallest eigenvalue'
     """
     from matplotlib.axes import Axes
 
     relative, legend = flag("relative", relative), flag("legend", legend)
     lower_bounds = flag("lower_bounds", lower_bounds)
-    single = isinstance(ax, Axes) or x is not None or y is not None
+    is_single = isinstance(ax, Axes) or x is not None or y is not None
     if x is not None:
-        check_name("x", x, TIMES)
+        check_name("x", x, _TIMES)
     if y is not None:
-        check_name("y", y, _QUANTITIES)
-    if lower_bounds and single and y != "objective":
+        check_name("y", y, QUANTITIES)
+    if lower_bounds and is_single and y != "objective":
         raise InvalidInputError('lower bounds stand beside the objective; pass y="objective"')
-    curves = _curves(named_runs(results), problems, relative, colors)
-    if single:
+    runs = named_runs(results)
+    curves = _curves(runs, problems, relative, colors)
+    axes: Any
+    panels: list[tuple[Axes, str, str]]
+    if is_single:
+        column = y or "gap"
+        if column in COLUMNS and not any(
+            np.isfinite(curve.values(column)).any() for curve in curves
+        ):
+            raise InvalidInputError(f"{column} was not measured in any run; nothing can be drawn")
         axes = axes_or_new(ax)
-        panels: list[tuple[Axes, Time, Quantity]] = [(axes, x or "iterations", y or "gap")]
+        panels = [(axes, x or "iterations", column)]
     else:
-        grid = axes_of_shape(ax, (2, 2), width=9, height=6.5)
+        axes = axes_of_shape(ax, (2, 2), width=9, height=6.5)
         panels = [
             (panel, time, quantity)
-            for row, quantity in zip(grid, _ROWS, strict=True)
-            for panel, time in zip(row, _TIMES, strict=True)
+            for row, quantity in zip(axes, ("objective", "gap"), strict=True)
+            for panel, time in zip(row, ("iterations", "seconds"), strict=True)
             if panel is not None
         ]
-    handles = [_draw(*panel, curves, lower_bounds) for panel in panels]
-    for panel, time, quantity in panels:
-        panel.grid(alpha=0.3)
-        fit_text(panel, x=TIMES[time], y=_labels(curves, quantity, relative))
-    if legend and panels:
-        _write_legend([panel for panel, _, _ in panels], handles[0])
-    return axes if single else grid
+    with drawing(*(panel for panel, _, _ in panels)):
+        handles = [_draw(*panel, curves, lower_bounds) for panel in panels]
+        if legend and panels:
+            levels = [name for name in handles[0] if name not in runs]
+            legend_beside([each for each, _, _ in panels], handles[0], levels, handlelength=3)
+    return axes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Problem:
+    """What the runs of one problem are measured by, and the colour that they may share."""
+
+    bound: float  # the largest lower bound that a run ends with; -inf when there is none
+    best: float  # the least objective of all runs, which stands in for a bound
+    worst: float
+    unit: float  # objectives and gaps are divided by it
+    is_relative: bool  # the unit is the objective at the start
+    min_eigenvalue: float  # that the set allows
+
+    def shown(self, bounds: FloatArray) -> FloatArray:
+        """Return lower bounds to draw beside the objective, NaN where they are not to be drawn.
+
+        These are bounds so low that the curves would have less than a third of the panel's height.
+        """
+        low, high = self.best, self.worst
+        log_floor = low * (low / high) ** 2 if low > 0 else low
+        floor = np.where(is_logarithmic(bounds, high), log_floor, 3 * low - 2 * high)
+        return np.where((bounds >= floor) & (bounds <= high), bounds, np.nan) / self.unit
+
+    @property
+    def gap_label(self) -> str:
+        """What the gap is measured from, or its unit: both would not fit beside small panels."""
+        if self.is_relative:
+            return "gap / start"
+        return "gap to bound" if self.bound > -math.inf else "gap to best"
+
+    def gap(self, trace: Trace) -> FloatArray:
+        """Return the gaps of a run, NaN where they are round-off."""
+        objective = trace.column("objective")
+        gap = objective - (self.bound if self.bound > -math.inf else self.best)
+        return np.where(gap > _ROUND_OFF * np.abs(objective), gap, np.nan) / self.unit
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What can stand on the vertical axis: the only declaration of its kind.
+
+    Attributes
+    ----------
+    label : callable
+        Returns the label of the axis for a problem.
+    values : callable
+        Returns the values of a trace, for a problem.
+    axis : callable
+        Scales the vertical axis of axes for these values.
+    level : callable or None
+        Returns what stands beside the curves as a dashed line: its name and its value.
+    """
+
+    label: Callable[[_Problem], str]
+    values: Callable[[Trace, _Problem], FloatArray]
+    axis: Callable[[Axes, FloatArray], None] = magnitude_axis
+    level: Callable[[_Problem], tuple[str, float]] | None = None
+
+
+def _column(name: str, label: str = "", **options: Any) -> Quantity:
+    """Return a column of the trace as a quantity; whole numbers have a linear axis."""
+    if COLUMNS[name].type.startswith("int"):
+        options["axis"] = lambda ax, _: count_axis(ax, "y")
+    return Quantity(
+        label=lambda _: label or name.replace("_", " "),
+        values=lambda trace, _: trace.column(name),
+        **options,
+    )
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    **{name: _column(name) for name, column in COLUMNS.items() if column.type != "str"},
+    "objective": Quantity(
+        label=lambda problem: f"objective{' / start' * problem.is_relative}",
+        values=lambda trace, problem: trace.column("objective") / problem.unit,
+        level=lambda problem: (
+            "largest lower bound",
+            float(problem.shown(np.array(problem.bound))),
+        ),
+    ),
+    "gap": Quantity(
+        label=lambda problem: problem.gap_label,
+        values=lambda trace, problem: problem.gap(trace),
+    ),
+    "lambda_min": _column(
+        "lambda_min",
+        "smallest eigenvalue",
+        axis=eigenvalue_axis,
+        level=lambda problem: (rf"$\rho$ = {problem.min_eigenvalue:.3g}", problem.min_eigenvalue),
+    ),
+}
+"""The quantities of runs by their names: the objective, the gap, and each column of numbers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Curve:
-    """One run as it is drawn: its values and its style."""
+    """One run, its problem, and its looks."""
 
     name: str
-    problem: Hashable
     trace: Trace
-    objective: FloatArray
-    gap: FloatArray
-    bounds: FloatArray  # its own lower bounds; NaN where there is none
-    bound: float  # the largest lower bound of the problem; -inf when there is none
-    reference: str  # names the value from which the gap is measured
+    problem: _Problem
     style: dict[str, Any]
+
+    def values(self, quantity: str) -> FloatArray:
+        """Return its values of a quantity."""
+        return QUANTITIES[quantity].values(self.trace, self.problem)
 
 
 def _curves(
-    runs: list[tuple[str, Result]],
+    runs: Mapping[str, Result],
     problems: Sequence[Hashable] | None,
     relative: bool,
     colors: Sequence[ColorType] | None,
 ) -> list[_Curve]:
-    """Return the curves of the runs, with the gaps of each problem measured from one value."""
+    """Return the curves of the runs, with what each problem measures its runs by."""
     labels: list[Hashable] = [None] * len(runs)
-    if problems is not None:
+    if problems is None:
+        _check_one_problem(runs)
+    else:
         if not (isinstance(problems, Sequence) and all(isinstance(p, Hashable) for p in problems)):
             raise InvalidInputError(
                 f"problems must be a list of labels, such as texts, got {shortened(problems)}"
@@ -194,30 +294,46 @@ def _curves(
     if len(labels) != len(runs):
         raise InvalidInputError(f"problems has {len(labels)} labels for {len(runs)} runs")
     distinct = list(dict.fromkeys(labels))
-    palette = _palette(colors, len(runs) if len(distinct) == 1 else len(distinct))
+    by_label = {}
+    for label in distinct:
+        pairs = zip(runs.items(), labels, strict=True)
+        by_label[label] = _problem([run for (_, run), other in pairs if other == label], relative)
+    is_one = len(distinct) == 1
+    _check_colors(colors, len(runs) if is_one else len(distinct))
     curves = []
-    for number, ((name, result), label) in enumerate(zip(runs, labels, strict=True)):
-        same = [run for (_, run), other in zip(runs, labels, strict=True) if other == label]
+    for number, ((name, run), label) in enumerate(zip(runs.items(), labels, strict=True)):
         # With one problem every run has a colour of its own; with several, every problem has.
-        colour = number if len(distinct) == 1 else distinct.index(label)
-        dashes = number if len(distinct) == 1 else labels[:number].count(label)
-        bound = largest_bound(same)
-        gap, reference = _gap(result, same, bound)
-        scale = (abs(same[0].trace[0].objective) or 1.0) if relative else 1.0
-        curves.append(
-            _Curve(
-                name=name,
-                problem=label,
-                trace=result.trace,
-                objective=result.trace.column("objective") / scale,
-                gap=gap / scale,
-                bounds=result.trace.column("lower_bound") / scale,
-                bound=bound / scale,
-                reference=reference,
-                style=look(colour, dashes, palette),
-            )
-        )
+        colour = number if is_one else distinct.index(label)
+        line = number if is_one else labels[:number].count(label)
+        style = look(colour, line, colors)
+        curves.append(_Curve(name=name, trace=run.trace, problem=by_label[label], style=style))
     return curves
+
+
+def _check_one_problem(runs: Mapping[str, Result]) -> None:
+    """Refuse runs that solve different problems: one is better than the optimum of another."""
+    bound = largest_bound(list(runs.values()))
+    for name, run in runs.items():
+        lowest = float(run.trace.column("objective").min())
+        if lowest < bound - _ANOTHER_PROBLEM * abs(bound):
+            raise InvalidInputError(
+                f"the runs solve different problems: {shortened(name)} reaches the objective "
+                f"{lowest:.6g}, and another run proves that its optimum is at least {bound:.6g}; "
+                "name the problem of each run by problems=[…]"
+            )
+
+
+def _problem(runs: Sequence[Result], relative: bool) -> _Problem:
+    """Return what measures the runs of one problem."""
+    objectives = np.concatenate([run.trace.column("objective") for run in runs])
+    return _Problem(
+        bound=largest_bound(runs),
+        best=float(objectives.min()),
+        worst=float(objectives.max()),
+        unit=(abs(runs[0].trace[0].objective) or 1.0) if relative else 1.0,
+        is_relative=relative,
+        min_eigenvalue=runs[0].feasible_set.min_eigenvalue,
+    )
 
 
 def largest_bound(runs: Sequence[Result]) -> float:
@@ -226,24 +342,12 @@ def largest_bound(runs: Sequence[Result]) -> float:
     return max((bound for bound in bounds if bound is not None), default=-math.inf)
 
 
-def _gap(result: Result, same: Sequence[Result], bound: float) -> tuple[FloatArray, str]:
-    """Return a run's gaps, NaN where they are round-off, and the value they are measured from."""
-    objective = result.trace.column("objective")
-    if bound > -math.inf:
-        reference, name = bound, _BOUND
-    else:
-        reference = min(float(run.trace.column("objective").min()) for run in same)
-        name = "best value among the runs" if len(same) > 1 else "best value of the run"
-    gap: FloatArray = objective - reference
-    return np.where(gap > _ROUND_OFF * np.abs(objective), gap, np.nan), name
-
-
-def _palette(colors: Sequence[ColorType] | None, wanted: int) -> Sequence[ColorType]:
-    """Return the colours that a caller passed, or the package's, which are used again and again."""
+def _check_colors(colors: Sequence[ColorType] | None, wanted: int) -> None:
+    """Refuse what are no colours, and too few of them."""
     from matplotlib.colors import is_color_like
 
     if colors is None:
-        return COLOURS
+        return
     if isinstance(colors, str) or not isinstance(colors, Sequence):
         raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
     for colour in colors:
@@ -251,102 +355,77 @@ def _palette(colors: Sequence[ColorType] | None, wanted: int) -> Sequence[ColorT
             raise InvalidInputError(f"colors holds {shortened(colour)}, which is no colour")
     if len(colors) < wanted:
         raise InvalidInputError(f"colors holds {len(colors)} colours; {wanted} are needed")
-    return colors
-
-
-def _write_legend(panels: Sequence[Axes], lines: dict[str, Line2D]) -> None:
-    """Write the legend: above all panels where the figure has room there, else above the first."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    figure = panels[0].figure
-    if len(panels) > 1 and set(figure.axes) == set(panels):
-        if figure.get_layout_engine() is None:
-            figure_of(panels[0]).set_layout_engine("constrained")
-        # Only that layout makes room for a legend of the figure.
-        if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-            shared_legend(panels, lines, handlelength=3)
-            return
-    legend_above(panels[0], lines, handlelength=3)
-
-
-def _labels(curves: Sequence[_Curve], quantity: str, relative: bool) -> list[str]:
-    """Return labels of a vertical axis, from long to short."""
-    if quantity == "objective":
-        return ["objective / objective at start", "objective / start"] if relative else [quantity]
-    references = " or ".join(dict.fromkeys(curve.reference for curve in curves))
-    unit = " / objective at start" if relative else ""
-    return [f"gap to the {references}{unit}", f"gap{unit}", "gap / start" if relative else "gap"]
 
 
 def _draw(
-    ax: Axes, time: Time, quantity: Quantity, curves: Sequence[_Curve], lower_bounds: bool
-) -> dict[str, Line2D]:
-    """Draw one panel; return its lines by their names in the legend."""
-    from matplotlib import rcParams
-
-    from gdaopt.plotting.ticks import log_or_linear, time_axis
-
-    size = scale(ax)
-    lines = {}
+    ax: Axes, time: str, name: str, curves: Sequence[_Curve], lower_bounds: bool
+) -> dict[str, Any]:
+    """Draw a quantity on one panel; return what the legend shows, by its names."""
+    quantity, (column, label) = QUANTITIES[name], _TIMES[time]
+    handles: dict[str, Any] = {}
     for number, curve in enumerate(curves):
-        values = getattr(curve, quantity)
-        shown = np.isfinite(values)
-        # The markers of equal curves are side by side.
-        first = _BETWEEN_MARKERS * number / len(curves)
-        (lines[curve.name],) = ax.plot(
-            curve.trace.column(COLUMNS[time])[shown],
-            values[shown],
+        times, values = curve.trace.column(column), curve.values(name)
+        is_shown = np.isfinite(values)
+        (handles[curve.name],) = ax.plot(
+            times[is_shown],
+            values[is_shown],
             label=curve.name,
-            markevery=(first, _BETWEEN_MARKERS),
-            markersize=_MARKER * size,
-            linewidth=_LINE * size,
+            # The markers of equal curves are side by side.
+            markevery=(_BETWEEN_MARKERS * number / len(curves), _BETWEEN_MARKERS),
             **curve.style,
         )
-    log_or_linear(ax, "y")
-    time_axis(ax, time, [curve.trace.column(COLUMNS[time]).max() for curve in curves])
-    if quantity == "objective":
-        return lines | _draw_bounds(ax, curves, time, lower_bounds)
-    if not any(np.isfinite(curve.gap).any() for curve in curves):
-        style: dict[str, Any] = {"color": GREY, "fontsize": font_size(ax, rcParams["font.size"])}
-        ax.text(0.5, 0.5, "no gap", transform=ax.transAxes, ha="center", **style)
-        ax.set_xticks([])
-        ax.set_yticks([])
-    return lines
+    if name == "objective" and lower_bounds:
+        handles |= _draw_bounds(ax, curves, column)
+    else:
+        handles |= _draw_levels(ax, curves, quantity)
+    if time == "seconds":
+        magnitude_axis(ax, np.concatenate([each.trace.column(column) for each in curves]), "x")
+    else:
+        iteration_axis(ax, [each.trace.column(column).max() for each in curves])
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.lines])
+    if len(drawn):
+        quantity.axis(ax, drawn)
+    else:
+        ax.text(0.5, 0.5, f"no {name}", transform=ax.transAxes, ha="center", color=ink(MUTED))
+        ax.set(xticks=[], yticks=[])
+    problems = dict.fromkeys(each.problem for each in curves)
+    ax.set_xlabel(label)
+    ax.set_ylabel(" or ".join(dict.fromkeys(map(quantity.label, problems))))
+    ax.grid(alpha=0.3)
+    return handles
 
 
-def _draw_bounds(
-    ax: Axes, curves: Sequence[_Curve], time: Time, of_each_run: bool
-) -> dict[str, Line2D]:
-    """Draw lower bounds that are not too low for the panel; return what the legend shows."""
+def _draw_levels(ax: Axes, curves: Sequence[_Curve], quantity: Quantity) -> dict[str, Any]:
+    """Draw what stands beside a quantity for each problem; return what the legend shows."""
     from matplotlib.lines import Line2D
 
-    objectives = np.concatenate([curve.objective for curve in curves])
-    low, high = float(objectives.min()), float(objectives.max())
-    # The curves keep a third of the panel's height, which is logarithmic for positive values.
-    floor = low * (low / high) ** 2 if low > 0 else 3 * low - 2 * high
-    style: dict[str, Any] = {"linestyle": (0, (6, 3)), "linewidth": _BOUND_LINE * scale(ax)}
-    name, lines = _BOUND, {}
-    if of_each_run:
-        name, style["linestyle"] = "lower bounds (thin)", "-"
-        for curve in curves:
-            shown = (curve.bounds >= floor) & (curve.bounds <= high)
-            times, bounds = curve.trace.column(COLUMNS[time])[shown], curve.bounds[shown]
-            if shown.any():
-                line_style = style | {key: curve.style[key] for key in ("color", "linestyle")}
-                ax.plot(times, bounds, label=f"_{name}", **line_style)
-                lines[name] = Line2D([], [], color=GREY, **style)
-        return lines
-    problems = list(dict.fromkeys(curve.problem for curve in curves))
-    for problem in problems:
-        same = [curve for curve in curves if curve.problem == problem]
-        bound = same[0].bound
-        if floor <= bound <= high:
-            times = np.concatenate([curve.trace.column(COLUMNS[time]) for curve in same])
-            colour = GREY if len(problems) == 1 else same[0].style["color"]
-            ends = [times.min(), times.max()]
-            ax.plot(ends, [bound, bound], color=colour, label=f"_{name}", **style)
-            lines[name] = Line2D([], [], color=GREY, **style)
-    return lines
+    handles: dict[str, Any] = {}
+    colours = {curve.problem: curve.style["color"] for curve in curves}
+    for problem, colour in colours.items():
+        name, value = ("", math.nan) if quantity.level is None else quantity.level(problem)
+        if np.isfinite(value):
+            own = ink(MUTED) if len(colours) == 1 else colour
+            ax.axhline(value, color=own, linestyle="--", label=f"_{name}")
+            handles[name] = Line2D([], [], color=ink(MUTED), linestyle="--")
+    return handles
+
+
+def _draw_bounds(ax: Axes, curves: Sequence[_Curve], column: str) -> dict[str, Any]:
+    """Draw the lower bounds of each run that do not make the curves flat."""
+    from matplotlib import rcParams
+    from matplotlib.lines import Line2D
+
+    name, width = "lower bounds (thin)", _THIN * rcParams["lines.linewidth"]
+    handles: dict[str, Any] = {}
+    for curve in curves:
+        bounds = curve.problem.shown(curve.trace.column("lower_bound"))
+        is_shown = np.isfinite(bounds)
+        if is_shown.any():
+            style = {key: curve.style[key] for key in ("color", "linestyle")} | {"linewidth": width}
+            times = curve.trace.column(column)[is_shown]
+            ax.plot(times, bounds[is_shown], label=f"_{name}", **style)
+            handles[name] = Line2D([], [], color=ink(MUTED), linewidth=width)
+    return handles
 
 
 def time_split(
@@ -387,53 +466,35 @@ def time_split(
     >>> [bars.get_label() for bars in ax.containers]
     ['build', 'solve', 'eigenvectors', 'objective', 'rest']
     """
-    from gdaopt.plotting.ticks import name_rows
-
     runs = named_runs(results)
-    splits = [_split(result) for _, result in runs]
+    splits = [_split(run) for run in runs.values()]
     rows = np.arange(len(runs))
     totals = np.array([sum(split.values()) for split in splits])
     ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
     relative, legend = flag("relative", relative), flag("legend", legend)
-    size = scale(ax)
     unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
     left = np.zeros(len(runs))
-    for number, part in enumerate(splits[0]):
-        widths = np.array([split[part] for split in splits]) / unit
-        ax.barh(
-            rows,
-            widths,
-            left=left,
-            height=0.6,
-            label=part,
-            facecolor=_COLOURS[number],
-            hatch=HATCHES[number],
-            edgecolor="black",
-            linewidth=0.6 * size,
-        )
-        left = left + widths
-    totals_size = font_size(ax, "small")
-    ends = [f"{total:.3g} s" for total in totals]
-    for row, end, text in zip(rows, left, ends, strict=True):
-        ax.annotate(
-            text,
-            (end, row),
-            xytext=(4 * size, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=totals_size,
-        )
-    ax.set_ylim(len(runs) - 0.5, -0.5)  # the first run on top
-    name_rows(ax, [short_label(name, letters(ax)) for name, _ in runs])
-    shares = ["share of the run's seconds", "share of the seconds", "share"]
-    fit_text(ax, x=shares if relative else ["seconds"])
-    # Room for the totals: their width is known in points, the limits are in seconds.
-    widest = (LETTER_WIDTH * totals_size * (max(map(len, ends)) + 1) + 4 * size) / 72
-    share = min(widest / panel_width(ax), 0.6)
-    ax.set_xlim(0, (float(left.max()) or 1.0) / (1 - share))
-    if legend:
-        bars = {str(bar.get_label()): bar for bar in ax.containers}
-        legend_above(ax, bars)
+    with drawing(ax):
+        for number, part in enumerate(splits[0]):
+            widths = np.array([split[part] for split in splits]) / unit
+            bars = ax.barh(
+                rows,
+                widths,
+                left=left,
+                height=0.6,
+                label=part,
+                facecolor=cycle_colour(number),
+                hatch=HATCHES[number],
+                edgecolor=ax.get_facecolor(),
+            )
+            left = left + widths
+        ends = [f"{total:.3g} s" for total in totals]
+        ax.bar_label(bars, ends, padding=3, fontsize="small")
+        name_rows(ax, [short_label(name, letters(ax)) for name in runs])
+        ax.set_xlabel("share of the seconds" if relative else "seconds")
+        ax.set_xlim(0, _ROOM_FOR_TOTALS * (float(left.max()) or 1.0))
+        if legend:
+            legend_beside([ax], {str(bars.get_label()): bars for bars in ax.containers})
     return ax
 
 

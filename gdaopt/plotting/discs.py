@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,29 +11,17 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import align, comparison_matrix
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
-from gdaopt.plotting.canvas import (
-    BLUE,
-    COLOURS,
-    GREY,
-    LINE_STYLES,
-    ORANGE,
-    AxesArray,
-    Drawn,
-    as_drawn,
-    axes_of_shape,
-    fit_text,
-    font_size,
-    letters,
-    panel_width,
-    scale,
-)
-from gdaopt.plotting.legends import escape_text, feature_names, short_label
+from gdaopt.plotting.arguments import AxesArray, Drawn, as_drawn, axes_of_shape, feature_names
+from gdaopt.plotting.canvas import LINE_STYLES, MUTED, cycle_colour, drawing, ink, letters
+from gdaopt.plotting.legends import escape_text, short_label
+from gdaopt.plotting.ticks import name_rows
 from gdaopt.result import Result
 from gdaopt.support.validation import FloatArray, flag, positive_vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_CIRCLES = 7
 _HEIGHT = 0.72  # height of a disc, as a share of its row
 
 
@@ -91,10 +78,10 @@ def discs(
     size, shown = of.n_features, of.shown
     labels = feature_names(names, size)
     circles = flag("circles", circles)
-    if circles and size > len(COLOURS):
+    if circles and size > _MOST_CIRCLES:
         raise InvalidInputError(
             f"circles of {size} features cannot be told apart; leave circles out for more than "
-            f"{len(COLOURS)}"
+            f"{_MOST_CIRCLES}"
         )
     pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(shown))
     if v is not None:
@@ -105,35 +92,31 @@ def discs(
         smallest = min(smallest, of.outside)
     raw, aligned = pair
     panels = [panel for panel in pair if panel is not None]
-    longest = min((letters(panel, len(panels)) for panel in panels), default=1)
-    labels = [short_label(labels[k], longest) for k in of.features[shown]]
-    for panel, of_all in zip(pair, (gershgorin.discs(of.block), scaled), strict=True):
-        if panel is not None:
-            centres, radii = (values[shown] for values in of_all)
-            if circles:
-                _draw_circles(panel, centres, radii, labels)
-                _mark_eigenvalues(panel, of.block)
-            else:
-                _draw_rows(panel, centres, radii, labels)
-            label = _mark_smallest(panel, smallest)
-    if raw is not None:
-        raw.set_title("Gershgorin discs")
-    if aligned is not None:
-        aligned.set_title("aligned discs")
-    if raw is not None and aligned is not None:
+    labels = [short_label(labels[k], letters(*panels)) for k in of.features[shown]]
+    with drawing(*panels):
+        for panel, title, (centres, radii) in (
+            (raw, "Gershgorin discs", gershgorin.discs(of.block)),
+            (aligned, "aligned discs", scaled),
+        ):
+            if panel is not None:
+                draw = _draw_circles if circles else _draw_rows
+                draw(panel, centres[shown], radii[shown], labels)
+                if circles:
+                    _mark_eigenvalues(panel, of.block)
+                panel.set_title(title)
+                label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
+                panel.axvline(
+                    smallest, color=cycle_colour(1), linestyle="--", label=label, zorder=3
+                )
+                panel.set_xlabel(f"dashed: {label}")
+    if len(panels) == 2:
         aligned.tick_params(axis="y", labelleft=False)
+        for limits in ("xlim", "ylim") if circles else ("xlim",):
+            both = np.array([getattr(panel, f"get_{limits}")() for panel in panels])
+            for panel in panels:
+                panel.set(**{limits: (both.min(), both.max())})
         if circles:
             aligned.set_ylabel("")
-            highest = max(panel.get_ylim()[1] for panel in pair)
-            for panel in pair:
-                panel.set_ylim(-highest, highest)
-        both = np.array([raw.get_xlim(), aligned.get_xlim()])
-        for panel in pair:
-            panel.set_xlim(both.min(), both.max())
-    for panel in panels:
-        # A layout makes panels equally wide, also where names stand beside one of them only.
-        width = sum(map(panel_width, panels)) / len(panels)
-        fit_text(panel, width, x=[f"real axis (dashed: {label})", f"dashed: {label}", label])
     return pair
 
 
@@ -153,70 +136,74 @@ def _draw_rows(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequenc
     """Draw each disc in a row of its own."""
     from matplotlib.patches import Ellipse
 
-    from gdaopt.plotting.ticks import name_rows
-
-    size = scale(ax)
-    rows = np.arange(len(centres))
+    rows = np.arange(len(centres), dtype=np.float64)
     for row, centre, radius in zip(rows, centres, radii, strict=True):
-        ax.add_patch(
-            Ellipse(
-                (centre, float(row)),
-                2 * radius,
-                _HEIGHT,
-                facecolor=f"{BLUE}33",
-                edgecolor=BLUE,
-                linewidth=size,
-                zorder=2,
-            )
+        disc = Ellipse(
+            (centre, float(row)),
+            2 * radius,
+            _HEIGHT,
+            facecolor=(cycle_colour(0), 0.2),
+            edgecolor=cycle_colour(0),
+            zorder=2,
         )
-    ax.plot(centres, rows, "o", color="black", markersize=2.5 * size, label="centres", zorder=4)
-    ends = centres - radii
-    ax.plot(ends, rows, "|", color="black", markersize=8 * size, label="left-ends", zorder=4)
-    ax.plot(centres + radii, rows, alpha=0)  # invisible, so that the limits hold the right ends
-    ax.set_ylim(len(centres) - 0.4, -0.6)  # the first feature on top
+        ax.add_patch(disc)
+    _mark_points(ax, centres, radii, rows)
     name_rows(ax, labels)
 
 
 def _draw_circles(ax: Axes, centres: FloatArray, radii: FloatArray, labels: Sequence[str]) -> None:
+    from matplotlib import rcParams
     from matplotlib.patches import Circle
 
-    size = scale(ax)
-    looks = list(zip(COLOURS, cycle(LINE_STYLES), strict=False))
-    for centre, radius, label, (colour, line) in zip(centres, radii, labels, looks, strict=False):
-        style: dict[str, Any] = {"edgecolor": colour, "linestyle": line, "linewidth": 1.4 * size}
-        middle = (float(centre), 0.0)
-        ax.add_patch(Circle(middle, float(radius), facecolor=f"{colour}1F", zorder=2, **style))
+    discs_ = zip(centres.tolist(), radii.tolist(), labels, LINE_STYLES, strict=False)
+    for number, (centre, radius, label, line) in enumerate(discs_):
+        colour = cycle_colour(number)
+        circle = Circle(
+            (centre, 0.0),
+            radius,
+            facecolor=(colour, 0.12),
+            edgecolor=colour,
+            linestyle=line,
+            linewidth=rcParams["lines.linewidth"],
+            zorder=2,
+        )
+        ax.add_patch(circle)
         ax.annotate(
             escape_text(label),
-            (float(centre), float(radius)),
+            (centre, radius),
             xytext=(0, 2),
             textcoords="offset points",
             ha="center",
             color=colour,
-            fontsize=font_size(ax, "small"),
+            fontsize="small",
             parse_math=False,
         )
-    on_axis = np.zeros(len(centres))
-    ax.plot(centres, on_axis, "o", color="black", markersize=3 * size, label="centres", zorder=4)
-    ends = centres - radii
-    ax.plot(ends, on_axis, "|", color="black", markersize=14 * size, label="left-ends", zorder=4)
-    ax.plot(centres + radii, on_axis, alpha=0)
-    ax.axhline(0.0, color=GREY, linewidth=0.6 * size, zorder=1)
+    _mark_points(ax, centres, radii, np.zeros(len(centres)))
+    ax.axhline(0.0, color=ink(MUTED), linewidth=0.6, zorder=1)
     highest = 1.2 * max(float(radii.max()), 0.1 * float(np.abs(centres).max()) or 1.0)
     ax.set_ylim(-highest, highest)
     ax.set_aspect("equal")
     ax.set_ylabel("imaginary axis")
 
 
+def _mark_points(ax: Axes, centres: FloatArray, radii: FloatArray, heights: FloatArray) -> None:
+    """Draw dots at the centres and bars at the left-ends."""
+    from matplotlib import rcParams
+
+    size = rcParams["lines.markersize"]
+    style: dict[str, Any] = {"color": ink(), "zorder": 4}
+    ax.plot(centres, heights, "o", markersize=0.5 * size, label="centres", **style)
+    ax.plot(centres - radii, heights, "|", markersize=1.3 * size, label="left-ends", **style)
+    ax.plot(centres + radii, heights, alpha=0)  # invisible, so that the limits hold the right ends
+
+
 def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
     eigenvalues = np.linalg.eigvalsh(M)
-    look: dict[str, Any] = {"color": ORANGE, "markersize": 6 * scale(ax), "zorder": 5}
-    ax.plot(eigenvalues, np.zeros(len(eigenvalues)), "x", label="eigenvalues", **look)
-
-
-def _mark_smallest(ax: Axes, smallest: float) -> str:
-    """Draw a dashed line at λ_min, and return what it is called."""
-    label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
-    style: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1.2 * scale(ax)}
-    ax.axvline(smallest, label=label, zorder=3, **style)
-    return label
+    ax.plot(
+        eigenvalues,
+        np.zeros(len(eigenvalues)),
+        "x",
+        color=cycle_colour(1),
+        label="eigenvalues",
+        zorder=5,
+    )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import figure_of, font_size, panel_width, room
-from gdaopt.support.text import latex, plain, shortened
+from gdaopt.support.text import cut, latex, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
 
-_BETWEEN_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-_PANEL_SHARE, _FIGURE_SHARE = 0.95, 0.97
+_LONGEST = 40  # characters
 _SPACING = {"columnspacing": 1.0, "handletextpad": 0.5, "borderpad": 0.2}  # font sizes
 
 
@@ -27,95 +23,58 @@ def write_legend(
     mathematics: Container[str] = (),
     **options: Any,
 ) -> Legend:
-    """Write a legend of handles by their names.
+    """Write a legend of handles by their names, in as many columns as its owner is wide.
 
     Names are plain text, except the names in `mathematics`. Names that begin with an underscore
     are shown as well, although matplotlib would leave them out.
     """
-    legend = owner.legend(list(handles.values()), [str(n) for n in range(len(handles))], **options)
-    for text, name in zip(legend.get_texts(), handles, strict=True):
-        text.set_parse_math(name in mathematics)
-        text.set_text(name if name in mathematics else escape_text(name))
+    options = {"frameon": False, "fontsize": "small", **_SPACING, **options}
+    numbers = [str(number) for number in range(len(handles))]
+    for columns in range(options.pop("ncols", len(handles)), 0, -1):
+        legend = owner.legend(list(handles.values()), numbers, ncols=columns, **options)
+        for text, name in zip(legend.get_texts(), handles, strict=True):
+            text.set_parse_math(name in mathematics)
+            text.set_text(name if name in mathematics else escape_text(name))
+        if columns == 1 or legend.get_window_extent().width <= owner.bbox.width:
+            break
+        legend.remove()
     return legend
 
 
-def legend_above(
-    ax: Axes,
+def legend_beside(
+    panels: Sequence[Axes],
     handles: Mapping[str, Any],
     mathematics: Container[str] = (),
     *,
-    width: float | None = None,
+    loc: str = "upper left",
     **options: Any,
 ) -> Legend:
-    """Write a legend above axes, and above their labels where it is wider than the axes."""
-    dpi = figure_of(ax).dpi
-    options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, **options}
-    available = _PANEL_SHARE * dpi * (room(ax)[0] if width is None else width)
-    size = font_size(ax, "small")
-    legend = _fit(ax, handles, mathematics, available, fontsize=size, **options)
-    if width is None and legend.get_window_extent().width > _PANEL_SHARE * dpi * panel_width(ax):
-        legend.set_loc("lower right")
-        legend.set_bbox_to_anchor((1, 1), transform=ax.transAxes)
-    return legend
+    """Write a legend outside of panels that are all panels of their figure.
 
+    Where they are not, or where the layout of the figure makes no room for it, the legend is above
+    the first panel.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-def shared_legend(
-    panels: Iterable[Axes],
-    handles: Mapping[str, Any],
-    mathematics: Container[str] = (),
-    *,
-    loc: str = "outside upper left",
-    **options: Any,
-) -> None:
-    """Write one legend for panels that are all panels of a figure with constrained layout."""
-    panels = list(panels)
     figure = panels[0].figure
-    _fit(
-        figure,
-        handles,
-        mathematics,
-        _FIGURE_SHARE * float(figure.bbox.width),
-        loc=loc,
-        fontsize=min(font_size(ax, "small") for ax in panels),
-        **options,
-    )
+    is_constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    if is_constrained and set(figure.axes) == set(panels):
+        return write_legend(figure, handles, mathematics, loc=f"outside {loc}", **options)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+    return write_legend(panels[0], handles, mathematics, **place, **options)
 
 
-def _fit(
-    owner: Axes | Figure | SubFigure,
-    handles: Mapping[str, Any],
-    mathematics: Container[str],
-    width: float,
-    **options: Any,
-) -> Legend:
-    """Write a legend in as many columns as fit into a width; break between words where none do."""
-    options = {"frameon": False, **_SPACING, **options}
-    for columns in range(len(handles), 0, -1):
-        legend = write_legend(owner, handles, mathematics, ncols=columns, **options)
-        taken = float(legend.get_window_extent().width)
-        if taken <= width:
-            return legend
-        if columns > 1:
-            legend.remove()
-    for text, name in zip(legend.get_texts(), handles, strict=True):
-        of_text = float(text.get_window_extent().width)
-        letters = int(len(text.get_text()) * (width - (taken - of_text)) / max(of_text, 1.0))
-        if name not in mathematics:
-            text.set_text(textwrap.fill(text.get_text(), max(letters, 1), **_BETWEEN_WORDS))
-    return legend
+# --- Names ----------------------------------------------------------------------------------------
 
-
-_LONGEST = 40  # characters
-_ACCENTS = "\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327"  # accents that LaTeX puts on letters
 _TEX = {"…": r"\ldots{}", "−": "$-$", "°": r"$^{\circ}$", "²": "$^2$", "³": "$^3$", "µ": r"$\mu$"}
+_ACCENTS = "\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327"  # accents that LaTeX puts on letters
 _GREEK_LIKE_LATIN = "ABEZHIKMNOPTXoY"  # Greek letters for which LaTeX has no command
 _FROM_GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧοΥ", _GREEK_LIKE_LATIN, strict=True))
 
 
 def short_label(name: str, longest: int = _LONGEST) -> str:
     """Return a name as `plain` text of at most 40 characters, which leaves room for the picture."""
-    name = plain(name)
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    return cut(plain(name), longest)
 
 
 def escape_text(text: str) -> str:
@@ -149,15 +108,3 @@ def _tex_of(character: str) -> str:
             letter = "lambda" if letter == "LAMDA" else letter.lower()
             return f"$\\{letter if size == 'SMALL' else letter.capitalize()}$"
     return " " if character.isspace() else "?"
-
-
-def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
-    """Return the short labels of K features; their numbers when no names are given."""
-    if names is None:
-        return [str(number) for number in range(size)]
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInputError(f"names must be a list of names, got {shortened(names)}")
-    names = list(names)
-    if len(names) != size:
-        raise InvalidInputError(f"names holds {len(names)} names for {size} features")
-    return [short_label(str(name)) for name in names]

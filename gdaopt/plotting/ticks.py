@@ -1,186 +1,108 @@
-"""Ticks whose labels never overlap: how many there are is decided when the picture is laid out.
-
-The module loads matplotlib; pictures import it when they are drawn.
-"""
+"""What axes of pictures show: counts, magnitudes, eigenvalues, and rows with names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from matplotlib.axis import XAxis, YAxis
-from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
-from matplotlib.transforms import Bbox
+import numpy.typing as npt
 
-from gdaopt.plotting.canvas import LETTER_WIDTH, figure_of, room
+from gdaopt.plotting.canvas import figure_of
 from gdaopt.plotting.legends import escape_text
+from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Largest over smallest value: below, labels at powers of ten alone would be too few.
-_ONE_DECADE, _FEW_DECADES = 5.0, 50.0
+# Largest over smallest value: below, an axis is linear, or has labels between powers of ten.
+_ONE_DECADE, _TWO_DECADES = 10.0, 100.0
 _LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
-_PER_INCH = {"x": 2.0, "y": 3.0}  # labels
-_MOST_TICKS = 5
-_HEIGHT = 1.6  # of a label, with room between labels, in font sizes
-_BETWEEN = 0.6  # font sizes between labels beside each other
-_ROW_HEIGHT = 1.15  # of names, which need less room than numbers
+_LINEAR = 1e-9  # share of the largest eigenvalue below which an axis with zeros is linear
+_ROW_HEIGHT = 1.2  # of a name, in font sizes
 
 
-def whole_numbers(ax: Axes) -> None:
-    """Label the horizontal axis with whole numbers."""
-    ax.xaxis.set_major_locator(
+def count_axis(ax: Axes, which: Literal["x", "y"]) -> None:
+    """Label an axis with whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_locator(
         MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
     )
-    left, right = ax.get_xlim()
-    if right - left < 1:  # a single row: there might be no whole number between the limits
-        ax.set_xlim((left + right - 1) / 2, (left + right + 1) / 2)
 
 
-def time_axis(ax: Axes, time: str, lengths: Iterable[float]) -> None:
-    """Make the horizontal axis fit for what it shows of runs of these lengths.
+def iteration_axis(ax: Axes, lengths: Iterable[float]) -> None:
+    """Label the horizontal axis with whole numbers.
 
-    Seconds are logarithmic. So are counts where some run is much longer than another one, which it
-    would hide.
+    It is logarithmic where some run is much longer than another one, which it would hide.
     """
-    if time == "seconds":
-        log_or_linear(ax, "x")
-        return
-    whole_numbers(ax)
     positive = [length for length in lengths if length > 0]
     if positive and max(positive) > _LENGTHS_DIFFER * min(positive):
-        symmetric_log(ax, "x", 1.0)
+        ax.set_xscale("symlog", linthresh=1.0)
         ax.set_xlim(-0.2, 1.5 * max(positive))
         ax.xaxis.set_major_formatter("{x:g}")
+    else:
+        count_axis(ax, "x")
 
 
-def log_or_linear(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic, with readable labels, when all values of lines are positive."""
-    lines = [line.get_xdata() if which == "x" else line.get_ydata() for line in ax.lines]
-    values = np.concatenate([np.asarray(line, dtype=np.float64) for line in lines])
-    values = values[np.isfinite(values)]
-    if not values.size or values.min() <= 0:
+def is_logarithmic(low: FloatArray | float, high: float) -> npt.NDArray[np.bool_]:
+    """Say whether an axis of magnitudes is logarithmic: positive ones that span a power of ten."""
+    return np.asarray((np.asarray(low) > 0) & (_ONE_DECADE * np.asarray(low) <= high))
+
+
+def magnitude_axis(ax: Axes, values: FloatArray, which: Literal["x", "y"] = "y") -> None:
+    """Make an axis logarithmic where the values are positive and span a power of ten."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if not is_logarithmic(low, high):
+        if which == "x":
+            axis.set_major_locator(MaxNLocator(nbins=4))
         return
     ax.set(**{f"{which}scale": "log"})
-    span = values.max() / values.min()
-    if span > _FEW_DECADES:
-        return  # labels at powers of ten are enough
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    n_ticks = int(np.clip(_PER_INCH[which] * room(ax)[which == "y"], 2, _MOST_TICKS))
-    ticks = (
-        MaxNLocator(nbins=n_ticks, steps=[1, 2, 2.5, 5, 10])
-        if span < _ONE_DECADE
-        else LogLocator(subs=(1.0, 2.0, 5.0) if n_ticks == _MOST_TICKS else (1.0, 3.0))
-    )
-    axis.set_major_locator(_Apart(ticks))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
+    if high < _TWO_DECADES * low:  # there may be a single power of ten
+        axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
-def symmetric_log(ax: Axes, which: Literal["x", "y"], threshold: float) -> None:
-    """Make an axis logarithmic for magnitudes above a threshold, and linear around zero."""
-    if which == "x":
-        ax.set_xscale("symlog", linthresh=threshold)
-    else:
-        ax.set_yscale("symlog", linthresh=threshold)
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    axis.set_major_locator(_SymmetricDecades(threshold))
+def eigenvalue_axis(ax: Axes, ends: FloatArray, eigenvalues: FloatArray | None = None) -> None:
+    """Make the vertical axis logarithmic, and linear around zero where values are not positive."""
+    from matplotlib.ticker import FixedLocator
+
+    eigenvalues = ends if eigenvalues is None else eigenvalues
+    values = np.concatenate([ends[np.isfinite(ends)], eigenvalues])  # some were not measured
+    lowest, largest = float(values.min()), float(values.max())
+    if lowest > 0:
+        ax.set_yscale("log")
+    if lowest > 0 or largest <= 0:
+        return
+    round_off = _LINEAR * largest
+    is_zero = lowest > -round_off
+    # Decades below the eigenvalues would take room from the left-ends that are negative.
+    positive = eigenvalues[eigenvalues > round_off]
+    linear = round_off if is_zero else float(positive.min(initial=largest))
+    decades = np.log10(max(largest, -lowest) / linear)
+    on_a_side = ax.yaxis.get_tick_space() // (1 if is_zero else 2)
+    apart = max(int(np.ceil(decades / max(on_a_side - 1, 1))), 1)
+    ax.set_yscale("symlog", linthresh=linear, linscale=apart)
+    first = np.ceil(np.log10(linear) - 1e-9)  # the logarithm may be just above a whole number
+    powers = 10.0 ** np.arange(first, first + decades + 1, apart)
+    ax.yaxis.set_major_locator(FixedLocator([*-powers, 0, *powers]))
+    if is_zero:
+        ax.set_ylim(bottom=-round_off)  # what is below zero is round-off
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Write names beside the rows 0, 1, …; where rows are low, beside every n-th."""
-    ax.yaxis.set_major_locator(_Rows(len(names)))
+    """Write names beside the rows 0, 1, …, the first on top; where rows are low, every n-th."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    height = 72 * ax.get_window_extent().height / figure_of(ax).dpi
+    room = height / (_ROW_HEIGHT * float(ax.yaxis.get_major_ticks(1)[0].label1.get_fontsize()))
+    ax.yaxis.set_major_locator(FixedLocator(range(len(names)), nbins=max(int(room), 2)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda row, _: escape_text(names[round(row)])))
     for tick in ax.yaxis.get_major_ticks(len(names)):
         tick.label1.set_parse_math(False)
-
-
-def _length(axis: XAxis | YAxis) -> float:
-    """Return the length of an axis in font sizes of its labels."""
-    figure = figure_of(axis.axes)
-    box = Bbox.unit().transformed(axis.axes.transAxes - figure.dpi_scale_trans)
-    inches = box.width if isinstance(axis, XAxis) else box.height
-    return float(72 * inches / float(axis.get_major_ticks(1)[0].label1.get_fontsize()))
-
-
-class _Measured(Locator):
-    """A locator whose ticks depend on the length of the axis."""
-
-    axis: XAxis | YAxis
-
-    def __call__(self) -> list[float]:
-        low, high = sorted(self.axis.get_view_interval())
-        return list(self.tick_values(low, high))
-
-
-class _Apart(_Measured):
-    """The ticks of another locator, without ticks whose labels would overlap the label before."""
-
-    def __init__(self, ticks: Locator) -> None:
-        self._ticks = ticks
-
-    def set_axis(self, axis: Any) -> None:
-        super().set_axis(axis)
-        self._ticks.set_axis(axis)
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        values = np.asarray(self._ticks.tick_values(vmin, vmax), dtype=np.float64)
-        values = values[(values >= vmin) & (values <= vmax)]
-        transform = self.axis.get_transform().transform
-        low, high = transform(np.array([vmin, vmax]))
-        places = (transform(values) - low) / (high - low) * _length(self.axis)
-        labels, free = [], -np.inf
-        for value, place in zip(values.tolist(), places.tolist(), strict=True):
-            size = _HEIGHT
-            if isinstance(self.axis, XAxis):
-                size = LETTER_WIDTH * len(f"{value:g}") + _BETWEEN
-            if place - size / 2 >= free:
-                labels.append(value)
-                free = place + size / 2
-        return labels
-
-
-class _SymmetricDecades(_Measured):
-    """Zero and the powers of ten above a threshold, every n-th so that labels do not overlap."""
-
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        ends = self._places(np.array([vmin, vmax]))
-        wide = LETTER_WIDTH * len(f"{vmax:.0f}") + _BETWEEN
-        apart = wide if isinstance(self.axis, XAxis) else _HEIGHT
-        apart *= (ends[1] - ends[0]) / max(_length(self.axis), 1.0)
-        largest = max(abs(vmin), abs(vmax), self._threshold)
-        # A little less than the threshold: its logarithm may be just above a whole number.
-        first = np.ceil(np.log10(self._threshold) - 1e-9)
-        powers = 10.0 ** np.arange(np.floor(np.log10(largest)), first - 1, -1)
-        for step in range(1, len(powers) + 1):
-            chosen = powers[::step]
-            values = np.concatenate([-chosen, [0.0], chosen[::-1]])
-            values = values[(values >= vmin) & (values <= vmax)]
-            places = self._places(values)
-            if vmin <= 0 <= vmax:
-                clear = np.abs(places - self._places(np.zeros(1))) >= apart
-                values = values[clear | (values == 0)]
-            if (np.diff(self._places(values)) >= apart).all():
-                return [float(value) for value in values]
-        return [0.0] if vmin <= 0 <= vmax else []
-
-    def _places(self, values: np.ndarray) -> np.ndarray:
-        """Return where values are along the axis, in the units of its scale."""
-        return np.asarray(self.axis.get_transform().transform(values), dtype=np.float64)
-
-
-class _Rows(_Measured):
-    """The whole numbers below a count, every n-th so that names beside them do not overlap."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        rows_in_font_size = (vmax - vmin) / max(_length(self.axis), 1.0)
-        step = max(1, int(np.ceil(_ROW_HEIGHT * rows_in_font_size)))
-        return [float(row) for row in range(0, self._count, step) if vmin <= row <= vmax]

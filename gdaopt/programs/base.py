@@ -28,13 +28,13 @@ from gdaopt.support.validation import FloatArray, flag, is_finite, options_mappi
 
 # In units of solvers: a point farther outside is a wrong answer, not an inexact one.
 _FARTHEST = 0.1
-# Of the largest entry: where no budget is left, shares of it are round-off.
+# Share of the largest entry: if no budget is left, shares of it are round-off.
 _NEARLY_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions:
-    """Who solves a program, and how; `cone` is what solvers need where it is not linear."""
+    """Who solves a program, and how; `cone` is what solvers need if it is not linear."""
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -55,13 +55,6 @@ class ProgramOptions:
         store_checked(self, flag, "isolate")
         check_solver_options(self.solver, options)
 
-    def backends(self) -> tuple[Backend, ...]:
-        """Return new backends: the backend of the solver, then the fall-backs."""
-        return (
-            make_backend(self.solver, self.solver_opts, isolate=self.isolate),
-            *(make_backend(name, isolate=self.isolate) for name in self.fallback),
-        )
-
 
 def store(owner: object, **values: Any) -> None:
     """Set fields of a frozen dataclass, in its ``__post_init__``."""
@@ -77,7 +70,7 @@ class Polytope(LinearProgram, Protocol):
 
     @abstractmethod
     def point(self, y: FloatArray, /) -> FloatArray:
-        """Return x of a solver's y, an affine function, also where that is outside."""
+        """Return x of a solver's y, an affine function, also if that is outside."""
 
     @abstractmethod
     def coordinates(self, x: FloatArray, /) -> FloatArray:
@@ -102,7 +95,9 @@ class Program:
     ----------
     solver : str, optional
         Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the exact solution in closed form.
+        hot; or ``"analytic"`` for the exact solution in closed form. Or all options of programs.
+    isolate : bool, optional
+        Solve in a worker process, even if these options do not ask for it.
 
     Examples
     --------
@@ -112,20 +107,19 @@ class Program:
     array([1., 4.])
     """
 
-    def __init__(self, solver: str | ProgramOptions = "HIGHS") -> None:
+    def __init__(self, solver: str | ProgramOptions = "HIGHS", *, isolate: bool = False) -> None:
         self.options = (
             solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
         )
+        self._isolate = isolate or self.options.isolate
 
     @cached_property
-    def _backends(self) -> tuple[Backend, ...]:
-        return self.options.backends()
-
-    def use(self, options: ProgramOptions) -> None:
-        """Let the solver of other options solve programs from now on."""
-        if options is not self.options:
-            self.options = options
-            self.__dict__.pop("_backends", None)
+    def backends(self) -> tuple[Backend, ...]:
+        """The backend of the solver, then those of the fall-backs."""
+        options, isolate = self.options, self._isolate
+        backends = [make_backend(options.solver, options.solver_opts, isolate=isolate)]
+        backends += [make_backend(name, isolate=isolate) for name in options.fallback]
+        return tuple(backends)
 
     def solve(
         self, cost: FloatArray, polytope: Polytope, time_limit: float | None = None
@@ -135,7 +129,7 @@ class Program:
         Parameters
         ----------
         cost : ndarray of shape (size,)
-            Costs of any magnitude; where all are 0, the answer is the current point.
+            Costs of any magnitude; if all are 0, the answer is the current point.
         polytope : Knapsack or JointPolytope
             Where to look.
         time_limit : float, optional
@@ -163,7 +157,7 @@ class Program:
             return _read(answer, cost, polytope, watch)
         start = time.perf_counter()
         failures: list[InfeasibleProblemError | SolverFailedError] = []
-        for backend in self._backends:
+        for backend in self.backends:
             check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
@@ -181,11 +175,11 @@ class Program:
     def _advised(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
-        given = self.options.solver_opts
+        options = self.options.solver_opts
         other = "CLARABEL" if self.options.cone else ANALYTIC
         return type(failure)(
             f"{failure}; let another solver take over, such as by fallback={other!r}, or try other "
-            f"solver_opts{f' than {dict(given)}' if given else ''}"
+            f"solver_opts{f' than {dict(options)}' if options else ''}"
         )
 
 
@@ -247,8 +241,8 @@ def observed(observer: Observer) -> Iterator[None]:
         _observer.reset(token)
 
 
-def observe(cost: FloatArray, polytope: Polytope, at: FloatArray, found: FloatArray) -> None:
+def observe(cost: FloatArray, polytope: Polytope, at: FloatArray, answer: FloatArray) -> None:
     """Show a program that a run has solved to who looks on, if anyone does: see `Observer`."""
     observer = _observer.get()
     if observer is not None:
-        observer(cost, polytope, at, found)
+        observer(cost, polytope, at, answer)

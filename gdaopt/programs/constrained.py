@@ -25,8 +25,8 @@ from gdaopt.support.validation import FloatArray
 
 _TAKEN = ("budget", "floors", "rows")  # names of the programs' own constraints
 _CORRECTIONS = 20  # rounds of mending rows and polytope in turns
-_ROUND_OFF = 1e-12  # of the terms of a row: how far a point that is mended may break it
-_ALLOWED = 5e-10  # of the largest entry: how far a vertex may break a row that could not be mended
+_ROUND_OFF = 1e-12  # a share of the terms of a row: how far a point that is mended may break it
+_ALLOWED = 5e-10  # a share of the largest entry: so far a vertex may break a row that is not mended
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class ConstrainedPolytope(Polytope):
         return self.polytope.name
 
     @property
-    def current(self) -> FloatArray:  # type: ignore[override]  # of the polytope
+    def current(self) -> FloatArray:  # type: ignore[override]
         """The iterate."""
         return self.polytope.current
 
@@ -127,15 +127,15 @@ class ConstrainedPolytope(Polytope):
         if row_duals is None:  # the cost is 0
             row_duals = np.zeros(len(self.rows) + 1)
         scale, units = scaled_costs(self.polytope.prices(cost))[1], self._rows[2]
-        own = -row_duals[-len(self.rows) :] / (scale * units)
-        own = np.where(self.rows.is_equality, own, np.maximum(own, 0.0))
+        of_rows = -row_duals[-len(self.rows) :] / (scale * units)
+        of_rows = np.where(self.rows.is_equality, of_rows, np.maximum(of_rows, 0.0))
         budget = 0.0
         if isinstance(self.polytope, SharesPolytope):
             budget = self.polytope.rate(row_duals, scale)
-        found = self.polytope.multipliers(cost + own @ self.coefficients, budget)
+        values = self.polytope.multipliers(cost + of_rows @ self.coefficients, budget)
         for label, index, _ in self.rows.parts():
-            found[_own_name(label)] = own[index] / self.rows.norms[index]
-        return found
+            values[_own_name(label)] = of_rows[index] / self.rows.norms[index]
+        return values
 
 
 def _own_name(label: str) -> str:
@@ -158,25 +158,20 @@ def _pattern_below(pattern: Pattern, is_equality: bytes) -> Pattern:
     )
 
 
-def constrained(
-    polytope: SharesPolytope | JointPolytope | WholeSet,
-    rows: LinearConstraints,
-    coefficients: FloatArray,
-    residuals: FloatArray,
-) -> ConstrainedPolytope:
-    """Return a polytope with rows, the joint program in shares."""
-    extensible = polytope.in_shares() if isinstance(polytope, JointPolytope) else polytope
-    return ConstrainedPolytope(extensible, rows, coefficients, residuals)
-
-
-def keeping_rows(
+def keep_rows(
     polytope: SharesPolytope | JointPolytope | WholeSet,
     rows: LinearConstraints | None,
     metric: FloatArray,
     pairs: Edges,
     signs: FloatArray | float = -1.0,
 ) -> Polytope:
-    """Return a polytope with linear constraints on the entries of these pairs, if any."""
+    """Return a polytope with linear constraints on the entries of these pairs, if any.
+
+    The joint program is then in shares.
+    """
     if rows is None:
         return polytope
-    return constrained(polytope, rows, rows.of_entries(pairs, signs), rows.residuals(metric))
+    extensible = polytope.in_shares() if isinstance(polytope, JointPolytope) else polytope
+    return ConstrainedPolytope(
+        extensible, rows, rows.of_entries(pairs, signs), rows.residuals(metric)
+    )

@@ -10,13 +10,13 @@ so that the polytope is a simplex with a vertex for each entry and one more, and
 ratio test ("Proposition: joint program is a ratio test"). The entries of a metric are handled as a
 vector: K diagonal entries, then y_ij for the edges i < j, row by row (`gdaopt.linalg.entries`).
 
-Solvers see the program as it stands at the top, each entry in a unit of its own, and only where it
-has linear constraints in shares of the budget (`gdaopt.programs.knapsack`).
+Solvers see the program as it stands at the top, each entry in a unit of its own; in shares of the
+budget only if it has linear constraints (`gdaopt.programs.knapsack`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -27,10 +27,10 @@ from gdaopt.backends.arrays import Pattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.programs.base import Polytope, scaled_costs, store
-from gdaopt.programs.knapsack import FAR, SharesPolytope
+from gdaopt.programs.knapsack import FAR, Shares, SharesPolytope
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
-_ROUND_OFF = 1e-10  # of the trace bound: floors that exceed the budget by less are lowered
+_ROUND_OFF = 1e-10  # share of the trace bound: floors that exceed the budget by less are lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,16 @@ class JointPolytope(Polytope):
     current : ndarray of shape (K + n,), optional
         Entries of a metric inside; by default edges are at their floors and rows tight.
 
+    Attributes
+    ----------
+    forward, backward, weights : ndarrays of shape (n,)
+        What a unit of each edge takes of its two rows, ``v_j / v_i`` and ``v_i / v_j``, and of the
+        budget, which is their sum.
+    budget, spare : float
+        ``C - Kρ``, and what the floors leave of it.
+    least_diagonal : ndarray of shape (K,)
+        The diagonal whose rows are tight if all edges are at their floors.
+
     Examples
     --------
     With v = 1 the best vertex for this cost is a scaled ``(e_0 - e_1)(e_0 - e_1)'``:
@@ -74,9 +84,17 @@ class JointPolytope(Polytope):
     floor: FloatArray
     current: FloatArray = None  # type: ignore[assignment]  # until the end of __post_init__
 
+    forward: FloatArray = field(init=False, repr=False)
+    backward: FloatArray = field(init=False, repr=False)
+    weights: FloatArray = field(init=False, repr=False)
+    budget: float = field(init=False, repr=False)
+    spare: float = field(init=False, repr=False)
+    least_diagonal: FloatArray = field(init=False, repr=False)
+
     def __post_init__(self) -> None:
         v = positive_vector("v", self.v)
         edges = as_edges(self.edges, len(v))
+        forward = v[edges[1]] / v[edges[0]]
         store(
             self,
             v=v,
@@ -84,44 +102,32 @@ class JointPolytope(Polytope):
             trace_bound=number("trace_bound", self.trace_bound, above=0),
             edges=edges,
             floor=as_vector("floor", self.floor, len(edges[0])),
+            forward=forward,
+            backward=1 / forward,
+            weights=forward + 1 / forward,
         )
+        budget = self.trace_bound - len(v) * self.min_eigenvalue
         needed = float(self.weights @ self.floor)
-        if needed > self.budget + _ROUND_OFF * self.trace_bound:
+        if needed > budget + _ROUND_OFF * self.trace_bound:
             raise InfeasibleProblemError(
-                f"joint program: the floors need {needed:.6g} of a budget of {self.budget:.6g}"
+                f"joint program: the floors need {needed:.6g} of a budget of {budget:.6g}"
             )
-        least = np.concatenate([self.least_diagonal, self.floor])
-        given = least if self.current is None else self.current
-        store(self, current=as_vector("current", given, len(least)))
-
-    @cached_property
-    def ratios(self) -> tuple[FloatArray, FloatArray]:
-        """``v_j / v_i`` and ``v_i / v_j`` of each edge: how much of rows i and j it uses."""
-        rows, columns = self.edges
-        forward: FloatArray = self.v[columns] / self.v[rows]
-        return forward, 1 / forward
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """What each edge takes of the budget."""
-        forward, backward = self.ratios
-        return forward + backward
-
-    @property
-    def budget(self) -> float:
-        """``C - Kρ``."""
-        return self.trace_bound - len(self.v) * self.min_eigenvalue
-
-    @cached_property
-    def spare(self) -> float:
-        """What the floors leave of the budget."""
-        return max(self.budget - float(self.weights @ self.floor), 0.0)
+        least_diagonal = self.min_eigenvalue + self.taken(self.floor)
+        least = np.concatenate([least_diagonal, self.floor])
+        start = least if self.current is None else self.current
+        store(
+            self,
+            budget=budget,
+            spare=max(budget - needed, 0.0),
+            least_diagonal=least_diagonal,
+            current=as_vector("current", start, len(least)),
+        )
 
     @cached_property
     def unit(self) -> FloatArray:
         """C/K for the diagonal, and for an edge the largest weight that the budget allows.
 
-        Where v spans many decades, a small weight of one edge can use the whole budget: in these
+        If v spans many decades, a small weight of one edge can use the whole budget: in these
         units an error of the solver costs the same in all entries.
         """
         size = len(self.v)
@@ -149,8 +155,8 @@ class JointPolytope(Polytope):
             edge = best - size
             weight = self.spare / self.weights[edge]
             point[best] += weight
-            for nodes, ratio in zip(self.edges, self.ratios, strict=True):
-                point[nodes[edge]] += ratio[edge] * weight
+            point[self.edges[0][edge]] += self.forward[edge] * weight
+            point[self.edges[1][edge]] += self.backward[edge] * weight
         return point
 
     def duals(self, cost: FloatArray, row_duals: FloatArray | None) -> dict[str, FloatArray]:
@@ -163,20 +169,17 @@ class JointPolytope(Polytope):
         """Return the gains from a unit more of the budget, a unit less of each row and floor."""
         if budget is None:
             budget = max(-float(self.budget_prices(cost).min()), 0.0)
-        size, (forward, backward) = len(self.v), self.ratios
+        size, (first, second) = len(self.v), self.edges
         rows = np.maximum(cost[:size] + budget, 0.0)
-        floors = cost[size:] + forward * rows[self.edges[0]] + backward * rows[self.edges[1]]
+        floors = cost[size:] + self.forward * rows[first] + self.backward * rows[second]
         return {"budget": np.array(budget), "rows": rows, "floors": np.maximum(floors, 0.0)}
 
     def budget_prices(self, cost: FloatArray) -> FloatArray:
         """Return the cost of a unit of the budget on each diagonal entry and on each edge."""
-        size = len(self.v)
-        rows, columns = self.edges
-        forward, backward = self.ratios
-        diagonal, own = cost[:size], cost[size:]
+        size, (first, second) = len(self.v), self.edges
         # An edge comes with the diagonal entries that keep its two rows as they are.
-        prices = own + diagonal[rows] * forward + diagonal[columns] * backward
-        return np.concatenate([diagonal, prices / self.weights])
+        prices = cost[size:] + cost[first] * self.forward + cost[second] * self.backward
+        return np.concatenate([cost[:size], prices / self.weights])
 
     def made_feasible(self, y: FloatArray) -> FloatArray:
         """Clip edges and rows to their bounds, then scale the surplus down to the budget."""
@@ -189,29 +192,22 @@ class JointPolytope(Polytope):
             rise *= spare / total
         return np.concatenate([(least + rise) / unit[:size], edges])
 
-    @cached_property
-    def least_diagonal(self) -> FloatArray:
-        """The diagonal whose rows are tight where all edges are at their floors."""
-        least: FloatArray = self.min_eigenvalue + self.taken(self.floor)
-        return least
-
-    def taken(self, weights: FloatArray) -> FloatArray:
-        """Return how much of each row the edges use."""
-        size = len(self.v)
-        rows, columns = self.edges
-        forward, backward = self.ratios
+    def taken(self, edges: FloatArray) -> FloatArray:
+        """Return how much of each row some weights of the edges use."""
+        size, (first, second) = len(self.v), self.edges
         taken = np.zeros(size)
-        taken += np.bincount(rows, forward * weights, minlength=size)
-        taken += np.bincount(columns, backward * weights, minlength=size)
+        taken += np.bincount(first, self.forward * edges, minlength=size)
+        taken += np.bincount(second, self.backward * edges, minlength=size)
         return taken
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
         """The bounds of variables and rows, the coefficients of the rows, and their pattern."""
         size, n_edges, unit = len(self.v), len(self.floor), self.unit
-        pattern, order = _shape(size, *(index.tobytes() for index in self.edges))
-        taken = [ratio * unit[size:] / unit[0] for ratio in self.ratios]
-        coefficients = np.concatenate([np.ones(size), -np.ones(size), *taken])[order]
+        pattern, order = _shape(size, self.edges[0].tobytes(), self.edges[1].tobytes())
+        forward = self.forward * unit[size:] / unit[0]
+        backward = self.backward * unit[size:] / unit[0]
+        coefficients = np.concatenate([np.ones(size), -np.ones(size), forward, backward])[order]
         most = np.concatenate([np.full(size, FAR * size), np.full(n_edges, FAR), [float(size)]])
         least = np.concatenate([np.zeros(size + n_edges), np.full(1 + size, -np.inf)])
         upper = np.concatenate([most, -self.least_diagonal / unit[0]])
@@ -248,21 +244,19 @@ class JointShares(SharesPolytope):
     name: ClassVar[str] = JointPolytope.name
 
     @property
-    def current(self) -> FloatArray:  # type: ignore[override]  # of the joint program
+    def current(self) -> FloatArray:  # type: ignore[override]  # it is the joint program's
         """The iterate."""
         return self.joint.current
 
     @property
-    def spare(self) -> float:
+    def spare(self) -> float:  # type: ignore[override]  # as well
+        """What the floors leave of the budget."""
         return self.joint.spare
 
     @cached_property
-    def caps(self) -> FloatArray:
-        return np.full(len(self.joint.current), FAR)
-
-    @cached_property
-    def rates(self) -> FloatArray:
-        return np.ones(len(self.joint.current))
+    def shares(self) -> Shares:
+        size = len(self.joint.current)
+        return Shares(np.full(size, FAR), np.ones(size))
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         return self.joint.minimize(cost)

@@ -20,7 +20,7 @@ and r the share of the budget above the floors, its spare part, that this value 
 
     0 ≤ y ≤ caps,   r · y ≤ 1
 
-The caps are 1 where an upper bound is what limits an entry. Where the budget is, they are beyond 1,
+The caps are 1 if an upper bound is what limits an entry. If the budget is, they are beyond 1,
 so that the multiplier of the budget stands at the budget alone. A point that is slightly outside
 can always be mended there.
 """
@@ -30,6 +30,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,33 +43,36 @@ from gdaopt.support.validation import FloatArray, as_vector, number, positive_ve
 
 _DIAGONAL = "diagonal program"
 _ROUND_OFF = 1e-10  # relative excess of floors over the budget, or over bounds, that is removed
-_ROW_SCALE = 1e3  # of columns: HiGHS may fill all entries, and break the row by its tolerance
+_ROW_SCALE = 1e3  # for columns: HiGHS may fill all entries, and break the row by its tolerance
 FAR = 2.0  # shares of the budget: no point gets there
-_LARGEST_GAIN = 1e3  # of solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+_LARGEST_GAIN = 1e3  # in solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1e-10 of it
+
+
+class Shares(NamedTuple):
+    """What solvers see of a polytope: ``0 ≤ y ≤ caps``, ``rates · y ≤ 1``."""
+
+    caps: FloatArray  # ≥ 1
+    rates: FloatArray  # ≥ 0: the shares of the spare budget that the largest values take
 
 
 class SharesPolytope(Polytope):
-    """A polytope that solvers see as shares: ``0 ≤ y ≤ caps``, ``r · y ≤ 1``."""
+    """A polytope that solvers see as shares of what its floors leave of the budget.
+
+    Attributes
+    ----------
+    spare : float
+        What the floors leave of the budget, ≥ 0.
+    row_scale : float
+        By what solvers see the row multiplied, because their tolerances are absolute.
+    """
+
+    spare: float
+    row_scale: float = 1.0
 
     @property
     @abstractmethod
-    def caps(self) -> FloatArray:
-        """The upper bounds of y, ≥ 1."""
-
-    @property
-    @abstractmethod
-    def rates(self) -> FloatArray:
-        """The shares r ≥ 0 of the spare budget that the largest values take."""
-
-    @property
-    @abstractmethod
-    def spare(self) -> float:
-        """What the floors leave of the budget, ≥ 0."""
-
-    @property
-    def row_scale(self) -> float:
-        """By what solvers see the row multiplied: their tolerances are absolute."""
-        return 1.0
+    def shares(self) -> Shares:
+        """The bounds of y, and what each takes of the budget."""
 
     @abstractmethod
     def prices(self, cost: FloatArray) -> FloatArray:
@@ -80,15 +84,17 @@ class SharesPolytope(Polytope):
 
     def made_feasible(self, y: FloatArray) -> FloatArray:
         """Clip shares to their bounds, then scale them down to the budget."""
-        inside = np.minimum(np.maximum(y, 0.0), self.caps)
-        total = float(self.rates @ inside)
+        caps, rates = self.shares
+        inside = np.minimum(np.maximum(y, 0.0), caps)
+        total = float(rates @ inside)
         return inside / total if total > 1 else inside
 
     @cached_property
     def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The lower and upper bounds of shares and row, and the coefficients of the row."""
-        lower = np.append(np.zeros(len(self.rates)), -np.inf)
-        return lower, np.append(self.caps, self.row_scale), self.row_scale * self.rates
+        caps, rates = self.shares
+        lower = np.append(np.zeros(len(rates)), -np.inf)
+        return lower, np.append(caps, self.row_scale), self.row_scale * rates
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program of the shares."""
@@ -135,7 +141,7 @@ class Knapsack(SharesPolytope):
     Parameters
     ----------
     floor : ndarray of shape (n,)
-        Least values ≥ 0; where they exceed the budget by round-off they are lowered to it.
+        Least values ≥ 0; if they exceed the budget by round-off they are lowered to it.
     budget : float
         An InfeasibleProblemError says that the floors exceed it by more, or a bound.
     weights : ndarray of shape (n,), optional
@@ -180,6 +186,7 @@ class Knapsack(SharesPolytope):
                     f"{name}: the floors need {needed:.6g} of a budget of {budget:.6g}"
                 )
             floor = floor * (budget / needed)
+            needed = float(weights @ floor)
         current = floor if self.current is None else as_vector("current", self.current, size)
         store(
             self,
@@ -189,6 +196,8 @@ class Knapsack(SharesPolytope):
             upper=np.maximum(upper, floor),
             current=current,
             name=name,
+            spare=max(budget - needed, 0.0),
+            row_scale=1.0 if self.upper is None else _ROW_SCALE,
         )
 
     @classmethod
@@ -212,7 +221,8 @@ class Knapsack(SharesPolytope):
 
         Bounds are written as the current weight plus the slack, the left-ends under v minus ρ, so
         that the current column is inside to the last bit. A neighbour with an edge of either sign
-        is twice among the others; at an optimum one of the two is 0, as their costs are opposite.
+        is twice among the others; one of the two is 0 at an optimum, because their costs are
+        opposite.
         """
         weights = v[others] / v[column]
         entries = signs * metric[others, column]
@@ -222,33 +232,17 @@ class Knapsack(SharesPolytope):
         return cls(floor, budget, weights, upper, current)
 
     @cached_property
-    def spare(self) -> float:
-        """What the floors leave of the budget."""
-        return max(self.budget - float(self.weights @ self.floor), 0.0)
-
-    @property
-    def row_scale(self) -> float:
-        return 1.0 if self.name == _DIAGONAL else _ROW_SCALE
-
-    @cached_property
     def largest(self) -> FloatArray:
         """The largest value above its floor of each entry."""
         return np.minimum(self.upper - self.floor, self.spare / self.weights)
 
     @cached_property
-    def caps(self) -> FloatArray:
-        room, can_move = self.upper - self.floor, self.largest > 0
-        return np.divide(
-            np.minimum(room, FAR * self.largest),
-            self.largest,
-            out=np.ones_like(room),
-            where=can_move,
-        )
-
-    @cached_property
-    def rates(self) -> FloatArray:
-        used: FloatArray = self.weights * self.largest
-        return used / self.spare if self.spare else used
+    def shares(self) -> Shares:
+        room, largest = self.upper - self.floor, self.largest
+        most = np.minimum(room, FAR * largest)
+        caps = np.divide(most, largest, out=np.ones_like(room), where=largest > 0)
+        used = self.weights * largest
+        return Shares(caps, used / self.spare if self.spare else used)
 
     def prices(self, cost: FloatArray) -> FloatArray:
         return cost * self.largest
@@ -268,7 +262,7 @@ class Knapsack(SharesPolytope):
         weights, floor = self.weights[order], self.floor[order]
         share = (weights * (self.upper[order] - floor)).cumsum()
         np.minimum(share, self.spare, out=share)
-        share[1:] -= share[:-1]  # of the budget, what each entry gets
+        share[1:] -= share[:-1]  # what each entry gets of the budget
         point = self.floor.copy()
         point[order] += share / weights
         return np.minimum(point, self.upper, out=point)
@@ -283,7 +277,7 @@ class Knapsack(SharesPolytope):
         return {**bounds, "budget": np.array(budget)}
 
     def _rate(self, cost: FloatArray) -> float:
-        """Return the gain per budget where that runs out, 0 where it does not."""
+        """Return the gain per budget if that runs out, 0 if it does not."""
         ratio = cost / self.weights
         order = ratio.argsort(kind="stable")[: np.count_nonzero(ratio < 0)]
         wanted = (self.weights[order] * (self.upper[order] - self.floor[order])).cumsum()

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import listed
+from gdaopt.constraints.rows import as_list
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.gershgorin import align
 from gdaopt.problem import MetricProblem
@@ -103,8 +103,8 @@ def at(
     fixed = np.triu(~moves).nonzero()
     if len(fixed[0]):
         constraints.append(set_label(M[fixed] == metric[fixed], "fixed"))
-    own = [] if problem.constraints is None else listed(problem.constraints(M))
-    return cp.Problem(cp.Minimize(cp.sum(cp.multiply(G, M))), [*constraints, *own])
+    others = [] if problem.constraints is None else as_list(problem.constraints(M))
+    return cp.Problem(cp.Minimize(cp.sum(cp.multiply(G, M))), [*constraints, *others])
 
 
 def _entries_that_move(kind: object, size: int) -> npt.NDArray[np.bool_]:
@@ -129,10 +129,10 @@ def _entries_that_move(kind: object, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _comparison(M: cp.Expression, signs: FloatArray) -> cp.Expression:
-    """Return the matrix with off-diagonals ``-|M_ij|``, or ``s M_ij`` where the sign is given."""
+    """Return the matrix with off-diagonals ``-|M_ij|``, or ``s M_ij`` if the sign is given."""
     off_diagonal = ~np.eye(len(signs), dtype=bool)
     if (signs[off_diagonal] == 1).all():
         return M
     free = off_diagonal & (signs == 0)
-    known = cp.multiply(np.where(off_diagonal, signs, 1.0), M)
-    return known - cp.multiply(free.astype(float), cp.abs(M)) if free.any() else known
+    signed = cp.multiply(np.where(off_diagonal, signs, 1.0), M)
+    return signed - cp.multiply(free.astype(float), cp.abs(M)) if free.any() else signed

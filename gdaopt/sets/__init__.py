@@ -51,7 +51,7 @@ SETS: dict[str, type[FeasibleSet]] = {
 def record_of(feasible_set: FeasibleSet) -> dict[str, Any]:
     """Return the kind of a set and its fields that are not None, as plain values for a file."""
     record: dict[str, Any] = {"kind": feasible_set.name}
-    for field in fields(feasible_set):  # type: ignore[arg-type]  # of subclasses
+    for field in fields(feasible_set):  # type: ignore[arg-type]
         value = getattr(feasible_set, field.name)
         if value is not None:
             record[field.name] = value.record() if isinstance(value, EdgeMask) else value

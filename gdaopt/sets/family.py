@@ -34,7 +34,7 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, check_finite
 
 _EIGENVALUE_ROUNDINGS = 8  # times K: the backward error of LAPACK's eigenvalues in units of u
-_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # of the round-off of an eigenvalue
+_SHARES = (1e-12, 1e-8, 1e-4, 1e-2)  # a share of the round-off of an eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,21 +174,21 @@ class AllUnitVectors(AtomFamily):
     def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return it for eigenvalues: their round-off is relative to the norm of G.
 
-        Where that is more than the errors of the gradient, numbers are tried that are closer to the
+        If that is more than the errors of the gradient, numbers are tried that are closer to the
         price: -σ is one if ``G + σI`` less a little of its diagonal has a Cholesky factor, whose
         round-off is relative to the diagonal, entry by entry.
         """
         of_gradient, default = float(errors @ errors), super().least_price(price, gradient, errors)
-        own = price - default - of_gradient
-        if own <= of_gradient:
+        of_eigenvalue = price - default - of_gradient
+        if of_eigenvalue <= of_gradient:
             return default
         size = len(gradient)
         for share in _SHARES:
-            shifted = gradient + (max(-price, 0.0) + share * own) * np.eye(size)
+            shifted = gradient + (max(-price, 0.0) + share * of_eigenvalue) * np.eye(size)
             shifted[np.diag_indices(size)] *= 1 - 2 * size * (size + 3) * UNIT
             _, failed = dpotrf(shifted, lower=1, overwrite_a=1)
             if not failed:
-                return -max(-price, 0.0) - share * own - of_gradient
+                return -max(-price, 0.0) - share * of_eigenvalue - of_gradient
         return default
 
     def decomposed(self, atomic_part: FloatArray) -> tuple[Atoms, FloatArray]:

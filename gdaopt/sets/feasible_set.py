@@ -2,7 +2,7 @@
 
 Each set is the convex hull of a base B and the points ``B + τ uu'``, where the unit vectors u are a
 family of atoms (`gdaopt.sets.family`) and the budget τ is the trace bound less tr B. The base is
-``ρI``, plus a fixed part where the set has one. Here is all that follows from this: membership,
+``ρI``, plus a fixed part if the set has one. Here is all that follows from this: membership,
 making points feasible, projection, the exact linear minimisation oracle
 ("Theorem: exact linear minimisation oracle") and the constraints for CVXPY.
 """
@@ -55,8 +55,8 @@ class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses. They must write the property `family`. They may write
-    `budget`, where not every number of features fits, `base` and `budget` together, where every
-    member contains more than ``ρI``, and `for_signal`, where other fields than the two bounds
+    `budget`, if not every number of features fits, `base` and `budget` together, if every
+    member contains more than ``ρI``, and `for_signal`, if other fields than the two bounds
     follow from data. ``metric in feasible_set`` says whether a matrix is a member, up to the
     round-off of `violations`.
 
@@ -160,14 +160,14 @@ class FeasibleSet(ShownAsTable, ABC):
         """
         size = len(metric)
         budget, base = self.budget(size), self.base(size)
-        given = metric - base
-        atomic_part = self.family.with_feasible_entries(given)
+        difference = metric - base
+        atomic_part = self.family.with_feasible_entries(difference)
         smallest = smallest_eigenvalue(matrix_of_eigenvalues(self.family, atomic_part))
         total, inside = float(np.trace(atomic_part)), budget / (2 * size)  # N of the inner point
         share = -smallest / (inside - smallest) if smallest < 0 else 0.0
         if total > budget:
             share = max(share, (total - budget) / (total - size * inside))
-        if share == 0 and np.array_equal(atomic_part, given):
+        if share == 0 and np.array_equal(atomic_part, difference):
             return metric  # without the round-off of the difference
         return base + (1 - share) * atomic_part + share * inside * np.eye(size)
 
@@ -188,8 +188,8 @@ class FeasibleSet(ShownAsTable, ABC):
         size = len(metric)
         budget, base = self.budget(size), self.base(size)
         accuracy = number("accuracy", accuracy, above=0) * self.trace_bound
-        found = self.family.projected(metric - base, budget, accuracy, correction)
-        return replace(found, point=found.point + base)
+        projection = self.family.projected(metric - base, budget, accuracy, correction)
+        return replace(projection, point=projection.point + base)
 
     def minimize_linear(self, gradient: FloatArray) -> LinearMinimum:
         """Minimise ``⟨G, M⟩`` over the set, exactly.
@@ -225,10 +225,10 @@ class FeasibleSet(ShownAsTable, ABC):
         Parameters
         ----------
         metric : cvxpy.Variable or expression of shape (K, K)
-            Such as ``cp.Variable((K, K), symmetric=True)``. Where CVXPY does not know that it is
+            Such as ``cp.Variable((K, K), symmetric=True)``. If CVXPY does not know that it is
             symmetric, one more constraint says so.
         cone : {"semidefinite", "second-order"}, optional
-            What says that ``M ⪰ ρI``: one semidefinite cone, or, where the signs of the edges are
+            What says that ``M ⪰ ρI``: one semidefinite cone, or, if the signs of the edges are
             given, a second-order cone for each pair of features
             ("Proposition: second-order cone form"). Both are exact.
 
@@ -275,7 +275,7 @@ def _entry_violations(family: AtomFamily, matrix: FloatArray, slack: float) -> l
     refused = np.triu(matrix - feasible, 1)
     if largest_entry(refused) <= slack:
         return []
-    # There is no edge where the other sign is refused as well.
+    # There is no edge if the other sign is refused as well.
     has_no_edge = -1.0 * matrix - family.with_feasible_entries(-1.0 * matrix) != 0
     broken = []
     for reason, chosen in (("", ~has_no_edge), ("not among the edges", has_no_edge)):

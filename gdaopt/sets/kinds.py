@@ -37,7 +37,7 @@ class EntrywiseMetrics(FeasibleSet):
 
     def __post_init__(self) -> None:
         if self.colors is not None:
-            object.__setattr__(self, "colors", _checked_colors(self.colors, self.signs))
+            object.__setattr__(self, "colors", _read_colors(self.colors, self.signs))
         super().__post_init__()
         store_checked(self, number, "path_weight", at_least=0)
         if self.edges is not None:
@@ -81,7 +81,7 @@ class EntrywiseMetrics(FeasibleSet):
             )
 
     def check_connected(self, n_features: int, weight: float, name: str) -> None:
-        """Refuse a positive weight of connecting edges where the mask does not connect all."""
+        """Refuse a positive weight of connecting edges if the mask does not connect all."""
         n_parts = n_features - len(self._forest(n_features)[0])
         if weight > 0 and n_parts > 1:
             raise InvalidInputError(
@@ -142,7 +142,7 @@ class EntrywiseMetrics(FeasibleSet):
         """Return the paper's start: C/K on the diagonal, a path of edges of one weight.
 
         The weight is half of `largest_edge_weight` when left out; one above that is refused. Under
-        a mask of edges without this path it is a spanning forest of the mask. Where the set
+        a mask of edges without this path it is a spanning forest of the mask. If the set
         contains a fixed path, or the sign of an edge is not given, the start is the middle of the
         set instead.
         """
@@ -271,7 +271,7 @@ class SDDMetrics(EntrywiseMetrics):
 
     That means that its comparison matrix, which has ``-|M_ij|`` off the diagonal, is positive
     semidefinite. Entries have any sign, and the set is the convex hull of the signed graph metrics
-    of all colourings of the features ("Theorem: hull of all colourings"). Where some colours are
+    of all colourings of the features ("Theorem: hull of all colourings"). If some colours are
     given, it is the hull of all colourings that have these.
 
     Parameters
@@ -360,13 +360,13 @@ def has_sparse_members(feasible_set: FeasibleSet) -> TypeGuard[EntrywiseMetrics]
     return isinstance(feasible_set, EntrywiseMetrics) and feasible_set.path_weight == 0
 
 
-def _checked_colors(colors: Any, signs: tuple[int, ...]) -> tuple[int, ...]:
-    """Return colours as whole numbers: ±1, and 0 for "not known" where edges may have any sign."""
+def _read_colors(colors: Any, signs: tuple[int, ...]) -> tuple[int, ...]:
+    """Return colours as whole numbers: ±1, and 0 for "not known" if edges may have any sign."""
     allowed, names = ([1, -1], "+1 or -1") if signs == (-1,) else ([1, -1, 0], "+1, -1 or 0")
-    found = finite_array("colors", colors, ndim=1)
-    wrong = np.flatnonzero(~np.isin(found, allowed))
+    array = finite_array("colors", colors, ndim=1)
+    wrong = np.flatnonzero(~np.isin(array, allowed))
     if len(wrong):
         raise InvalidInputError(
-            f"colors must be {names}, got {found[wrong[0]]:g} at index {wrong[0]}"
+            f"colors must be {names}, got {array[wrong[0]]:g} at index {wrong[0]}"
         )
-    return tuple(int(color) for color in found)
+    return tuple(int(color) for color in array)

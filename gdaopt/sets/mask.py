@@ -22,7 +22,7 @@ from gdaopt.support.validation import read_only, unknown_name
 class EdgeMask:
     """The pairs of features that may have an edge, each once, in ascending order.
 
-    `n_features` is K where the mask is for this number of features only, being made of a K×K matrix
+    `n_features` is K if the mask is for this number of features only, being made of a K×K matrix
     or of a graph of K nodes; a mask of pairs fits every K beyond its largest index. Two masks are
     equal when they have the same pairs for the same number of features.
 
@@ -133,9 +133,9 @@ class EdgeMask:
         if pairs.dtype.kind in "OU" and names is not None:
             pairs = _indices(pairs, names)
         if pairs.dtype.kind not in "iu":
-            known = "" if names is None else " or names"
+            or_names = "" if names is None else " or names"
             raise InvalidInputError(
-                f"edges must hold pairs of indices{known} of features, got "
+                f"edges must hold pairs of indices{or_names} of features, got "
                 f"{shortened(pairs[0].tolist())}"
             )
         pairs = pairs.astype(np.intp)
@@ -213,8 +213,8 @@ class EdgeMask:
         places = np.full(n_features, -1)
         places[features] = np.arange(len(features))
         rows, columns = (places[ends] for ends in self.edges_of(n_features))
-        kept = (rows >= 0) & (columns >= 0)
-        return EdgeMask(read_only(rows[kept]), read_only(columns[kept]), len(features))
+        is_inside = (rows >= 0) & (columns >= 0)
+        return EdgeMask(read_only(rows[is_inside]), read_only(columns[is_inside]), len(features))
 
     def forest(self, n_features: int) -> Edges:
         """Return the pairs of a spanning forest, see `gdaopt.linalg.laplacian.spanning_forest`."""

@@ -6,7 +6,6 @@ linear constraints: those that do are a subclass, `gdaopt.constraints.restricted
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,18 +62,6 @@ class Multipliers:
     def smallest(self, point: Point, multipliers: FloatArray) -> FloatArray:  # noqa: ARG002
         """Return the smallest multipliers that prove about the same linear bound."""
         return multipliers
-
-    def candidates(self, point: Point, *, convex: bool) -> Iterator[FloatArray]:
-        """Yield tight multipliers, then the smallest near them, in which less round-off cancels.
-
-        Where the trace bound is far from binding, a price of -1e-16 can be a gap that matters. An
-        objective that is not convex has no bound that the smallest could raise.
-        """
-        tight = self.tight(point)
-        if tight is not None:
-            yield tight
-            if convex:
-                yield self.smallest(point, tight)
 
 
 class Members:
@@ -176,12 +163,12 @@ class Members:
         """Return a search for multipliers, for the points of one run."""
         return Multipliers()
 
-    def checked_multipliers(self, multipliers: FloatArray) -> FloatArray:
+    def check_multipliers(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers that fit the linear constraints; refuse others."""
-        found = finite_array("multipliers", multipliers, ndim=1)
-        if len(found) != len(self.names):
+        checked = finite_array("multipliers", multipliers, ndim=1)
+        if len(checked) != len(self.names):
             raise InvalidInputError(
-                f"multipliers has {len(found)} entries, and the problem has {len(self.names)} "
+                f"multipliers has {len(checked)} entries, and the problem has {len(self.names)} "
                 "linear constraints"
             )
-        return found
+        return checked

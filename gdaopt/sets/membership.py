@@ -93,7 +93,7 @@ def is_symmetric(metric: cp.Expression) -> bool:
         value = rng.standard_normal(variable.shape)
         symmetric = variable.ndim == 2 and variable.is_symmetric()
         variable.save_value(value + value.T if symmetric else value)
-    found = metric.value
+    matrix = metric.value
     for variable, value in held:
         variable.save_value(value)
-    return found is None or bool(np.allclose(found, found.T))  # None: parameters without values
+    return matrix is None or bool(np.allclose(matrix, matrix.T))  # None: parameters without values

@@ -26,7 +26,7 @@ from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray, check_finite
 
-_PRICE_ROUNDINGS = 16  # of the closed form of a pair's price, in units of its largest entry
+_PRICE_ROUNDINGS = 16  # round-offs of a pair's price, in units of its largest entry
 
 
 class TwoSparseAtoms(AtomFamily):
@@ -36,8 +36,8 @@ class TwoSparseAtoms(AtomFamily):
     features that have one at all. With the sign -1 alone the cone of the atoms holds the graph
     metrics, with both signs the matrices N whose comparison matrix is positive semidefinite, and
     without any the diagonal ones ("Theorem: factor width two", "Theorem: hull of all colourings").
-    Colours of the features decide for each pair: σ is ``-c_i c_j`` where both are ±1, and either
-    sign where one is 0, not known. Where all pairs have one sign, N is positive semidefinite
+    Colours of the features decide for each pair: σ is ``-c_i c_j`` if both are ±1, and either
+    sign if one is 0, not known. If all pairs have one sign, N is positive semidefinite
     itself. Under a mask of edges only its pairs have atoms, and N is 0 outside of it
     ("Proposition: masks of edges").
 
@@ -58,8 +58,9 @@ class TwoSparseAtoms(AtomFamily):
         colors: npt.ArrayLike | None = None,
     ) -> None:
         self._mask = mask if signs else EdgeMask(*no_edges())
-        self._sign = float(sum(signs))  # that entries must have: 0 where both are possible
+        self._sign = float(sum(signs))  # that entries must have: 0 if both are possible
         self._colors = None if colors is None else np.asarray(colors, dtype=np.float64)
+        self._is_of_graphs = colors is None and signs == (-1,)
         is_free = self._sign == 0 if self._colors is None else not self._colors.all()
         self.is_entrywise = not (signs and is_free)
 
@@ -75,7 +76,7 @@ class TwoSparseAtoms(AtomFamily):
     # --- signs ---------------------------------------------------------------------------------
 
     def signs_of(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Return the sign that entries must have, 0 where both are possible.
+        """Return the sign that entries must have, 0 if both are possible.
 
         It is an array of the shape of the indices, or one number for all.
         """
@@ -89,7 +90,7 @@ class TwoSparseAtoms(AtomFamily):
         return self.signs_of(every[:, None], every)
 
     def edge_variables(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
-        """Return the edges of pairs, two where both signs are possible: indices, and signs."""
+        """Return the edges of pairs, two if both signs are possible: indices, and signs."""
         signs = np.broadcast_to(self.signs_of(*pairs), pairs[0].shape)
         free = np.flatnonzero(signs == 0)
         index = np.concatenate([np.arange(len(signs)), free])
@@ -99,7 +100,7 @@ class TwoSparseAtoms(AtomFamily):
         self, entries: FloatArray, rows: IndexArray, columns: IndexArray
     ) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|`` for some entries of a gradient, of any shape."""
-        if self._colors is None and self._sign == -1:
+        if self._is_of_graphs:
             return entries
         signs = self.signs_of(rows, columns)
         if not signs.any():
@@ -108,11 +109,12 @@ class TwoSparseAtoms(AtomFamily):
 
     def as_of_graph(self, gradient: FloatArray) -> FloatArray:
         """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
+        if self._is_of_graphs:
+            return gradient
         every = np.arange(len(gradient))
-        changed = self.graph_entries(gradient, every[:, None], every)
-        if changed is not gradient:
-            np.fill_diagonal(changed, gradient.diagonal())
-        return changed
+        entries = self.graph_entries(gradient, every[:, None], every)
+        np.fill_diagonal(entries, gradient.diagonal())
+        return entries
 
     # --- atoms ---------------------------------------------------------------------------------
 
@@ -151,14 +153,14 @@ class TwoSparseAtoms(AtomFamily):
     def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have.
 
-        Where no pair is an atom, the price is an entry of the gradient, with its round-off alone.
+        If no pair is an atom, the price is an entry of the gradient, with its round-off alone.
         """
         if self._mask is not None and not len(self._mask):
             return price - float(errors.max() ** 2)
         of_gradient = float(np.sort(errors**2)[-2:].sum())
-        own = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
-        if own <= of_gradient:
-            return price - of_gradient - own
+        of_formula = _PRICE_ROUNDINGS * UNIT * largest_entry(gradient)
+        if of_formula <= of_gradient:
+            return price - of_gradient - of_formula
         # A second, tighter bound: prices near 0 often belong to a large and a small entry.
         least = min(
             float(gradient.diagonal().min()),
@@ -179,14 +181,14 @@ class TwoSparseAtoms(AtomFamily):
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
-        kept = self._all_signs(size) * atomic_part >= 0
+        is_feasible = self._all_signs(size) * atomic_part >= 0
         if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)
             rows, columns = self.edges_of(size)
             is_edge[rows, columns] = is_edge[columns, rows] = True
-            kept &= is_edge
-        np.fill_diagonal(kept, val=True)
-        return atomic_part * kept
+            is_feasible &= is_edge
+        np.fill_diagonal(is_feasible, val=True)
+        return atomic_part * is_feasible
 
     def projected(
         self, atomic_part: FloatArray, budget: float, accuracy: float, correction: FloatArray | None
@@ -202,25 +204,25 @@ class TwoSparseAtoms(AtomFamily):
         np.fill_diagonal(flips, 1.0)
         correction = None if correction is None else flips * correction
         graph = TwoSparseAtoms((-1,), self._mask)
-        found = graph.projected(flips * atomic_part, budget, accuracy, correction)
-        back = None if found.correction is None else flips * found.correction
-        return replace(found, point=flips * found.point, correction=back)
+        projection = graph.projected(flips * atomic_part, budget, accuracy, correction)
+        back = None if projection.correction is None else flips * projection.correction
+        return replace(projection, point=flips * projection.point, correction=back)
 
     # --- for CVXPY -------------------------------------------------------------------------------
 
     def to_cvxpy(self, atomic_part: cp.Expression, cone: str) -> list[cp.Constraint]:
         """Return the cone, ``σ N_ij ≥ 0`` for the pairs of the mask, and ``N_ij = 0`` for others.
 
-        Where some signs are free, or there are no pairs, the cone is always of second order.
+        If some signs are free, or there are no pairs, the cone is always of second order.
         """
         size = atomic_part.shape[0]
         edges = self.edges_of(size)
         semidefinite = cone == "semidefinite" and self.is_entrywise and len(edges[0])
         constraints = [atomic_part >> 0] if semidefinite else _second_order(atomic_part, edges)
         signs = np.broadcast_to(self.signs_of(*edges), edges[0].shape)
-        given = edges[0][signs != 0], edges[1][signs != 0]
-        if len(given[0]):
-            constraints.append(cp.multiply(-signs[signs != 0], atomic_part[given]) <= 0)
+        signed = edges[0][signs != 0], edges[1][signs != 0]
+        if len(signed[0]):
+            constraints.append(cp.multiply(-signs[signs != 0], atomic_part[signed]) <= 0)
         if self.leaves_out(size):
             is_outside = np.triu(np.ones((size, size), dtype=bool), 1)
             is_outside[edges] = False

@@ -27,8 +27,10 @@ from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.methods import Method
 from gdaopt.result import Result
 from gdaopt.scaling import scale_features
-from gdaopt.studies.learning import LearningOptions, check_no_table, learn_classes
-from gdaopt.studies.saved_runs import RECORD, read_record, read_samples
+from gdaopt.solving import solve
+from gdaopt.studies.learning import LearningOptions, check_no_table
+from gdaopt.studies.saved_runs import read_samples
+from gdaopt.studies.study_directory import RECORD, read_study
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name, integer
 
@@ -49,20 +51,20 @@ class LearnedRun:
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Read a run; refuse a directory that holds none, or not all of its files."""
         path = as_path("folder", folder)
-        record = read_record(path)
-        if record is None or not record["classes"]:
-            raise InvalidInputError(
-                f"{path} holds no run of gdaopt learn: there is no {RECORD} with a class in it"
-            )
+        if not (path / RECORD).exists():
+            raise InvalidInputError(f"{path} holds no run of gdaopt learn: there is no {RECORD}")
+        options, entries = read_study(path)
         try:
-            options = record["options"]
-            samples = path / record["samples_file"]
-            dataset = read_samples(samples, record["dataset"], record["features"])
-            if dataset.sha256 != record["data_sha256"]:
+            if options["study"] != "learn" or not entries:
+                raise InvalidInputError("no class is learned, or what was written is damaged")
+            samples = path / options["samples_file"]
+            dataset = read_samples(samples, options["dataset"], options["features"])
+            if dataset.sha256 != options["data_sha256"]:
                 raise InvalidInputError(f"{samples} does not hold the samples of the run")
             metrics = {
-                name: metric_of(Result.load(path / entry["file"]))
-                for name, entry in record["classes"].items()
+                entry["row"]["class"]: metric_of(Result.load(path / file))
+                for entry in entries
+                for file in entry["files"]
             }
             scale = str(options["scale"])
             table = {name: options.get(name) for name in ("label", *_MARKS)}
@@ -265,7 +267,8 @@ def cross_validated(
 def _metrics(
     dataset: Dataset, options: LearningOptions, method: Method
 ) -> Iterator[tuple[str, FloatArray | csr_array]]:
-    for name, result in learn_classes(options.problems(dataset), method):
+    for name, problem in options.problems(dataset):
+        result = solve(problem, method)
         if result.status == "interrupted":
             raise KeyboardInterrupt
         yield name, metric_of(result)

@@ -5,31 +5,22 @@ Methods with their options are written as text, such as ``frank-wolfe:variant=aw
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints
 from gdaopt.datasets import Dataset
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
-from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
-from gdaopt.sets import EdgeMask
-from gdaopt.solving import solve
 from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.learning import LearningOptions, solve_task
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
-from gdaopt.studies.pictures import Run, write_pictures
+from gdaopt.studies.pictures import write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.saved_runs import make_runs
 from gdaopt.studies.study_directory import (
     Study,
     StudyDirectory,
@@ -40,7 +31,6 @@ from gdaopt.studies.study_directory import (
 )
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
-from gdaopt.support.processes import peak_memory
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, number, store_checked
 
@@ -129,12 +119,6 @@ def combinations(
     return list(combinations.values()), left_out
 
 
-_OF_RESULT = (
-    *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
-    *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
@@ -146,7 +130,6 @@ class ComparisonOptions:
     time_limit: float | None = None
     trace_every: int = 1
     jobs: int = 1
-    backend: str = "process"
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
@@ -165,7 +148,7 @@ class ComparisonOptions:
 
     def workers(self) -> TaskWorkers:
         """Return what computes the runs."""
-        return TaskWorkers(self.jobs, self.backend, self.scheduler, self.deadline)
+        return TaskWorkers(self.jobs, self.scheduler, self.deadline, threaded=True)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -200,12 +183,32 @@ class Comparison(Study):
                 pair.method.check(problem)
         self.tasks = {
             task_key(name, str(pair.spec), pair.solver): Task(
-                solve_task, (dataset, options.problem, name, pair), _about(name, pair)
+                solve_task,
+                (dataset, options.problem, name, pair.method),
+                {
+                    "class": name,
+                    "method": pair.spec.name,
+                    "options": pair.spec.options_text,
+                    "solver": pair.solver,
+                },
+                endings=(".npz",),
             )
             for name in classes
             for pair in pairs
         }
-        self._directory = StudyDirectory(path, _protocol(dataset, options))
+        self._directory = StudyDirectory(
+            path,
+            "compare",
+            {
+                **options.problem.record(dataset),
+                "methods": list(options.methods),
+                "solvers": list(options.solvers),
+                "tolerance": options.tolerance,
+                "time_limit": options.time_limit,
+                "trace_every": options.trace_every,
+                **versions(),
+            },
+        )
 
     def label(self, key: str) -> str:
         """Return what a task is called where it is one of many."""
@@ -219,7 +222,11 @@ class Comparison(Study):
             return self._write(run_tasks(self._directory, self.tasks, workers, progress=progress))
 
     def _write(self, rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        results = {key: self._load(key) for key, row in rows.items() if "objective" in row}
+        results = {
+            key: Result.load(f"{self._directory.stem(key)}.npz")
+            for key, row in rows.items()
+            if "objective" in row
+        }
         whole = add_excess(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
         write_frame(self.path / "comparison.parquet", to_pandas(finished))
@@ -229,106 +236,20 @@ class Comparison(Study):
                 whole, self._dataset.name, _statement(self._dataset, self._options), self.left_out
             ),
         )
-        runs = [
-            Run(
-                name=self._name(rows[key]),
-                problem=rows[key]["class"],
-                result=result,
-                feature_names=self._dataset.feature_names,
-                group="" if self._is_alone else rows[key]["class"],
-            )
-            for key, result in results.items()
-        ]
+        read = [(rows[key], result) for key, result in results.items()]
+        runs = make_runs(self._directory.options, read)
         if runs:
-            only = f", {runs[0].problem}" if self._is_alone else ""
+            classes = self._directory.options["classes"]
+            only = f", {classes[0]}" if len(classes) == 1 else ""
             title = f"{self._dataset.name}{only}: methods compared"
             write_pictures(runs, self.path, title, names=["convergence"], replace=True)
         return whole
 
-    def _load(self, key: str) -> Result:
-        path = f"{self._directory.stem(key)}.npz"
-        try:
-            return Result.load(path)
-        except (InvalidInputError, OSError) as error:
-            raise InvalidInputError(
-                f"{error}; remove {path} and run the same command again"
-            ) from error
-
-    @property
-    def _is_alone(self) -> bool:
-        return len({task.about["class"] for task in self.tasks.values()}) == 1
-
     def _name(self, row: Mapping[str, Any]) -> str:
         return name_among(row, (task.about for task in self.tasks.values()))
-
-
-def solve_task(
-    path: Path, dataset: Dataset, options: LearningOptions, positive: str, pair: Combination
-) -> dict[str, Any]:
-    """Solve the problem of a class, save the result, and return the columns of the table."""
-    problem = options.problem(dataset, positive)
-    result = solve(problem, pair.method)
-    result.save(path)
-    smallest, least = result.lambda_min, problem.feasible_set.min_eigenvalue
-    gap = result.relative_gap
-    return {
-        **{name: getattr(result, name) for name in _OF_RESULT},
-        "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
-        "eigenvalue_slack": None if smallest is None else smallest - least,
-        "edges": n_edges(
-            result.block,
-            edge_threshold(problem.feasible_set.trace_bound, problem.n_features),
-        ),
-        "peak_memory": peak_memory(),
-    }
-
-
-def _protocol(dataset: Dataset, options: ComparisonOptions) -> dict[str, Any]:
-    problem = options.problem
-    return {
-        "dataset": dataset.name,
-        "data_sha256": dataset.sha256,
-        "classes": list(problem.classes(dataset)),
-        "scale": problem.scale,
-        "objective": problem.objective,
-        "set": problem.set,
-        "trace_bound": problem.trace_bound,
-        "min_eigenvalue": problem.min_eigenvalue,
-        "constraints": None if problem.constraints is None else _rows_hash(problem.constraints),
-        **({} if problem.edges is None else {"edges": _mask_text(problem.mask(dataset))}),
-        "samples": len(problem.samples(dataset)),
-        "methods": list(options.methods),
-        "solvers": list(options.solvers),
-        "tolerance": options.tolerance,
-        "time_limit": options.time_limit,
-        "trace_every": options.trace_every,
-        **versions(),
-    }
 
 
 def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
     limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     return f"{options.problem.statement(dataset)}. For all methods: {limits}. Versions: {used}."
-
-
-def _about(name: str, pair: Combination) -> dict[str, Any]:
-    return {
-        "class": name,
-        "method": pair.spec.name,
-        "options": pair.spec.options_text,
-        "solver": pair.solver,
-    }
-
-
-def _rows_hash(rows: ConstraintsOf) -> str:
-    assert isinstance(rows, LinearConstraints)
-    digest = hashlib.sha256(json.dumps(rows.labels).encode())
-    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _mask_text(mask: EdgeMask) -> str:
-    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
-    return f"{len(mask)} pairs, SHA-256 {digest}"

@@ -43,7 +43,8 @@ _MORE_LEGEND = (
     "without the time that measuring it took (tracing s); steps: iterations of the method; oracle "
     "calls: linear minimisations, by a program or in closed form; eigen-decompositions: full ones, "
     "for projections; repair distance: how far the solver's last point was moved into the set "
-    "(largest entry); MB: the most memory that the run's process held, with Python and libraries"
+    "(largest entry); MB: the most memory that its process held during the run, with Python and "
+    "libraries (except on Linux, also during the runs before it)"
 )
 
 

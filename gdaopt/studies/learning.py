@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import ConstraintsOf, read_constraints
+from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_constraints
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
 from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.linalg.samples import is_sparse
-from gdaopt.methods import METHODS, Method, State
+from gdaopt.methods import METHODS, Method
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import iterate, solve
+from gdaopt.support.processes import forget_peak_memory, peak_memory
 from gdaopt.support.text import reason
 from gdaopt.support.validation import (
     as_path,
@@ -38,6 +43,14 @@ from gdaopt.support.validation import (
     unknown_name,
 )
 from gdaopt.trace import relative_gap
+
+_FIGURES = (
+    *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
+    *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
+)
+
+TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+"""The parts of a run's time that its trace has, which a row has the sums of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +156,24 @@ class LearningOptions:
         return replace(
             self, constraints=read_constraints(self.constraints, dataset.features.shape[1])
         )
+
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return which problems are solved as plain values, equal for the same problems alone."""
+        mask = None if self.edges is None else self.mask(dataset)
+        return {
+            "dataset": dataset.name,
+            "data_sha256": dataset.sha256,
+            "features": list(dataset.feature_names),
+            "classes": list(self.classes(dataset)),
+            "scale": self.scale,
+            "objective": self.objective,
+            "set": self.set,
+            "trace_bound": self.trace_bound,
+            "min_eigenvalue": self.min_eigenvalue,
+            "constraints": None if self.constraints is None else _rows_hash(self.constraints),
+            **({} if mask is None else {"edges": _mask_text(mask)}),
+            "samples": len(self.samples(dataset)),
+        }
 
     def outline(self, dataset: Dataset) -> str:
         """Return how much there is to learn from, and what is learned, in a few words."""
@@ -258,37 +289,42 @@ def check_starts(problems: Iterable[tuple[str, MetricProblem]], method: Method) 
             next(iterate(problem, method))
 
 
-def learn_classes(
-    problems: Iterable[tuple[str, MetricProblem]],
-    method: Method,
-    progress: Callable[[str, State], None] | None = None,
-) -> Iterator[tuple[str, Result]]:
-    """Yield each class and its result as soon as it is there; an interrupted run is the last."""
-    for name, problem in problems:
-        if progress is not None:
-            method = replace(method, callback=partial(progress, name))
-        result = solve(problem, method)
-        yield name, result
-        if result.status == "interrupted":
-            return
-
-
-def summary(result: Result) -> dict[str, str | int | float | None]:
-    """Return the figures of a result for a table: plain values by name."""
-    trace = result.trace
-
-    times = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
-    names = ("objective", "lower_bound", "relative_gap", "components", "oracle_calls", "solver")
+def solve_task(
+    path: Path, dataset: Dataset, options: LearningOptions, positive: str, method: Method
+) -> dict[str, Any]:
+    """Solve the problem of a class, save the result, and return its figures as plain values."""
+    forget_peak_memory()
+    problem = options.problem(dataset, positive)
+    result = solve(problem, method)
+    result.save(path)
+    trace, feasible_set = result.trace, problem.feasible_set
+    smallest, gap = result.lambda_min, result.relative_gap
     return {
         "objective_start": trace[0].objective,
-        **{name: getattr(result, name) for name in names},
-        "lambda_min": result.lambda_min,
-        "trace_bound": result.feasible_set.trace_bound,
-        **{name: float(np.nansum(trace.column(name))) for name in times},
-        "seconds": result.seconds,
-        "status": result.status,
-        "message": result.message,
+        **{name: getattr(result, name) for name in _FIGURES},
+        "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
+        "lambda_min": smallest,
+        "eigenvalue_slack": None if smallest is None else smallest - feasible_set.min_eigenvalue,
+        "edges": n_edges(
+            result.block, edge_threshold(feasible_set.trace_bound, problem.n_features)
+        ),
+        "trace_bound": feasible_set.trace_bound,
+        **{name: float(np.nansum(trace.column(name))) for name in TIMES},
+        "peak_memory": peak_memory(),
     }
+
+
+def _rows_hash(rows: ConstraintsOf) -> str:
+    assert isinstance(rows, LinearConstraints)
+    digest = hashlib.sha256(json.dumps(rows.labels).encode())
+    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _mask_text(mask: EdgeMask) -> str:
+    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
+    return f"{len(mask)} pairs, SHA-256 {digest}"
 
 
 def _takes_edges(kind: type[FeasibleSet]) -> bool:

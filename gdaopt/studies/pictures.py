@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.canvas import FORMATS, as_drawn, is_picture, new_figure, save_figure
-from gdaopt.plotting.legends import escape_text, shared_legend, short_label
+from gdaopt.plotting.arguments import as_drawn
+from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure
+from gdaopt.plotting.legends import escape_text, legend_beside, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
 
@@ -23,7 +24,7 @@ MOST_PANELS = 6
 """The runs that a file shows in panels of their own; `select_runs` chooses other runs."""
 
 _MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
-_MOST_PROBLEMS = 7  # that share panels: as many as there are colours
+_MOST_PROBLEMS = 7  # that share panels: with more, colours would be alike
 _MOST_SMALL = 28  # small panels, one for each problem
 _SMALL_COLUMNS = 4
 _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
@@ -138,7 +139,10 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
     for part, ax in zip(shown, axes, strict=False):
         one = len(part) == 1
         named = _by_name(part, in_group=True)
-        plotting.convergence(named, ax=ax, x="iterations", relative=True, legend=not one)
+        problems = [run.problem for run in part]
+        plotting.convergence(
+            named, ax=ax, x="iterations", relative=True, problems=problems, legend=not one
+        )
         ax.set(xlabel="", ylabel="")
         ax.minorticks_off()  # of no use in a panel this small, and a third of the time to draw
         title = part[0].label if one else part[0].group
@@ -246,4 +250,4 @@ def _legend_below(axes: Iterable[Axes]) -> None:
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    shared_legend(axes, entries, mathematics=entries, loc="outside lower center")
+    legend_beside(axes, entries, mathematics=entries, loc="lower center")

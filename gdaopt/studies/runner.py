@@ -1,9 +1,9 @@
 """A resumable runner: it has the tasks of a study computed that are missing.
 
 A row that is finished is on disk, whatever happens to the runner. `TaskWorkers` says where tasks
-are computed. A worker of this machine writes the other files of a task into the study's directory;
-a worker of a Dask cluster need not have the file system of the runner, which writes the files that
-come back with the row.
+are computed. A worker of this machine writes the other files of a task where they belong; a worker
+of a Dask cluster need not have the file system of the runner, which writes what comes back with the
+row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
@@ -25,18 +25,18 @@ from typing import Any, TypeAlias
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
-from gdaopt.support.files import is_temporary, write_atomically
+from gdaopt.support.files import write_atomically
 from gdaopt.support.processes import WorkerEndedError
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
-row. The row is None when the task is handed to a worker."""
+row. The row is None when the task is begun."""
 
 PASSING = (MemoryError, OSError)
 """Errors of the machine and not of the task: the task may succeed the next time."""
 
 _Answer: TypeAlias = "tuple[dict[str, Any], dict[str, bytes]] | str"
-"""What a worker returns: the row and the other files by name, or what the task died of."""
+"""What a worker returns: the row and files that it could not write, or what the task died of."""
 
 _Outcome: TypeAlias = "Future[_Answer]"
 
@@ -46,20 +46,40 @@ class Task:
     """What to compute for a row.
 
     `function` is called with the path of the task's further files without their ending, then with
-    `args`; its row may have a ``status`` and a ``message``. `about` is in each row, also of a
+    `args`; its row may have a ``status`` and a ``message``. It writes files of these `endings`, in
+    the study's directory at `stem`, or else beside its row. `about` is in each row, also of a
     failure.
     """
 
     function: Callable[..., Mapping[str, Any]]
     args: tuple[Any, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    endings: tuple[str, ...] = ()
+    stem: str | None = None
+
+    def path(self, directory: StudyDirectory, key: str) -> Path:
+        """Return the path of the task's files without their ending."""
+        return directory.stem(key) if self.stem is None else directory.path / self.stem
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the files of the task that are there."""
+        return [file for end in self.endings if (file := Path(f"{path}{end}")).is_file()]
+
+    def clear(self, path: Path) -> None:
+        """Remove the files of the task, such as those that a try has left that died."""
+        for file in self.files(path):
+            file.unlink(missing_ok=True)
+
+    def call(self, path: Path) -> dict[str, Any]:
+        """Return the row as it reads from disk."""
+        row = {"status": "finished", "message": "", **self.function(path, *self.args)}
+        plain: dict[str, Any] = json.loads(json.dumps({**self.about, **row}, allow_nan=False))
+        return plain
 
     def compute(self, path: Path) -> dict[str, Any]:
-        """Return the row as it reads from disk; raise errors of `PASSING`, record others."""
+        """Return the row; raise errors of `PASSING`, record others."""
         try:
-            row = {"status": "finished", "message": "", **self.function(path, *self.args)}
-            plain: dict[str, Any] = json.loads(json.dumps({**self.about, **row}, allow_nan=False))
-            return plain
+            return self.call(path)
         except PASSING:
             raise
         except Exception as error:
@@ -68,6 +88,31 @@ class Task:
     def make_died_row(self, message: str) -> dict[str, Any]:
         """Return the row of a task that is to be tried again the next time: not for the disk."""
         return {**self.about, "status": "died", "message": message}
+
+
+def run_here(
+    directory: StudyDirectory, tasks: Mapping[str, Task], progress: Progress
+) -> dict[str, dict[str, Any]]:
+    """Run the tasks that are not finished one after the other in this process; return all rows.
+
+    An error ends it. So does a row that was ``interrupted``, which is the last one then; it is on
+    disk, and its task is not finished.
+    """
+    rows = directory.rows(tasks)
+    try:
+        for key, task in tasks.items():
+            if key in rows:
+                continue
+            progress(key, len(rows), len(tasks), None)
+            path = task.path(directory, key)
+            rows[key] = task.call(path)
+            directory.write_row(key, rows[key], task.files(path))
+            progress(key, len(rows), len(tasks), rows[key])
+            if rows[key]["status"] == "interrupted":
+                break
+    finally:
+        directory.clean()
+    return {key: rows[key] for key in tasks if key in rows}
 
 
 def run_tasks(
@@ -83,16 +128,12 @@ def run_tasks(
     tried again, alone, at the end; one that died twice, or for want of memory or disk, makes a row
     ``died``, which is not on disk.
     """
-    rows = {key: row for key in tasks if (row := directory.row(key)) is not None}
+    rows = directory.rows(tasks)
     missing = [key for key in tasks if key not in rows]
 
     def report(key: str, row: Mapping[str, Any] | None) -> None:
         if progress is not None:
             progress(key, len(rows), len(tasks), row)
-
-    def begun(key: str) -> None:
-        directory.clear(key)  # of an earlier try
-        report(key, None)
 
     # Where the worker of a cluster dies, all the tasks that it was given are suspects.
     suspects: list[str] = []
@@ -101,7 +142,7 @@ def run_tasks(
             (missing, workers.jobs, workers.at_a_time),
             (suspects, 1, 1),
         ):
-            outcomes = _outcomes(directory, tasks, keys, workers, jobs, at_a_time, begun)
+            outcomes = _outcomes(directory, tasks, keys, workers, jobs, at_a_time, report)
             with closing(outcomes):
                 for key, future in outcomes:
                     killed = _how_it_died(future)
@@ -125,10 +166,9 @@ def _outcomes(
     workers: TaskWorkers,
     jobs: int,
     at_a_time: int,
-    begun: Callable[[str], object],
+    report: Callable[[str, None], object],
 ) -> Generator[tuple[str, _Outcome], None, None]:
-    version, waiting = gdaopt_version(), deque(keys)
-    folder = None if workers.backend == "dask" else directory.tasks.absolute()
+    waiting = deque(keys)
     ended: SimpleQueue[_Outcome] = SimpleQueue()
     under_way: dict[_Outcome, str] = {}
     if not waiting:
@@ -137,56 +177,69 @@ def _outcomes(
         while under_way or waiting:
             while waiting and len(under_way) < at_a_time:
                 key = waiting.popleft()
-                begun(key)
-                # Dask would leave arrays where they lie in a message, at addresses that change
-                # from run to run, and with them the last bits of products.
-                pickled = pickle.dumps(tasks[key])
-                future = executor.submit(_compute, version, key, pickled, folder)
+                report(key, None)
+                task = tasks[key]
+                path = task.path(directory, key).absolute()
+                task.clear(path)
+                if workers.scheduler is None:
+                    future = executor.submit(_compute, task, path)
+                else:
+                    # Dask would leave arrays where they lie in a message, at addresses that change
+                    # from run to run, and with them the last bits of products.
+                    pickled = pickle.dumps(task)
+                    future = executor.submit(_compute_far, gdaopt_version(), pickled, path.name)
                 under_way[future] = key
                 future.add_done_callback(ended.put)
             future = ended.get()
             yield under_way.pop(future), future
 
 
-def _compute(version: str, key: str, pickled: bytes, tasks: Path | None) -> _Answer:
-    """Compute a task on a worker; files come back where it has no folder for them, as of Dask."""
-    from threadpoolctl import threadpool_limits
-
-    if version != gdaopt_version():
-        raise GdaoptError(f"gdaopt is {gdaopt_version()} there and {version} here")
+def _compute(task: Task, path: Path) -> _Answer:
+    """Compute a task on a worker."""
     try:
-        task: Task = pickle.loads(pickled)
-        with ExitStack() as stack:
-            if tasks is None:
-                stack.enter_context(threadpool_limits(1))
-            folder = tasks or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            row = task.compute(folder / key)
-            files = [] if tasks else [f for f in folder.iterdir() if not is_temporary(f.name)]
-            return row, {file.name: file.read_bytes() for file in files}
+        return task.compute(path), {}
     except PASSING as error:
         return f"{type(error).__name__}: {error}"
     except SystemExit as error:  # which the worker would hand to us
         return f"its process ended with exit code {error.code}"
 
 
+def _compute_far(version: str, pickled: bytes, name: str) -> _Answer:
+    """Compute a task on a worker that has no folder for its files, which come back as they are."""
+    from threadpoolctl import threadpool_limits
+
+    if version != gdaopt_version():
+        raise GdaoptError(f"gdaopt is {gdaopt_version()} there and {version} here")
+    with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
+        task: Task = pickle.loads(pickled)
+        path = Path(folder) / name
+        answer = _compute(task, path)
+        if isinstance(answer, str):
+            return answer
+        return answer[0], {file.name: file.read_bytes() for file in task.files(path)}
+
+
 def _write_outcome(
     directory: StudyDirectory, key: str, task: Task, future: _Outcome
 ) -> dict[str, Any]:
     """Write what a worker has returned, unless its task has died, and return the row."""
+    path = task.path(directory, key)
     try:
         answer = future.result()
     except WorkerEndedError as error:  # at the deadline: it would come again
-        directory.clear(key)
+        task.clear(path)
         answer = {**task.about, "status": "time_limit", "message": str(error)}, {}
+    except MemoryError as error:
+        return task.make_died_row(f"{type(error).__name__}: {error}")
     except Exception as error:  # an error of the workers: `_compute` returns the errors of tasks
         raise cannot_run(error) from error
     if isinstance(answer, str):
         return task.make_died_row(answer)
-    row, files = answer
+    row, contents = answer
     try:
-        for name, content in files.items():
-            write_atomically(directory.tasks / name, methodcaller("write", content))
-        directory.write_row(key, row)
+        for name, content in contents.items():
+            write_atomically(path.with_name(name), methodcaller("write", content))
+        directory.write_row(key, row, task.files(path))
     except PASSING as error:
         return task.make_died_row(f"{type(error).__name__}: {error}")
     return row

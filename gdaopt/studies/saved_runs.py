@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +18,19 @@ from gdaopt.linalg.samples import is_sparse
 from gdaopt.result import Result
 from gdaopt.studies.comparison_table import name_among
 from gdaopt.studies.pictures import Run
-from gdaopt.studies.study_directory import read_study
-from gdaopt.support.files import npz_path, parse_json, write_text
+from gdaopt.studies.study_directory import RECORD, read_study
+from gdaopt.support.files import npz_path, write_text
 from gdaopt.support.validation import as_path
 
-RECORD = "result.json"  # in which a learning run says what it wrote
-FORMAT = 2  # of that file
-
-# The options that, beside data, class and feasible set, make two problems different.
-_PROBLEM = ("scale", "edge_floor")
-
-
-def read_record(folder: Path) -> dict[str, Any] | None:
-    """Return the content of ``result.json``; None where gdaopt wrote no such file."""
-    try:
-        record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    ours = isinstance(record, dict) and isinstance(record.get("format"), int)
-    return record if ours and isinstance(record.get("classes"), dict) else None
+# Options that, beside class and feasible set, make two problems different.
+_PROBLEM = ("data_sha256", "samples", "scale", "objective", "constraints", "edge_floor")
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
     """Return the runs saved in directories and files, at least one for each.
 
-    Runs of learn are named after their class, those of compare after their method, others after
-    their file; with several directories the directory comes first.
+    They are named as by `make_runs`, those of files after their file; with several directories the
+    directory comes first.
     """
     read = [as_path("path", path) for path in paths]
     prefixes = _prefixes(read)
@@ -66,71 +53,64 @@ def _read(path: Path, prefix: str) -> list[Run]:
         return [_of_file(file, name)]
     if not path.is_dir():
         raise InvalidInputError(f"there is no directory or file {path}")
-    record = read_record(path)
-    if record is not None:
-        runs = _read_recorded_runs(path, prefix, record)
-    else:
-        runs = _read_comparison(path, prefix) or _read_loose_files(path, prefix)
+    runs = (
+        _read_study(path, prefix) if (path / RECORD).exists() else _read_loose_files(path, prefix)
+    )
     if not runs:
         raise InvalidInputError(
-            f"{path} holds no results: no {RECORD} of gdaopt learn, no results of gdaopt compare, "
+            f"{path} holds no results: no {RECORD} of gdaopt learn or gdaopt compare with rows, "
             "and no npz file that Result.save wrote"
         )
     return runs
 
 
-def _read_recorded_runs(path: Path, prefix: str, record: dict[str, Any]) -> list[Run]:
-    if record["format"] > FORMAT:
-        raise InvalidInputError(f"{path} was written by a newer gdaopt; upgrade to read it")
+def _read_study(path: Path, prefix: str) -> list[Run]:
     try:
-        options = record["options"]
-        problem = (record["dataset"], record["samples"], *(options[name] for name in _PROBLEM))
-        hash(problem)  # refuses a list in place of a value
-        features = tuple(str(name) for name in record["features"])
-        runs = []
-        for name, entry in record["classes"].items():
-            result = Result.load(path / Path(entry["file"]).name)
-            if len(features) != (size := result.n_features):
-                raise ValueError(f"{len(features)} features, {size} in {name}")
-            runs.append(
-                Run(
-                    name=f"{prefix}{name}",
-                    problem=(*problem, name, result.feasible_set),
-                    result=result,
-                    feature_names=features,
-                )
-            )
-        return runs
+        options, entries = read_study(path)
+        read = [
+            (entry["row"], Result.load(path / file))
+            for entry in entries
+            for file in entry["files"]
+            if "objective" in entry["row"]
+        ]
+        return make_runs(options, read, prefix)
     except InvalidInputError:
         raise
-    except OSError as error:
-        raise InvalidInputError(f"cannot read what {path / RECORD} lists: {error}") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{path / RECORD} is damaged: {error!r}; remove it to read the npz files beside it"
+            f"what {path / RECORD} lists is damaged: {error!r}; remove it to read the npz files "
+            "beside it"
         ) from error
 
 
-def _read_comparison(path: Path, prefix: str) -> list[Run]:
-    study = read_study(path)
-    if study is None or "methods" not in study[0]:
-        return []
-    options, rows = study
-    rows = {stem: row for stem, row in rows.items() if "objective" in row}
+def make_runs(
+    options: Mapping[str, Any], read: Iterable[tuple[Mapping[str, Any], Result]], prefix: str = ""
+) -> list[Run]:
+    """Return the runs of a study from its options, rows and results.
+
+    Those of learn are named after their class, those of compare after their method, and solver
+    where several differ in it alone.
+    """
+    read = list(read)
+    rows = [row for row, _ in read]
+    is_learned = options["study"] == "learn"
     several = len(options["classes"]) > 1
-    runs = []
-    for stem, row in rows.items():
-        result = Result.load(stem.with_suffix(".npz"))
-        name = name_among(row, rows.values())
-        runs.append(
-            Run(
-                name=f"{prefix}{name}",
-                problem=(options["data_sha256"], row["class"], result.feasible_set),
-                result=result,
-                group=row["class"] if several else "",
-            )
+    # Learn has the edge floor among its own options, and 0 stands for none.
+    problem = tuple(options.get(name) or None for name in _PROBLEM)
+    hash(problem)  # refuses a list in place of a value
+    features = options.get("features")
+    if features is not None and any(len(features) != result.n_features for _, result in read):
+        raise ValueError(f"{len(features)} names of features")
+    return [
+        Run(
+            name=prefix + (row["class"] if is_learned else name_among(row, rows)),
+            problem=(*problem, row["class"], result.feasible_set),
+            result=result,
+            feature_names=None if features is None else tuple(map(str, features)),
+            group=row["class"] if several and not is_learned else "",
         )
-    return runs
+        for row, result in read
+    ]
 
 
 def _of_file(path: Path, name: str) -> Run:

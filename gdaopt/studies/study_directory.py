@@ -15,7 +15,7 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import (
     is_temporary,
     parse_json,
@@ -43,7 +44,8 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 @contextmanager
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
     """Hold a directory, made where it is missing, and remove what killed processes left there."""
-    from filelock import FileLock, Timeout  # needed here only
+    with cli_extra("a study"):
+        from filelock import FileLock, Timeout
 
     folder = as_path("path", path)
     lock = FileLock(folder / _LOCK)
@@ -108,7 +110,7 @@ def _holder(folder: Path) -> str:
 
 
 RECORD = "study.json"  # in which a study says what it was begun with
-_FORMAT = 1
+_FORMAT = 2
 _KEY = re.compile(r"[a-z0-9_-]+")  # lower case only: many file systems do not tell it from upper
 _ABSENT = object()
 _LONGEST_KEY = 60  # characters, before the digest
@@ -122,22 +124,39 @@ def task_key(*parts: object) -> str:
 
 
 class StudyDirectory:
-    """Options and rows on disk. A study of other options there, or other files, are refused."""
+    """Options and rows on disk. A study of other options there, or other files, are refused.
 
-    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
+    With `replace`, an earlier study of the same kind is begun anew, beside whatever else is there:
+    its rows are removed, and its files are the caller's. `remedy` ends the sentences of refusals.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        kind: str,
+        options: Mapping[str, Any],
+        *,
+        replace: bool = False,
+        remedy: str = "choose another --out",
+    ) -> None:
         self.path = as_path("path", path)
         self.tasks = self.path / "tasks"
-        all_options = {"gdaopt": version("gdaopt"), **options}
+        all_options = {"study": kind, "gdaopt": version("gdaopt"), **options}
         self.options: dict[str, Any] = json.loads(json.dumps(all_options, allow_nan=False))
+        self._remedy = remedy
         with sole_writer(self.path):
-            if (self.path / RECORD).exists():
-                self._check_record()
-            elif content(self.path):
+            is_study = (self.path / RECORD).exists()
+            if is_study:
+                self._check_record(replace)
+            elif content(self.path) and not replace:
                 raise InvalidInputError(
-                    f"{self.path} holds files but no {RECORD}, so it is not the directory of a "
-                    "study; choose another --out"
+                    f"{self.path} already holds files, but no {RECORD} of gdaopt; {remedy}"
                 )
-            else:
+            if replace:
+                for file in self.tasks.glob("*.json"):
+                    if read_entry(self.path, file) is not None:
+                        file.unlink()
+            if replace or not is_study:
                 self._write_record()
             try:
                 self.tasks.mkdir(exist_ok=True)
@@ -147,7 +166,7 @@ class StudyDirectory:
                 ) from error
 
     def stem(self, key: str) -> Path:
-        """Return the path of a task's files without the ending, which begins with a dot."""
+        """Return the path of a task's row without its ending."""
         if not _KEY.fullmatch(key):
             raise InvalidInputError(
                 f"task key {key!r} is no safe file name (a-z, 0-9, _ and -); make it by task_key"
@@ -156,28 +175,21 @@ class StudyDirectory:
 
     def row(self, key: str) -> dict[str, Any] | None:
         """Return the row of a finished task; None when it or a file of the task is not whole."""
-        return _read_row(self.stem(key).with_suffix(".json"))
+        entry = read_entry(self.path, self.stem(key).with_suffix(".json"))
+        row: dict[str, Any] | None = None if entry is None else entry["row"]
+        return row if row is None or row["status"] != "interrupted" else None
 
-    def write_row(self, key: str, row: Mapping[str, Any]) -> None:
+    def rows(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the rows of the tasks that are finished."""
+        return {key: row for key in keys if (row := self.row(key)) is not None}
+
+    def write_row(self, key: str, row: Mapping[str, Any], files: Iterable[Path] = ()) -> None:
         """Write the row of a task whose other files are there, which makes it finished."""
-        stem = self.stem(key)
-        files = sorted(path.name for path in self.files(key) if path.suffix != ".json")
-        entry = {
-            "format": _FORMAT,
-            "row": dict(row),
-            "files": files,
-            "sha256": _digest(row, files),
-        }
-        write_text(stem.with_suffix(".json"), json.dumps(entry, indent=1, allow_nan=False))
-
-    def files(self, key: str) -> list[Path]:
-        """Return the files of a task."""
-        return list(self.tasks.glob(f"{self.stem(key).name}.*"))
-
-    def clear(self, key: str) -> None:
-        """Remove the files of a task, such as files that an interrupted try has left."""
-        for file in self.files(key):
-            file.unlink(missing_ok=True)
+        names = {file.relative_to(self.path).as_posix(): file_digest(file) for file in files}
+        entry = {"row": dict(row), "files": names, "sha256": _digest(row, names)}
+        write_text(
+            self.stem(key).with_suffix(".json"), json.dumps(entry, indent=1, allow_nan=False)
+        )
 
     def clean(self) -> None:
         """Remove the temporary files of writers that were killed."""
@@ -188,20 +200,10 @@ class StudyDirectory:
         record = {"format": _FORMAT, "options": self.options}
         write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
 
-    def _check_record(self) -> None:
-        try:
-            record = parse_json((self.path / RECORD).read_text(encoding="utf-8"))
-            newer = record["format"] > _FORMAT
-            old = dict(record["options"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise InvalidInputError(
-                f"{self.path / RECORD} is damaged ({error}); choose another --out"
-            ) from error
-        if newer:
-            raise InvalidInputError(
-                f"{self.path} was written by a newer gdaopt; upgrade to go on, or choose "
-                "another --out"
-            )
+    def _check_record(self, replace: bool) -> None:
+        old = read_options(self.path)
+        if replace and old.get("study") == self.options["study"]:
+            return
         differences = [
             f"{name} is {_show_option(old, name)} there and {_show_option(self.options, name)} now"
             for name in {**old, **self.options}
@@ -210,7 +212,7 @@ class StudyDirectory:
         if differences:
             raise InvalidInputError(
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
-                "choose another --out, or the options there to go on with it"
+                f"{self._remedy}, or the options there to go on with it"
             )
 
 
@@ -226,9 +228,9 @@ class Study:
         return self._directory.path
 
     @property
-    def n_done(self) -> int:
-        """How many tasks are finished on disk."""
-        return sum(self._directory.row(key) is not None for key in self.tasks)
+    def done(self) -> list[str]:
+        """The keys of the tasks that are finished on disk."""
+        return list(self._directory.rows(self.tasks))
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
@@ -236,28 +238,57 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
     write_atomically(path, lambda file: frame.to_parquet(file, index=False))
 
 
-def read_study(path: Path) -> tuple[dict[str, Any], dict[Path, dict[str, Any]]] | None:
-    """Return the options of a study and its rows by the paths of their files, None for no study."""
+def read_options(path: Path) -> dict[str, Any]:
+    """Return the options of the study in a directory; refuse one that cannot be read."""
     try:
-        options = dict(parse_json((path / RECORD).read_text(encoding="utf-8"))["options"])
+        record = parse_json((path / RECORD).read_text(encoding="utf-8"))
+        written: int = record["format"] - _FORMAT
+        options = dict(record["options"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InvalidInputError(
+            f"{path / RECORD} is damaged ({error}); choose another directory"
+        ) from error
+    if written:
+        raise InvalidInputError(
+            f"{path} was written by {'a newer' if written > 0 else 'an earlier'} gdaopt; use that "
+            "version, or choose another directory"
+        )
+    return options
+
+
+def read_study(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the options of a study of classes, and each task's ``row`` and ``files`` by name."""
+    options = read_options(path)
+    entries = (read_entry(path, file) for file in sorted((path / "tasks").glob("*.json")))
+    read = [entry for entry in entries if entry is not None and "class" in entry["row"]]
+    places = {name: place for place, name in enumerate(options.get("classes", ()))}
+    return options, sorted(read, key=lambda entry: places.get(entry["row"]["class"], 0))
+
+
+def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
+    """Return what a study in `path` has written for a task; None where a file is not whole."""
+    try:
+        entry: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
+        row, files = entry["row"], entry["files"]
+        whole = entry["sha256"] == _digest(row, files) and isinstance(row["status"], str)
+        whole = whole and all(file_digest(path / name) == files[name] for name in files)
+        return entry if whole else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    rows = {file: _read_row(file) for file in sorted((path / "tasks").glob("*.json"))}
-    return options, {file.with_suffix(""): row for file, row in rows.items() if row is not None}
 
 
-def _read_row(file: Path) -> dict[str, Any] | None:
+def file_digest(file: Path) -> str | None:
+    """Return the SHA-256 of a file; None where there is none, and for a link."""
     try:
-        entry = parse_json(file.read_text(encoding="utf-8"))
-        row: dict[str, Any] = entry["row"]
-        whole = entry["sha256"] == _digest(row, entry["files"])
-        whole &= all((file.parent / name).exists() for name in entry["files"])
-        return row if whole and isinstance(row["status"], str) else None
-    except (OSError, ValueError, LookupError, TypeError):
+        if file.is_symlink() or not file.is_file():
+            return None
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except (OSError, ValueError):  # a ValueError: names that no file can have
         return None
 
 
-def _digest(row: Mapping[str, Any], files: list[str]) -> str:
+def _digest(row: Mapping[str, Any], files: Mapping[str, str | None]) -> str:
     text = json.dumps([dict(row), files], allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor
@@ -15,12 +14,7 @@ from typing import Any
 from gdaopt.errors import GdaoptError, InvalidInputError
 from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.processes import ProcessExecutor
-from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_name, integer, number, store_checked
-
-BACKENDS = ("process", "pool", "dask")
-"""Kinds of workers: a process of this machine for each task, processes that compute many tasks one
-after the other, and workers of Dask, which do so too."""
+from gdaopt.support.validation import check_instance, integer, number, store_checked
 
 _PATIENCE = 5.0  # seconds to reach a scheduler
 _FIRST_ANSWER = 30.0  # seconds to reach one of its workers, which has to import gdaopt
@@ -29,50 +23,43 @@ _DASK_QUEUE = 1000  # tasks handed out at a time, for the workers of any cluster
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-"""The environment variables that give BLAS one thread. A BLAS library reads them when it is loaded,
-which a task may do after the runner has set the limit of the libraries loaded before."""
+"""The environment variables that give BLAS one thread, in a process that has not loaded it yet."""
 
 
 @dataclass(frozen=True)
 class TaskWorkers:
-    """Where tasks are computed; see `BACKENDS`. A task runs with one BLAS thread everywhere.
+    """Where tasks are computed: by `jobs` processes, or, with a scheduler, by those of its cluster.
 
-    A ``process`` is killed at the `deadline`, and its peak memory is that of the task. Workers of
-    Dask need the same gdaopt, the modules of the tasks on their ``PYTHONPATH``, and a thread each.
+    A process computes one task after the other, and is killed where one takes longer than the
+    `deadline`. Products of matrices take one thread there, as on a cluster, unless `threaded`.
+    Workers of Dask need the same gdaopt, the modules of the tasks on their ``PYTHONPATH``, and a
+    thread each.
     """
 
     jobs: int = 1
-    backend: str = "process"
     scheduler: str | None = None
     deadline: float | None = None
+    threaded: bool = False
 
     def __post_init__(self) -> None:
         store_checked(self, integer, "jobs", at_least=1)
-        if self.scheduler is not None and self.backend != "dask":
-            raise InvalidInputError(
-                f'a scheduler goes with backend "dask", got backend '
-                f"{shortened(self.backend)} with scheduler {shortened(self.scheduler)}"
-            )
-        check_name("backend", self.backend, BACKENDS)
         store_checked(self, number, "deadline", above=0)
-        if self.backend == "dask":
-            if self.scheduler is None:
-                raise InvalidInputError(
-                    'backend "dask" needs a scheduler, the address of a cluster as '
-                    'tcp://host:port; start one by `dask scheduler`, or pass backend "pool"'
-                )
-            try:
-                importlib.import_module("distributed")
-            except ImportError as error:
-                raise InvalidInputError(
-                    'backend "dask" needs Dask, which is not installed: pip install "gdaopt[dask]"'
-                ) from error
+        check_instance("threaded", self.threaded, bool)
+        if self.scheduler is None:
+            return
+        check_instance("scheduler", self.scheduler, str)
+        try:
+            importlib.import_module("distributed")
+        except ImportError as error:
+            raise InvalidInputError(
+                f"scheduler {self.scheduler} needs Dask, which is not installed: "
+                'pip install "gdaopt[dask]"'
+            ) from error
 
     @property
     def at_a_time(self) -> int:
         """How many tasks to hand out at a time."""
-        # Workers of a pool go on with other tasks while a row is written.
-        return {"process": self.jobs, "pool": 2 * self.jobs, "dask": _DASK_QUEUE}[self.backend]
+        return self.jobs if self.scheduler is None else _DASK_QUEUE
 
     @contextmanager
     def start(self, jobs: int) -> Iterator[Executor]:
@@ -81,20 +68,11 @@ class TaskWorkers:
             with _connect(self.scheduler) as client:
                 yield DaskExecutor(client)
         else:
-            lasting = self.backend == "pool"
-            prepare = _prepare if lasting else None
+            environment = None if self.threaded else ONE_THREAD
             with ProcessExecutor(
-                jobs, time_limit=self.deadline, lasting=lasting, prepare=prepare
+                jobs, time_limit=self.deadline, environment=environment
             ) as processes:
                 yield processes
-
-
-def _prepare() -> None:
-    """Give BLAS one thread: the libraries that are loaded, and those that a task will load."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)
-    os.environ.update(ONE_THREAD)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """Time limits: a deadline for all that runs inside of it, and the question that loops ask it.
 
-A run or a fit sets its deadline once (`until`). Every loop of unknown length, and every pass over
-pairs of samples, calls `check_time`, which raises `gdaopt.errors.TimeLimitError` when the time is
-up. Whoever has a result by then catches the error. What has to be complete runs in `unlimited`. The
-evaluation of the metric that a run ends at runs in `completing`: only work that can take longer and
-that a result can do without, which calls `check_time_for`, does not begin there.
+A run or a fit sets its deadline once (`until`). Every pass over pairs of samples, every evaluation
+at a metric, and loops of unknown length beside these call `check_time`, which raises
+`gdaopt.errors.TimeLimitError` when the time is up. Whoever has a result by then catches the error.
+What has to be complete runs in `unlimited`. The evaluation of the metric that a run ends at runs in
+`completing`: only work that can take longer and that a result can do without, which calls
+`check_time_for`, does not begin there.
 
 The deadline is a context variable: a thread does not see deadlines of other threads, and where no
 limit is set the question costs less than a microsecond.

@@ -105,8 +105,10 @@ def _unwritable(error: OSError, path: Path) -> UnwritableError:
 
 
 def _is_at_work(pid: int, file: Path) -> bool:
-    import psutil  # needed here only
-
+    try:
+        import psutil  # of the extra cli
+    except ImportError:
+        return True  # for all that is known
     try:
         process = psutil.Process(pid)
         is_older: bool = process.create_time() <= file.stat().st_mtime

@@ -1,7 +1,9 @@
 """Worker processes: each can be killed at a limit, and this process survives the end of one.
 
 `WorkerProcess` computes calls one after the other; the thread that started it waits for each.
-`ProcessExecutor` has several, a thread for each of them.
+`ProcessExecutor` has several, a thread for each of them. Both keep a process for the calls to come,
+and begin another one where it has ended. A worker is a new interpreter that imports what a call
+needs and never runs the script of its parent, so that scripts need no guard of ``__main__``.
 """
 
 from __future__ import annotations
@@ -10,23 +12,24 @@ import ctypes
 import os
 import pickle
 import signal
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from threading import Lock, RLock, Thread, local
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from threading import TIMEOUT_MAX, Event, Lock, Thread, Timer, local
+from typing import IO, Any, TypeVar
+from weakref import WeakSet, finalize
 
 ValueT = TypeVar("ValueT")
 
+_BEGIN = (
+    "import sys; sys.path[:] = sys.argv[1:]; from gdaopt.support.processes import serve; serve()"
+)
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
-_GRACE = 5.0  # seconds for a process to end in order
-
-# Whoever starts a process looks after all children that have ended: two threads that look at the
-# same time can take an exit code away from each other. A worker that nobody needs any more may be
-# killed at any moment, also within such a block.
-_children = RLock()
+_GRACE = 5.0  # seconds for a process to end that has closed its pipe
+_BROKEN = (EOFError, OSError, pickle.UnpicklingError)  # what a pipe raises whose other end died
 
 
 class WorkerEndedError(Exception):
@@ -40,31 +43,35 @@ class WorkerEndedError(Exception):
 class WorkerProcess:
     """A process that computes calls one after the other for the thread that made it.
 
-    `prepare` is called first there. loky's context does not import ``__main__``, so that scripts
-    need no guard.
+    It has the working directory and the environment of this process, to which variables may be
+    added. What it prints goes to standard error, or, where `is_silent`, nowhere. It ends with this
+    object, with the thread that made it, and with this process.
     """
 
-    def __init__(self, context: Any, prepare: Callable[[], object] | None = None) -> None:
-        from multiprocessing.util import Finalize
-
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, is_silent: bool = False
+    ) -> None:
         self._owner = os.getpid()
-        self._pipe, its_end = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self._owner, its_end, prepare))
-        with _children, without_interrupts():
-            self._process.start()
-        its_end.close()
-        # A process of multiprocessing waits at its end for its children, after such calls.
-        self.kill = Finalize(self, _kill, args=(self._process,), exitpriority=0)
+        with _without_interrupts() as options:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BEGIN, *map(str, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if is_silent else None,
+                env={**os.environ, **(environment or {})},
+                **options,
+            )
+        self.kill = finalize(self, _kill, self._process, self._owner)
 
     @property
     def pid(self) -> int:
         """The number of the process."""
-        return int(self._process.pid)
+        return self._process.pid
 
     @property
     def is_usable(self) -> bool:
         """Whether calls can be made: not by a fork of this process, nor when the worker ended."""
-        return self._owner == os.getpid() and self.kill.still_active() and self._process.is_alive()
+        return self._owner == os.getpid() and self.kill.alive and self._process.poll() is None
 
     def call(
         self, function: Callable[..., ValueT], *arguments: Any, time_limit: float | None = None
@@ -73,54 +80,83 @@ class WorkerProcess:
         # Pickle copies arrays here, to where arrays lie: at other addresses products have other
         # last bits.
         content = pickle.dumps((function, arguments))
-        start = time.perf_counter()
+        late = Event()
         try:
-            with suppress(ConnectionError):  # it died; its exit code, read below, says more
-                self._pipe.send_bytes(content)
-            # Passing the arguments has taken time, too, and for large ones seconds.
-            left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-            if not _wait_for(self._pipe, None if left is None else max(left, 0.0)):
-                self.kill()
-                raise WorkerEndedError(f"killed after {time_limit:.4g} s", is_late=True)
-            succeeded, found = pickle.loads(self._pipe.recv_bytes())
-        except (EOFError, ConnectionError):
-            raise WorkerEndedError(self._how_it_died()) from None
+            with self._killed_after(time_limit, late):
+                answer = self._exchange(content)
+        except _BROKEN:
+            how = f"killed after {time_limit:.4g} s" if late.is_set() else self._how_it_died()
+            self.kill()
+            raise WorkerEndedError(how, late.is_set()) from None
         except BaseException:  # after an interrupt, nobody waits for the answer
             self.kill()
             raise
+        succeeded, value = pickle.loads(answer)
         if not succeeded:
-            raise found
-        value: ValueT = found
-        return value
+            raise value
+        result: ValueT = value
+        return result
 
-    def end(self) -> None:
-        """End the process in order, within seconds: it may wait for processes of its own."""
-        self._pipe.close()
-        _wait_for(self._process.sentinel, _GRACE)
-        self.kill()
+    @contextmanager
+    def _killed_after(self, seconds: float | None, late: Event) -> Iterator[None]:
+        """Kill the process where a block takes longer, in which reading from it then ends."""
+        if seconds is None:
+            yield
+            return
+
+        def ring() -> None:
+            late.set()
+            self._process.kill()
+
+        alarm = Timer(min(seconds, TIMEOUT_MAX), ring)
+        alarm.daemon = True  # a thread that an interrupt leaves behind delays no exit
+        alarm.start()
+        try:
+            yield
+        finally:
+            alarm.cancel()
+
+    def _exchange(self, content: bytes) -> bytes:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(ConnectionError):  # it died; its exit code, read later, says more
+            _send(self._process.stdin, content)
+        answer: bytes = pickle.load(self._process.stdout)
+        return answer
 
     def _how_it_died(self) -> str:
         # The pipe closes a little before the process has ended.
-        _wait_for(self._process.sentinel, _GRACE)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE)
         self.kill()
-        return _how(self._process.exitcode or 0)
+        exit_code = self._process.returncode
+        if exit_code >= 0:
+            return f"its process ended with exit code {exit_code}"
+        try:
+            name = signal.Signals(-exit_code).name
+        except ValueError:  # a real-time signal
+            name = f"signal {-exit_code}"
+        hint = ", as happens when memory runs out" if name == "SIGKILL" else ""
+        return f"its process was killed by {name}{hint}"
 
 
 class ProcessExecutor(ThreadPoolExecutor):
-    """An executor that computes calls in processes, each in a new one unless `lasting`."""
+    """An executor that computes calls in processes; a call that takes longer than a limit ends one.
+
+    Its ``with`` block kills them at its end, whatever they do.
+    """
 
     def __init__(
         self,
         jobs: int,
         *,
         time_limit: float | None = None,
-        lasting: bool = False,
-        prepare: Callable[[], object] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(jobs)
-        self._time_limit, self._lasting, self._prepare = time_limit, lasting, prepare
-        self._mine = local()
-        self._at_work: set[WorkerProcess] = set()
+        self._time_limit, self._environment = time_limit, environment
+        self._of_thread = local()
+        self._workers: WeakSet[WorkerProcess] = WeakSet()
         self._changing = Lock()
         self._is_over = False
 
@@ -129,55 +165,77 @@ class ProcessExecutor(ThreadPoolExecutor):
         return super().submit(self._compute, function, *args, **kwargs)
 
     def _compute(self, function: Callable[..., Any], *args: Any) -> Any:
-        from multiprocessing import get_context
-
-        worker: WorkerProcess | None = getattr(self._mine, "worker", None)
+        worker: WorkerProcess | None = getattr(self._of_thread, "worker", None)
         with self._changing:
             if self._is_over:
                 raise WorkerEndedError("it was not begun")
             if worker is None or not worker.is_usable:
-                # A fork would begin with our memory.
-                worker = self._mine.worker = WorkerProcess(get_context("spawn"), self._prepare)
-                self._at_work.add(worker)
-        try:
-            return worker.call(function, *args, time_limit=self._time_limit)
-        finally:
-            if not self._lasting or not worker.is_usable:
-                worker.end()
-                self._at_work.discard(worker)
+                worker = self._of_thread.worker = WorkerProcess(self._environment)
+                self._workers.add(worker)
+        return worker.call(function, *args, time_limit=self._time_limit)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         with self._changing:
             self._is_over = True
-            for worker in tuple(self._at_work):  # others may end meanwhile
+            for worker in tuple(self._workers):
                 worker.kill()
         self.shutdown(cancel_futures=True)
 
 
-def _wait_for(handle: Any, seconds: float | None) -> bool:
-    from multiprocessing import connection  # on demand, as below: importing gdaopt needs no process
-
-    return bool(connection.wait([handle], seconds))
-
-
-def _kill(process: Any) -> None:
-    with _children:
-        if process.is_alive():
-            if sys.platform == "win32":
-                process.terminate()
-            else:  # not `process.kill`, which loky's processes lack
-                os.kill(process.pid, signal.SIGKILL)
-        process.join()
+def _send(pipe: IO[bytes], content: bytes) -> None:
+    pickle.dump(content, pipe)  # bytes as one object: they say where they end
+    pipe.flush()
 
 
-def _serve(parent: int, pipe: Any, prepare: Callable[[], object] | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with(parent)
-    if prepare is not None:
-        prepare()
-    with suppress(EOFError, ConnectionError):
-        while True:
-            pipe.send_bytes(_answer(pipe.recv_bytes()))
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a fork, whose copy of the object ends here
+        return
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]  # there are both
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[dict[str, Any]]:
+    """Have processes that are started here not notice Ctrl-C; yields options to start them with."""
+    if sys.platform == "win32":
+        yield {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+        return
+    # A new process inherits what is blocked. A group of its own would not stop at Ctrl-Z either.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield {}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def serve() -> None:
+    """Answer calls from standard input: what a worker process runs."""
+    if sys.platform == "linux":
+        # The kernel kills us also while a solver holds the interpreter's lock, so that no thread
+        # of ours runs.
+        with suppress(OSError, AttributeError):  # a libc without prctl: there is the thread below
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    # The pipes are ours alone: what calls print, or start, gets others.
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    os.dup2(2, 1)
+    queue: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        try:
+            while True:
+                queue.put(pickle.load(questions))
+        finally:  # our parent has ended
+            os._exit(1)
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        _send(answers, _answer(queue.get()))
 
 
 def _answer(content: bytes) -> bytes:
@@ -188,9 +246,9 @@ def _answer(content: bytes) -> bytes:
     except BaseException as error:
         if isinstance(error, Exception):
             with suppress(Exception):  # it cannot be pickled, or not be read again
-                found = _pickled_error(error, error)
-                pickle.loads(found)
-                return found
+                answer = _pickled_error(error, error)
+                pickle.loads(answer)
+                return answer
         return _pickled_error(RuntimeError(f"{type(error).__name__}: {error}"), error)
 
 
@@ -198,54 +256,6 @@ def _pickled_error(told: Exception, error: BaseException) -> bytes:
     from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 
     return pickle.dumps((False, ExceptionWithTraceback(told, error.__traceback__)))
-
-
-def _end_with(parent: int) -> None:
-    """Have this process ended when the thread that started it, or its process, has ended."""
-    if sys.platform == "linux":
-        # The kernel kills us also while a solver holds the interpreter's lock, so that no thread
-        # of ours runs.
-        with suppress(OSError, AttributeError):  # a libc without prctl: there is the thread below
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    # The thread must not import it: where one thread loads a library and another one looks through
-    # those that are loaded, as threadpoolctl does, each can wait for the other forever.
-    import psutil
-
-    def watch() -> None:
-        # An orphan gets another parent at once, except on Windows.
-        while os.getppid() == parent and psutil.pid_exists(parent):
-            time.sleep(0.5)
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
-
-
-def _how(exit_code: int) -> str:
-    if exit_code >= 0:
-        return f"its process ended with exit code {exit_code}"
-    try:
-        name = signal.Signals(-exit_code).name
-    except ValueError:  # a real-time signal
-        name = f"signal {-exit_code}"
-    hint = ", as happens when memory runs out" if name == "SIGKILL" else ""
-    return f"its process was killed by {name}{hint}"
-
-
-@contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Block interrupts: a process started meanwhile inherits the block until it ignores them."""
-    if sys.platform == "win32":
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    # Started together with the first process, the tracker would end the block of interrupts.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def peak_memory() -> int:
@@ -263,3 +273,9 @@ def peak_memory() -> int:
                 return 1024 * int(line.split()[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def forget_peak_memory() -> None:
+    """Have `peak_memory` count from now on, which Linux alone can."""
+    with suppress(OSError), open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")

@@ -8,8 +8,11 @@ threads work side by side: each of them calculates alone meanwhile.
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import cache
 from pathlib import Path
@@ -87,15 +90,27 @@ def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Fou
 
 def free_memory() -> int:
     """Return the bytes that this process can still get, within its container's limit."""
-    import psutil  # on demand: only what may not fit asks
-
-    free: int = psutil.virtual_memory().available
+    free = _available_memory()
     try:
         limit = int((_CGROUP / "memory.max").read_text())
         used = int((_CGROUP / "memory.current").read_text())
     except (OSError, ValueError):  # no such limit, or "max"
         return free
     return min(free, max(limit - used, 0))
+
+
+def _available_memory() -> int:
+    """Return the bytes of memory that programs can get; on macOS, all that the machine has."""
+    with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    if sys.platform == "win32":
+        # A record whose first number is its own size, and whose third is what is free.
+        record = (ctypes.c_uint64 * 8)(ctypes.sizeof(ctypes.c_uint64 * 8))
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(record)
+        return int(record[2])
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_fits(needed: float, what: str, remedy: str) -> None:

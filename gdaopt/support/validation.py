@@ -282,13 +282,19 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     return array
 
 
+def nearest_name(name: object, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """Return the known name that is most like another, in any case; None if none is like it."""
+    by_lower = {each.lower(): each for each in known}
+    text = name.lower() if isinstance(name, str) else ""
+    near = difflib.get_close_matches(text, by_lower, n=1, cutoff=cutoff)
+    return by_lower[near[0]] if near else None
+
+
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InvalidInputError:
     """Return the error for an unknown name; its message suggests the nearest known name."""
     names = sorted(known)
-    given = name.lower() if isinstance(name, str) else ""
-    near = difflib.get_close_matches(given, [n.lower() for n in names], n=1, cutoff=0.5)
-    by_lower = {n.lower(): n for n in names}
-    hint = f"; did you mean {shortened(by_lower[near[0]])}?" if near else ";"
+    near = nearest_name(name, names)
+    hint = f"; did you mean {shortened(near)}?" if near else ";"
     listed = ", ".join(cut(plain(each), _LONGEST_NAME) for each in names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return InvalidInputError(f"unknown {what} {shortened(name)}{hint} Known: {listed}{more}")

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from gdaopt.certificate.certify import Certificate, Kind
+from gdaopt.certificate.certify import Certificate, Kind, certificate_by
 from gdaopt.certificate.tangent import Bound, Tangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.linalg.magnitudes import magnitude_inner
@@ -24,8 +23,8 @@ from gdaopt.support.validation import FloatArray
 from gdaopt.wide.features import ManyFeatures, used_features
 from gdaopt.wide.pricing import Prices, Pricing
 
-_PRICE_ROUNDINGS = 16  # of a price, relative to the largest entry of the gradient
-_SUM_ROUNDINGS = 128  # of a sum of rows, which NumPy adds up in pairs of parts
+_PRICE_ROUNDINGS = 16  # round-offs of a price, relative to the largest entry of the gradient
+_SUM_ROUNDINGS = 128  # round-offs of a sum of rows, which NumPy adds up in pairs of parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +80,8 @@ class SparseMember:
         whole, point, gap, price = self.whole, self.point, self.gap, float(self.prices.prices[0])
         used, block = used_features(self.atomic_part)
         magnitudes, value = abs(block), point.sums.value
-
-        def form(sizes: FloatArray) -> float:
-            """Return ``s'(ρI + |N|)s``."""
-            beyond = sizes[used] @ (magnitudes @ sizes[used])
-            return whole.floor * float(sizes @ sizes) + float(beyond)
-
-        stated = whole.objective.round_off(point.sums, form)
+        metric = csr_array(self.atomic_part + whole.floor * eye_array(whole.size))
+        stated = whole.objective.round_off(point.sums, metric, 0.0)
         errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
         largest = 2 * point.sums.scale * float(point.sums.squares.max())
@@ -114,7 +108,7 @@ class SparseMember:
         )
 
     def inflated_tangent(self, share: float) -> Tangent | None:
-        """Return the tangent at ``ρI + (1 + η) N``, None where it carries no information."""
+        """Return the tangent at ``ρI + (1 + η) N``, None if it carries no information."""
         factor = 1 + share
         there = replace(self, atomic_part=factor * self.atomic_part, gram=factor * self.gram)
         value, gradient = there.point.sums.value, there.point.gradient
@@ -123,24 +117,12 @@ class SparseMember:
 
     def certificate(self) -> Certificate:
         """Return the certificate of M."""
-        tangent = self.tangent()
-        of_gap: dict[str, Any] = {
-            "frank_wolfe_gap": max(tangent.gap, 0.0),
-            "gap_round_off": tangent.gap_round_off,
-        }
-        if not self.whole.objective.convex:
-            reason = "the objective is not convex: a tangent is no lower bound"
-            return Certificate(tangent.value, -math.inf, "none", reason, math.inf, **of_gap)
-        bound: Bound = tangent.bound
-        kind: Kind = "exponential"
-        if not self.whole.objective.log_convex:
-            bound = inflated_bound(tangent, self.inflated_tangent)
-            kind = "scaled" if bound is not tangent.bound else "linear"
-        if not bound.value > -math.inf:
-            reason = "round-off leaves no bound: the metric is far out of scale"
-            return Certificate(tangent.value, -math.inf, "none", reason, math.inf)
-        value = min(bound.value, tangent.value)
-        return Certificate(tangent.value, value, kind, round_off=bound.round_off, **of_gap)
+        tangent, objective = self.tangent(), self.whole.objective
+        others: list[tuple[Bound, Kind]] = []
+        if objective.convex and not objective.log_convex:
+            others.append((inflated_bound(tangent, self.inflated_tangent), "scaled"))
+        certificate = certificate_by(tangent, objective, others)
+        return replace(certificate, lower_bound=min(certificate.lower_bound, tangent.value))
 
 
 def member_at(whole: ManyFeatures, metric: csr_array) -> SparseMember:

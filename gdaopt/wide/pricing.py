@@ -53,7 +53,7 @@ class Pricing:
         self._set = feasible_set
         self._count = count
         self._family = cast(TwoSparseAtoms, feasible_set.family)
-        self._known: Screened | None = None
+        self._screened: Screened | None = None
 
     def best(self, gradient: FloatArray, guess: Edges) -> Prices:
         """Return the least prices at the gradient by the Gram matrix of the samples.
@@ -64,8 +64,8 @@ class Pricing:
         single = np.argsort(scatter.diagonal, kind="stable")[: self._count]
         edges = listed_edges(self._set, len(scatter))
         if edges is None:
-            (rows, columns, prices), self._known = best_screened(
-                scatter, self._count, guess, self._family.graph_entries, np.inf, self._known
+            (rows, columns, prices), self._screened = best_screened(
+                scatter, self._count, guess, self._family.graph_entries, np.inf, self._screened
             )
         else:
             rows, columns = edges
@@ -79,7 +79,7 @@ class Pricing:
 
 
 def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
-    """Return the pairs that may have an edge where a mask lists them, None where all may."""
+    """Return the pairs that may have an edge if a mask lists them, None if all may."""
     family = cast(TwoSparseAtoms, feasible_set.family)
     return family.edges_of(size) if family.leaves_out(size) else None
 

@@ -20,7 +20,7 @@ _GATHERED = 2**18  # entries that are gathered at a time
 
 
 class ScatterMatrix:
-    """``G = X'SX`` for samples X and a symmetric S; -S ⪰ 0 where `is_negative`."""
+    """``G = X'SX`` for samples X and a symmetric S; -S ⪰ 0 if `is_negative`."""
 
     def __init__(self, samples: Samples, laplacian: FloatArray, is_negative: bool = False) -> None:
         self.samples = samples
@@ -50,7 +50,7 @@ class ScatterMatrix:
         if self._is_negative:
             return -self.diagonal
         if len(self._laplacian) > _MOST_DECOMPOSED:
-            weights = np.maximum(self._laplacian, 0.0)  # of the pairs that push, but for the sign
+            weights = np.maximum(self._laplacian, 0.0)  # pairs that push, negative
             np.fill_diagonal(weights, 0.0)
             return column_forms(np.diag(weights.sum(axis=1)) - weights, self.samples)
         roots, signs = self.roots

@@ -1,7 +1,7 @@
 """The best pairs of features for a gradient of many features: exact prices of a few of them.
 
-No price is below ``-n_i - n_j`` (`ScatterMatrix.least_eigenvalues`). Where some pair has the price
-p, only pairs with ``n_i + n_j ≥ -p`` can be as good, and of these a pair is better where
+No price is below ``-n_i - n_j`` (`ScatterMatrix.least_eigenvalues`). If some pair has the price
+p, only pairs with ``n_i + n_j ≥ -p`` can be as good, and of these a pair is better if
 ``G_ij > r_i r_j`` with ``r_i = √(G_ii - p)``. Products of matrices of single precision find out
 where that may be so ("Proposition: screened prices").
 """
@@ -22,13 +22,13 @@ from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
 
 _TOP = 192  # features whose pairs are priced first
-_ROWS, _COLUMNS = 512, 256  # of a block: it stays in cache
-_MANY = 1 / 64  # of a block: for more candidates the whole block is computed in double precision
-_ROUNDINGS = 16 * 2.0**-53  # of a price, relative to the largest entry
+_ROWS, _COLUMNS = 512, 256  # sizes of a block that stays in cache
+_MANY = 1 / 64  # a share of a block: of more candidates all entries are computed exactly
+_ROUNDINGS = 16 * 2.0**-53  # round-off of a price, relative to the largest entry
 _SINGLE = 2.0**-24  # the relative error of an operation in single precision
-_MARGIN = 0.1  # of the price: pairs that are kept for the next gradient are so much worse at most
+_MARGIN = 0.1  # a share of the price: pairs kept for the next gradient are that much worse at most
 _MOST_KEPT = 2**17  # pairs
-_FEW = 0.25  # of all pairs: with fewer to look at again, those that are kept stay
+_FEW = 0.25  # a share of all pairs: with fewer to look at again, those that are kept stay
 
 OfGraph = Callable[[FloatArray, IndexArray, IndexArray], FloatArray]
 """Takes entries of G with their rows and columns, and returns those for the atoms of graphs."""
@@ -49,20 +49,20 @@ def best_screened(
     guess: Edges,
     of_graph: OfGraph,
     ceiling: float,
-    known: Screened | None = None,
+    earlier: Screened | None = None,
 ) -> tuple[tuple[IndexArray, IndexArray, FloatArray], Screened]:
     """Return the pairs i < j with ``G_ij > 0`` of the least prices, best first, and their prices.
 
     Pairs above the ceiling are left out, unless no pair is below it. With the pairs comes what
-    makes the search at a gradient nearby shorter, where it is `known`.
+    makes the search at a gradient nearby shorter, if one was `earlier`.
     """
     search = _Search(gradient, count, of_graph, ceiling)
     search.add_pairs(*guess)
-    if known is not None:
-        search.add_pairs(*known.pairs)
-        change = gradient.less(known.gradient).least_eigenvalues
-        if search.price_all(change, known.level - search.round_off, _FEW):
-            return search.best(), known
+    if earlier is not None:
+        search.add_pairs(*earlier.pairs)
+        change = gradient.less(earlier.gradient).least_eigenvalues
+        if search.price_all(change, earlier.level - search.round_off, _FEW):
+            return search.best(), earlier
     search.margin = _MARGIN
     search.price_all(gradient.least_eigenvalues, -search.round_off)
     return search.best(), search.screened()
@@ -82,7 +82,7 @@ class _Search:
         self._gradient, self._count, self._of_graph = gradient, count, of_graph
         self._diagonal = gradient.diagonal
         self._slack = _ROUNDINGS * gradient.largest_entry
-        self.round_off = gradient.samples.shape[0] * self._slack  # of prices and bounds
+        self.round_off = gradient.samples.shape[0] * self._slack  # round-off of prices and bounds
         self._rows = self._columns = np.zeros(0, np.intp)
         self._prices = np.zeros(0)
         self._pending: list[tuple[IndexArray, IndexArray, FloatArray]] = []
@@ -123,8 +123,8 @@ class _Search:
             parts = [(self._rows, self._columns, self._prices), *self._pending]
             rows, columns, prices = (np.concatenate(part) for part in zip(*parts, strict=True))
             _, first = np.unique(rows * len(self._diagonal) + columns, return_index=True)
-            kept = first[np.argsort(prices[first], kind="stable")]
-            self._rows, self._columns, self._prices = rows[kept], columns[kept], prices[kept]
+            places = first[np.argsort(prices[first], kind="stable")]
+            self._rows, self._columns, self._prices = rows[places], columns[places], prices[places]
             self._pending, self._n_pending = [], 0
         if len(self._prices) >= self._count:
             self._ceiling = min(self._ceiling, float(self._prices[self._count - 1]))
@@ -142,7 +142,7 @@ class _Search:
     def price_all(self, bounds: FloatArray, level: float, share: float = 1.0) -> bool:
         """Price all pairs that may be below the price `most`; say whether that was done.
 
-        No price is below the level less the bounds of both features. Nothing is done where that
+        No price is below the level less the bounds of both features. Nothing is done if that
         leaves more than a share of all pairs.
         """
         order = np.argsort(-bounds, kind="stable")
@@ -195,7 +195,7 @@ class _Search:
 
     def _roots(self, *features: IndexArray) -> list[FloatArray]:
         """Return r: pairs with ``G_ij > r_i r_j`` are below the price `most`."""
-        # 0 where a feature alone is as good.
+        # 0 if a feature alone is as good.
         share = 1 - _ROUNDINGS
         return [
             share * np.sqrt(np.maximum(self._diagonal[ends] - self.most, 0.0)) for ends in features

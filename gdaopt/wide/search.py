@@ -26,9 +26,9 @@ _FEW = 250  # features that a search begins with, and that join at most
 _MOST = 4000  # features of an optimum
 _LEVELS = 2**13, 2**16  # the strongest features, among which the first are looked for
 _MUCH_MORE = 4  # times as many features are worth a level of their own
-_SHARE = 0.3  # of the tolerance: how accurate the optimum over a few features is
+_SHARE = 0.3  # a share of the tolerance: how accurate the optimum over a few features is
 _ROUGH = 10.0  # times the tolerance, while not all features are looked at
-_FINER = 0.1  # times the share, where no feature is missing and the gap is too large
+_FINER = 0.1  # times the share, if no feature is missing and the gap is too large
 _FINEST = 1e-4
 
 
@@ -71,8 +71,8 @@ class Search:
             levels = []
         self._levels = [*(np.sort(order[:level]) for level in levels), np.arange(size)]
         self._pricing = self._pricing_of_level()
-        known = np.zeros(0, np.intp) if used is None else used
-        self._take(np.union1d(known, order[: max(_FEW - len(known), 0)]))
+        features = np.zeros(0, np.intp) if used is None else used
+        self._take(np.union1d(features, order[: max(_FEW - len(features), 0)]))
 
     @property
     def _is_complete(self) -> bool:

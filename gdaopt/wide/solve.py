@@ -99,10 +99,10 @@ class _Runs:
         used = None if warm is None else np.unique(csr_array(warm.atoms).indices).astype(np.intp)
         self.search = Search(problem, method, used)
         self.n_runs = self.n_steps = 0
-        self._known: Optimum | None = None
+        self._optimum: Optimum | None = None
         if warm is not None:
             assert warm.weights is not None
-            self._known = Optimum(
+            self._optimum = Optimum(
                 atoms=warm.atoms, weights=warm.weights, feasible_set=warm.feasible_set
             )
         self._last: Result | None = None
@@ -126,13 +126,13 @@ class _Runs:
         most, features = method.max_iterations, self.search.features
         self._started = self.clock.seconds - self._tracing_seconds
         start = None
-        if self._known is not None:
-            known, feasible_set = self._known, self._known.feasible_set
+        if self._optimum is not None:
+            optimum, feasible_set = self._optimum, self._optimum.feasible_set
             if has_sparse_members(feasible_set):  # else the method refuses the start
                 feasible_set = feasible_set.of_features(features, self._problem.n_features)
             start = Optimum(
-                atoms=csr_array(known.atoms)[:, features].toarray(),
-                weights=known.weights,
+                atoms=csr_array(optimum.atoms)[:, features].toarray(),
+                weights=optimum.weights,
                 feasible_set=feasible_set,
             )
         return replace(
@@ -200,7 +200,7 @@ class _Runs:
         assert weights is not None
         few = Atoms.of_few_entries(vectors)
         atoms = Atoms(self.search.features[few.support], few.values)
-        self._known = Optimum(
+        self._optimum = Optimum(
             atoms=atoms.sparse(self._problem.n_features),
             weights=weights,
             feasible_set=self._problem.feasible_set,
@@ -222,13 +222,13 @@ class _Runs:
 
     def result(self) -> Result:
         """Return the result over all features."""
-        last, known, certificate = self._last, self._known, self.search.certificate
+        last, optimum, certificate = self._last, self._optimum, self.search.certificate
         assert last is not None
-        assert known is not None
+        assert optimum is not None
         assert self.search.end is not None
         status, message = self.search.end
         feasible_set, size = self._problem.feasible_set, self._problem.n_features
-        total = atomic_part_of(Atoms.of_few_entries(known.atoms), known.weights, size)
+        total = atomic_part_of(Atoms.of_few_entries(optimum.atoms), optimum.weights, size)
         metric = csr_array(total + feasible_set.min_eigenvalue * eye_array(size))
         features, block = block_of(metric, feasible_set.min_eigenvalue)
         threshold = edge_threshold(feasible_set.trace_bound, size)
@@ -251,5 +251,5 @@ class _Runs:
             seconds=self.clock.seconds - self._tracing_seconds,
             tracing_seconds=self._tracing_seconds,
             trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends)), iterates),
-            atoms=known.atoms,
+            atoms=optimum.atoms,
         )

@@ -26,10 +26,6 @@ COMMANDS = {
         *("compare", "iris", "--positive", "setosa", "--jobs", "2", "--trace-every", "0"),
         *("--methods", "certified,joint:solver=analytic:max_iterations=5"),
     ),
-    "study": (
-        *("table1", "--datasets", "iris", "--rows", "euclidean,gmml", "--seeds", "2"),
-        *("--jobs", "2"),
-    ),
     "bench": (
         *("bench", "--data", "random", "--sizes", "5", "--programs", "diagonal", "--most", "3"),
         *("--solvers", "highspy", "--starts", "hot", "--tolerances", "1e-6", "--runs", "none"),
@@ -54,7 +50,6 @@ class Undisturbed:
 
 def start(name: str, out: Path, number: int = 0) -> subprocess.Popen[str]:
     """Start a command, to be killed at an operation on files; with 0 at none."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "experiments")])
     place = out.parent  # so that the directory itself counts
     command = (sys.executable, "-m", "tests.attacks.command", place, number, *COMMANDS[name])
     return subprocess.Popen(
@@ -63,7 +58,7 @@ def start(name: str, out: Path, number: int = 0) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "100"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "100"},
     )
 
 

@@ -13,6 +13,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from gdaopt.bench import pictures as of_bench
+from gdaopt.bench import study as bench
+from gdaopt.cli.app import app
+from gdaopt.studies import pictures
+
 ENDED = "operations: "
 """What the last line of the output begins with; the number of operations follows."""
 
@@ -49,25 +54,13 @@ def _watch(place: str, number: int) -> None:
 
 def main() -> None:
     """Run the command."""
-    _, place, number, name, *arguments = sys.argv
-    sys.argv = [name, *arguments]
-    if name == "table1":
-        from table1 import study
-        from table1.command import app
-
-        vars(study)["picture"] = lambda outcome: Figure(figsize=(1, 1))
-    else:
-        from gdaopt.bench import pictures as of_bench
-        from gdaopt.bench import study as bench
-        from gdaopt.cli import app
-        from gdaopt.studies import pictures
-
-        sys.argv.insert(0, "gdaopt")
-        blank = dict.fromkeys(pictures.PICTURES, lambda runs, title: Figure(figsize=(1, 1)))
-        vars(pictures)["PICTURES"] = blank
-        vars(bench)["PICTURES"] = dict.fromkeys(
-            of_bench.PICTURES, lambda programs, cap: Figure(figsize=(1, 1))
-        )
+    _, place, number, *command = sys.argv
+    sys.argv = ["gdaopt", *command]
+    blank = dict.fromkeys(pictures.PICTURES, lambda runs, title: Figure(figsize=(1, 1)))
+    vars(pictures)["PICTURES"] = blank
+    vars(bench)["PICTURES"] = dict.fromkeys(
+        of_bench.PICTURES, lambda programs, cap: Figure(figsize=(1, 1))
+    )
     _watch(os.path.abspath(place), int(number))
     try:
         app()

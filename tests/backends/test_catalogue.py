@@ -5,6 +5,7 @@ Solvers know all of these names, and a looser tolerance makes a first-order meth
 
 import importlib.metadata
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
 from gdaopt.bench import RecordedProgram, load_programs, replay
-from gdaopt.bench.sequences import Sequence, record_task
+from gdaopt.bench.sequences import ProgramSequence, record_task
 from tests.programs.cases import need
 
 ROOT = Path(__file__).parents[2]
@@ -40,8 +41,15 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     extra = " ".join(content["optional-dependencies"]["solvers"] + content["dependencies"])
     hinted = [entry for entry in CATALOGUE.values() if "[solvers]" in entry.hint]
     assert [entry.package for entry in hinted if entry.package not in extra] == []
-    assert sum(not entry.is_twin for entry in hinted) >= 14
-    assert [name for name, entry in CATALOGUE.items() if entry.is_twin] == ["ECOS_BB", "GLPK_MI"]
+    assert sum(not entry.twin_of for entry in hinted) >= 14
+
+
+def test_a_twin_has_what_is_not_said_of_it_from_its_namesake() -> None:
+    twins = {name: entry for name, entry in CATALOGUE.items() if entry.twin_of}
+    assert set(twins) == {"ECOS_BB", "GLPK_MI"}
+    for name, inside in {"ECOS_BB": "", "GLPK_MI": ""}.items():  # GLPK's is "glpk"
+        namesake = CATALOGUE[twins[name].twin_of]
+        assert replace(namesake, twin_of=twins[name].twin_of, inside=inside) == twins[name]
 
 
 def needed(solver: str) -> None:
@@ -52,7 +60,7 @@ def needed(solver: str) -> None:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
     path = tmp_path_factory.mktemp("random") / "a"
-    record_task(path, Sequence("random", size=8), ("joint",), 24, 2, False)
+    record_task(path, ProgramSequence("random", size=8), ("joint",), 24, 2, False)
     return load_programs(f"{path}.npz")
 
 

@@ -2,20 +2,15 @@
 
 import os
 import shutil
-import sqlite3
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import CATALOGUE, SolverEntry, catalogue
+from gdaopt.backends import CATALOGUE, catalogue
 from gdaopt.backends.catalogue import add_module, tolerance_options
-from gdaopt.backends.solver_packages import version_in
 from tests.cli.cases import run
 from tests.helpers import scaled
 
@@ -116,15 +111,3 @@ def test_a_broken_package_is_a_line_of_the_list(
     assert says in info.reason
     with pytest.raises(gda.errors.SolverFailedError, match="cannot be loaded"):
         gda.backends.registry.make_backend("broken")
-
-
-def test_versions_are_the_solvers_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those of the packages that wrap them: read from the libraries, where they are there."""
-    model: Any = SimpleNamespace(
-        getMajorVersion=lambda: 10, getMinorVersion=lambda: 0, getTechVersion=lambda: 2
-    )
-    monkeypatch.setitem(sys.modules, "pyscipopt", SimpleNamespace(Model=lambda: model))
-    assert CATALOGUE["SCIP"].version == "10.0.2"
-    assert version_in("_sqlite3", "sqlite3_libversion")() == sqlite3.sqlite_version
-    for missing in (("no_such_package", "version"), ("_sqlite3", "no_such_function")):
-        assert SolverEntry("numpy", read_version=version_in(*missing)).version == ""

@@ -49,7 +49,7 @@ SILENT = {
     "solvers": "gda.solvers()",
     "commands": 'with gda.bench.recording("run.npz"):\n'
     '    gda.solve(problem, "joint", solver="analytic", **few)\n'
-    "from gdaopt.cli import app\n"
+    "from gdaopt.cli.app import app\n"
     'app(["export", "run.npz", "--program", "0", "--out", "out"], standalone_mode=False)',
 }
 

@@ -60,31 +60,6 @@ def test_a_worker_gives_the_same_answers() -> None:
             assert min(other.seconds.canonicalize, other.seconds.solve) > 0
 
 
-@pytest.mark.slow
-def test_threads_start_their_first_workers_one_after_the_other() -> None:
-    """Two threads that import one package at the same time can each get half of it."""
-    code = """
-import sys, threading, time
-importing = set()
-class Slow:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "joblib":
-            importing.add(threading.get_ident())
-            time.sleep(0.01)
-sys.meta_path.insert(0, Slow())
-from gdaopt.backends.isolated import call_in_worker
-def call():
-    call_in_worker(divmod, 7, 2, time_limit=None)
-threads = [threading.Thread(target=call) for _ in range(2)]
-threads[0].start()
-while "joblib" not in sys.modules: time.sleep(0.001)
-threads[1].start()
-for thread in threads: thread.join()
-print(len(importing))
-"""
-    assert script(code).communicate(timeout=PATIENCE) == ("1\n", "")
-
-
 def test_ids_of_the_worker_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compilation adds variables, which must not get the id of a variable of the problem."""
 

@@ -42,7 +42,7 @@ def test_an_unknown_name_suggests_the_nearest(
     name: str, nearest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: no solver is tried for it."""
-    monkeypatch.setattr(registry, "_all_probed", lambda: pytest.fail("tried"))
+    monkeypatch.setattr(registry, "_probe_all", lambda: pytest.fail("tried"))
     with pytest.raises(gda.errors.SolverNotFoundError, match=f"did you mean '{nearest}'") as caught:
         ProgramOptions(solver=name)
     installed = str(caught.value).split("Installed here: ")[1]
@@ -155,7 +155,7 @@ def test_faults_of_one_probe_are_lines_and_spare_the_others(
 @pytest.mark.slow
 def test_a_probe_that_dies_is_a_line_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     sabotage(monkeypatch, SCS=Dying)
-    monkeypatch.setattr(registry, "_all_probed", registry._all_probed.__wrapped__)
+    monkeypatch.setattr(registry, "_probe_all", registry._probe_all.__wrapped__)
     listed = gda.solvers()
     assert {"analytic", "highspy", "HIGHS"} <= {info.name for info in listed if info.usable}
     dead = next(info for info in listed if info.name == "SCS")

@@ -13,9 +13,9 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends import LinearArrays, Stopwatch
 from gdaopt.backends.registry import make_backend
-from gdaopt.bench import RecordedProgram, Sequence, load_programs, recording, replay
-from gdaopt.bench.export import export, exported_arrays, mps_text
-from gdaopt.bench.mps import read_mps
+from gdaopt.bench import ProgramSequence, RecordedProgram, load_programs, recording, replay
+from gdaopt.bench.export import export
+from gdaopt.bench.mps import mps_text, read_mps
 from gdaopt.bench.recorded import LinearPolytope, save_programs
 from gdaopt.bench.sequences import BenchOptions, read_programs
 from gdaopt.bench.study import replay_task
@@ -135,9 +135,9 @@ def test_lists_in_other_encodings_are_refused(name: str, tmp_path: Path) -> None
     text = text if name == "manifest.json" else "town01.mps\n"
     (folder / name).write_bytes(text.replace("town01", "städte").encode("latin-1"))
     with pytest.raises(gda.errors.InvalidInputError, match=f"{name} is not in UTF-8; save it"):
-        Sequence.from_mps(folder)
+        ProgramSequence.from_mps(folder)
     (folder / name).write_text(text, encoding="utf-8-sig")
-    assert len(Sequence.from_mps(folder).programs) == 1
+    assert len(ProgramSequence.from_mps(folder).programs) == 1
 
 
 def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +152,12 @@ def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_single_file(tmp_path: Path) -> None:
     folder = series(tmp_path / "towns", 2)
-    for sequence in (Sequence.from_mps(folder / "town01.mps"), Sequence.from_mps(folder)):
+    for sequence in (
+        ProgramSequence.from_mps(folder / "town01.mps"),
+        ProgramSequence.from_mps(folder),
+    ):
         assert sequence.programs[-1].value == read_programs(folder)[1].value
-    assert Sequence.from_mps(folder / "town01.mps").name == "town01"
+    assert ProgramSequence.from_mps(folder / "town01.mps").name == "town01"
 
 
 # --- By arrays -----------------------------------------------------------------------------------
@@ -182,9 +185,9 @@ def test_arrays_that_are_refused(changed: dict[str, Any], says: str) -> None:
 def test_programs_without_an_optimum_are_refused() -> None:
     unbounded = LinearArrays.of([-1.0], [[0.0]])
     with pytest.raises(gda.errors.InvalidInputError, match="program 0 of mine has no reference"):
-        Sequence.from_arrays("mine", [unbounded])
+        ProgramSequence.from_arrays("mine", [unbounded])
     with pytest.raises(gda.errors.InvalidInputError, match="1 programs and 2 optima"):
-        Sequence.from_arrays("mine", [unbounded], [1.0, 2.0])
+        ProgramSequence.from_arrays("mine", [unbounded], [1.0, 2.0])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -207,13 +210,13 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
                 upper=np.r_[np.full(n - 1, 2.0), inside[-1]],
             )
         )
-    sequence = Sequence.from_arrays("random", programs)
+    sequence = ProgramSequence.from_arrays("random", programs)
     for program, arrays in zip(sequence.programs, programs, strict=True):
         assert program.value == pytest.approx(by_scipy(arrays).fun, rel=1e-7, abs=1e-7)
         assert not program.is_exact
     path = save_programs(tmp_path / "a.npz", sequence.programs)
     again = load_programs(path)
-    assert Sequence.from_recorded(path).sha256 == sequence.sha256
+    assert ProgramSequence.from_recorded(path).sha256 == sequence.sha256
     for solver in ("highspy", "HIGHS", "CLARABEL"):
         for found in replay(again, solver, start="hot"):
             assert found.is_verified(1e-6)
@@ -226,7 +229,7 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
 
 def test_a_program_of_bounds_alone() -> None:
     arrays = LinearArrays.of([1.0, -1.0], np.zeros((1, 2)), row_upper=[3.0], upper=[4.0, 4.0])
-    (program,) = Sequence.from_arrays("mine", [arrays]).programs
+    (program,) = ProgramSequence.from_arrays("mine", [arrays]).programs
     for solver in ("HIGHS", "highspy", "CLARABEL"):
         answer = make_backend(solver).minimize(program.polytope, program.cost, Stopwatch(), None)
         np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
@@ -237,8 +240,8 @@ def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
     folder = series(tmp_path / "towns", 3)
     other = transport(10).replace("    X00  LEAST  1.0\n", "")
     (folder / "town99.mps").write_text(other)
-    sequence = Sequence.from_mps(folder)
-    assert repr(sequence) == "Sequence(towns, 4 programs)"
+    sequence = ProgramSequence.from_mps(folder)
+    assert repr(sequence) == "ProgramSequence(towns, 4 programs)"
     path = save_programs(tmp_path / "towns.npz", sequence.programs)
     replay_task(tmp_path / "cell", path, "highspy", "re-solve", 1e-6, BenchOptions(solvers=[]))
     found = pd.read_parquet(tmp_path / "cell.parquet")
@@ -248,7 +251,7 @@ def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("solver", ["highspy", "HIGHS", "CLARABEL"])
 def test_all_feasible_points_are_optimal_where_nothing_costs(solver: str) -> None:
     arrays = LinearArrays.of([0.0, 0.0], [[1.0, 1.0]], row_lower=1.0, row_upper=2.0)
-    (found,) = replay(Sequence.from_arrays("mine", [arrays]).programs, solver)
+    (found,) = replay(ProgramSequence.from_arrays("mine", [arrays]).programs, solver)
     assert found.is_verified(1e-6)
     assert abs(found.duality_gap) < 1e-6
 
@@ -275,7 +278,7 @@ def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_recorded_runs_are_data(tmp_path: Path) -> None:
-    sequence = Sequence.from_mps(series(tmp_path / "towns", 3))
+    sequence = ProgramSequence.from_mps(series(tmp_path / "towns", 3))
     assert (sequence.name, sequence.has_runs, sequence.has_closed_form) == ("towns", False, False)
     path = save_programs(tmp_path / "towns.npz", sequence.programs)
     shown = run(*bench(path, tmp_path / "out", "highspy"))
@@ -305,8 +308,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
 
 def value_of(program: RecordedProgram) -> float:
     """Return the least value in the units of solvers."""
-    arrays = exported_arrays(program)
-    return float(arrays.cost @ program.polytope.coordinates(program.point))
+    return float(program.arrays.cost @ program.polytope.coordinates(program.point))
 
 
 def test_mps_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
@@ -352,4 +354,4 @@ def test_python_files(programs: list[RecordedProgram], tmp_path: Path) -> None:
         expected = value_of(program)
         assert repr(expected) in text
         assert names["problem"].value == pytest.approx(expected, rel=1e-5, abs=1e-5)
-        np.testing.assert_array_equal(names["cost"], exported_arrays(program).cost)
+        np.testing.assert_array_equal(names["cost"], program.arrays.cost)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from gdaopt.bench import Sequence
+from gdaopt.bench import ProgramSequence
 from gdaopt.bench.recorded import save_programs
 from gdaopt.errors import InvalidInputError
 from tests.cli.cases import run
@@ -121,19 +121,19 @@ def test_what_is_right_is_solved(name: str, ending: str, tmp_path: Path) -> None
     content = text.encode()
     file = tmp_path / f"my file{ending}"
     file.write_bytes(gzip.compress(content) if ending == ".MPS.GZ" else content)
-    (program,) = Sequence.from_mps(tmp_path).programs
+    (program,) = ProgramSequence.from_mps(tmp_path).programs
     assert program.value == pytest.approx(value, rel=1e-9)
     stated: dict[str, Any] = {"programs": [{"file": file.name, "optimum": value}]}
     (tmp_path / "manifest.json").write_text(json.dumps(stated))
-    again = Sequence.from_mps(tmp_path)
+    again = ProgramSequence.from_mps(tmp_path)
     assert again.programs[0].value == program.value
     path = save_programs(tmp_path / "kept.npz", again.programs)
-    assert Sequence.from_recorded(path).programs[0].value == program.value
+    assert ProgramSequence.from_recorded(path).programs[0].value == program.value
     stated["programs"][0]["optimum"] = -value
     (tmp_path / "manifest.json").write_text(json.dumps(stated))
     says = re.escape(f"has the optimum {program.value!r}, as multipliers prove, and not {-value!r}")
     with pytest.raises(InvalidInputError, match=says):
-        Sequence.from_mps(tmp_path)
+        ProgramSequence.from_mps(tmp_path)
 
 
 FIXED = fixed_format(GOOD)
@@ -219,7 +219,7 @@ def test_what_is_damaged_is_refused(name: str, tmp_path: Path) -> None:
     file = tmp_path / "a.mps"
     file.write_bytes(text.encode())
     with pytest.raises(InvalidInputError, match=re.escape(says)) as caught:
-        Sequence.from_mps(tmp_path)
+        ProgramSequence.from_mps(tmp_path)
     message = str(caught.value)
     assert message.startswith(str(file))
     assert "model.mps" not in message
@@ -230,9 +230,9 @@ def test_packed_files_that_are_cut(tmp_path: Path) -> None:
     content = gzip.compress(GOOD.encode())
     (tmp_path / "a.mps.gz").write_bytes(content[: len(content) // 2])
     with pytest.raises(InvalidInputError, match=r"a\.mps\.gz cannot be read: .*; copy or download"):
-        Sequence.from_mps(tmp_path)
+        ProgramSequence.from_mps(tmp_path)
     (tmp_path / "a.mps.gz").write_bytes(content)
-    assert Sequence.from_mps(tmp_path).programs[0].value == pytest.approx(optimum())
+    assert ProgramSequence.from_mps(tmp_path).programs[0].value == pytest.approx(optimum())
 
 
 def test_other_formats_are_written_as_mps_first(tmp_path: Path) -> None:
@@ -246,4 +246,4 @@ def test_other_formats_are_written_as_mps_first(tmp_path: Path) -> None:
     model.setOptionValue("output_flag", False)
     model.readModel(str(tmp_path / "a.lp"))
     model.writeModel(str(tmp_path / "a.mps"))
-    assert [program.value for program in Sequence.from_mps(tmp_path).programs] == [2.0]
+    assert [program.value for program in ProgramSequence.from_mps(tmp_path).programs] == [2.0]

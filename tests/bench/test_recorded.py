@@ -14,7 +14,6 @@ from gdaopt.backends import Answer, highspy
 from gdaopt.bench import RecordedProgram, load_programs, recording, replay
 from gdaopt.bench.recorded import save_programs
 from gdaopt.programs import Program
-from gdaopt.programs.constrained import ConstrainedPolytope
 from tests.helpers import refusals, scaled
 
 
@@ -83,9 +82,9 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
     programs = recorded(tmp_path / "run.npz", problem=problem, solver="HIGHS")
     assert programs
     for program in programs:
-        assert isinstance(program.polytope, ConstrainedPolytope)
+        assert program.kind in ("diagonal", "column")
         assert not program.is_exact
-        assert program.polytope.rows.names == problem.rows.names  # type: ignore[union-attr]
+        assert program.arrays.pattern.n_rows == 1 + 2  # a budget
         again = Program("highspy").solve(program.cost, program.polytope)
         there = np.maximum(np.abs(program.point), np.abs(program.polytope.current).max())
         size = np.abs(program.cost) @ there
@@ -122,19 +121,21 @@ def test_methods_without_linear_programs(method: str, says: str, tmp_path: Path)
         recorded(tmp_path / "no" / "run.npz", callback=lambda _: pytest.fail("work was done"))
 
 
-@pytest.mark.parametrize("content", ["", "abc", "missing", "result", "newer", "directory"])
+@pytest.mark.parametrize("content", ["", "abc", "missing", "result", "newer", "older", "directory"])
 def test_files_of_other_kinds(content: str, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     match content:
         case "result":
             gda.solve(iris(), "alternating", solver="analytic", max_iterations=1).save(path)
         case "newer":
-            np.savez(path, programs=np.array('{"format": 99}'))
+            np.savez(path, programs=np.array('{"format": 99, "labels": null}'))
+        case "older":  # with linear constraints
+            np.savez(path, programs=np.array('{"format": 4, "labels": ["mine"]}'))
         case "directory":
             path.mkdir()
         case "" | "abc":
             path.write_text(content)
-    says = {"missing": "there is no file", "newer": "another version"}
+    says = {"missing": "there is no file", "newer": "another version", "older": "another version"}
     says["directory"] = "cannot read .*: Is a directory"
     expected = says.get(content, "does not hold recorded programs")
     with pytest.raises(gda.errors.InvalidInputError, match=expected):
@@ -142,14 +143,12 @@ def test_files_of_other_kinds(content: str, tmp_path: Path) -> None:
 
 
 CHANGES: dict[str, Any] = {
-    "diagonal/cost/sizes": lambda sizes: sizes + np.resize([1, -1], len(sizes)),
-    "diagonal/cost": lambda cost: np.full_like(cost, np.nan),
-    "rows/owners": lambda owners: owners + 1,
-    "rows/is_equality": lambda kinds: kinds[:0],
-    "rows/indices": lambda indices: indices + 1000,
-    "rows/bounds": lambda bounds: bounds[1:],
-    "rows/norms": lambda norms: -norms,
-    "diagonal polytopes/residuals": lambda residuals: np.full_like(residuals, np.inf),
+    "linear/cost/sizes": lambda sizes: sizes + np.resize([1, -1], len(sizes)),
+    "linear/cost": lambda cost: np.full_like(cost, np.nan),
+    "kinds": lambda kinds: kinds[1:],
+    "linear polytopes/columns": lambda columns: columns + 1000,
+    "linear polytopes/lower_bounds": lambda bounds: bounds[1:],
+    "linear polytopes/coefficients": lambda coefficients: coefficients[1:],
 }
 
 

@@ -15,7 +15,7 @@ import gdaopt as gda
 from gdaopt.backends.registry import SolverInfo
 from gdaopt.bench import sequences, study
 from gdaopt.bench.pictures import PICTURES
-from gdaopt.bench.sequences import KINDS, BenchOptions, Sequence, record_task, starts_of
+from gdaopt.bench.sequences import KINDS, BenchOptions, ProgramSequence, record_task, starts_of
 from gdaopt.bench.study import Bench, replay_task, run_task
 from gdaopt.bench.table import (
     counted,
@@ -27,7 +27,7 @@ from gdaopt.bench.table import (
 )
 
 LIMITS = BenchOptions(solvers=["highspy"])
-IRIS = Sequence("iris", gda.datasets.load("iris"))
+IRIS = ProgramSequence("iris", gda.datasets.load("iris"))
 SOLVERS = ("analytic", "highspy", "HIGHS")
 Recorded = tuple[Path, dict[str, Any]]
 
@@ -52,13 +52,13 @@ def test_a_bench_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         most=3,
         repeats=1,
     )
-    sequence = Sequence("random", size=5)
+    sequence = ProgramSequence("random", size=5)
 
     def run() -> tuple[pd.DataFrame, list[str]]:
         bench = Bench(tmp_path / "out", [sequence], options)
         computed: list[str] = []
         found, runs = bench.run(lambda key, done, total, row: computed.append(key) if row else None)
-        assert bench.n_done == len(bench.tasks) == 2
+        assert len(bench.done) == len(bench.tasks) == 2
         assert runs.empty
         return found, computed
 
@@ -109,7 +109,7 @@ def test_programs_are_spread_evenly(recorded: Recorded, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> None:
-    sequence = Sequence("random", size=6)
+    sequence = ProgramSequence("random", size=6)
     for name in ("a", "b"):
         row = record_task(tmp_path / name, sequence, (kind,), 24, 2, False)
         assert row == {"kinds": [kind, kind], "lower_bound": None}

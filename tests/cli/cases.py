@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.studies import pictures
@@ -47,7 +47,7 @@ def learn(*arguments: object, code: int = 0) -> str:
 
 def command(*arguments: object) -> list[str]:
     """Return the command that runs gdaopt in a process of its own."""
-    return [sys.executable, "-c", "from gdaopt.cli import app; app()", *map(str, arguments)]
+    return [sys.executable, "-c", "from gdaopt.cli.app import app; app()", *map(str, arguments)]
 
 
 def names(folder: Path) -> set[str]:
@@ -57,7 +57,7 @@ def names(folder: Path) -> set[str]:
 def files(*stems: str, samples: str = "samples.csv") -> set[str]:
     """Return the files of a run on classes of these file names."""
     of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-metric.csv", "-trace.csv")}
-    return of_classes | PICTURES | {"result.json", samples}
+    return of_classes | PICTURES | {"result.json", "study.json", "tasks", samples}
 
 
 def record(folder: Path) -> dict[str, Any]:
@@ -74,14 +74,18 @@ def record(folder: Path) -> dict[str, Any]:
 def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
     """Return what result.json holds without seconds, and digests of files that hold them."""
     classes = {
-        name: {key: value for key, value in entry.items() if "seconds" not in key}
+        name: {
+            key: value
+            for key, value in entry.items()
+            if "seconds" not in key and key != "peak_memory"
+        }
         for name, entry in record["classes"].items()
     }
     return {**record, "classes": classes, "files": [*record["files"]]}
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:

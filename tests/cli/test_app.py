@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from tests.cli.cases import command, run, undrawn
 from tests.helpers import scaled
 from tests.result_cases import solved
@@ -48,7 +48,7 @@ def test_terminals_without_the_characters(command: str) -> None:
     """They get escapes; the square root of the features ended in a UnicodeEncodeError."""
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment["PYTHONIOENCODING"] = "ascii"
-    code = [sys.executable, "-c", "from gdaopt.cli import app; app()", command, "--help"]
+    code = [sys.executable, "-c", "from gdaopt.cli.app import app; app()", command, "--help"]
     done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u221a" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gdaopt.bench import export, study
+from gdaopt.bench import study
 from tests.cli.cases import run
 from tests.studies.cases import InProcess
 
@@ -68,17 +68,6 @@ def test_the_remedies_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert part in said
     remedies = ("--drop", "note", "--decimal", ",", "--impute", "mean")
     assert "highspy: " in run(*command, *remedies)
-
-
-def test_a_set_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = [recipe for recipe in export.RECIPES if recipe.name == "joint-wine"]
-    monkeypatch.setattr(export, "RECIPES", some)
-    folder = tmp_path / "set"
-    shown = run("bench", "--export-set", folder, "--most", "3")
-    assert "joint-wine: 3 programs" in shown
-    assert len([*folder.glob("joint-wine/*.mps.gz")]) == 3
-    assert "must be at least 1" in run("bench", "--export-set", folder, "--most", "0", code=2)
-    assert "must be an empty directory" in run("bench", "--export-set", folder, code=2)
 
 
 def test_cells_that_died_are_failures_and_tried_again(

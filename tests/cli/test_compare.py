@@ -15,15 +15,17 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.studies import comparison
 from gdaopt.studies.saved_runs import read_runs
 from tests.cli.cases import ALL_PICTURES, full_disk, interrupt, names, run, undrawn
-from tests.covering import chosen
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
-MEASURED = {"seconds", "tracing_seconds", "peak_memory"}
+MEASURED = {
+    *("seconds", "tracing_seconds", "peak_memory", "build_seconds", "solve_seconds"),
+    *("eig_seconds", "objective_seconds"),
+}
 VIRGINICA = ("iris", "--positive", "virginica")
 ARGUMENTS = (
     *(*VIRGINICA, "--methods", "certified,joint:max_iterations=8", "--solvers", "highs,analytic"),
@@ -106,7 +108,7 @@ def test_parquet(compared: tuple[Path, str]) -> None:
     np.testing.assert_allclose(frame["excess"].astype(float), excess.astype(float), atol=1e-15)
     assert frame["excess"].min() <= 1e-7
     for row in rows(compared[0]).values():
-        assert set(row) | MEASURED | {"excess"} == set(frame.columns)
+        assert set(frame.columns) <= set(row) | MEASURED | {"excess"}
     assert pd.isna(frame["repair_distance"][0])
     assert frame["iterations"].dtype == "Int64"
 
@@ -164,13 +166,12 @@ def test_plot_draws_them_and_the_comparison_goes_on(compared: tuple[Path, str], 
 
 
 @pytest.mark.slow
-def test_a_damaged_result_is_named(compared: tuple[Path, str], copy: Path) -> None:
+def test_a_damaged_result_is_computed_again(compared: tuple[Path, str], copy: Path) -> None:
     (damaged,) = copy.glob("tasks/*certified*.npz")
     damaged.write_bytes(b"PK")
-    error = compare(*ARGUMENTS, "--out", copy, code=2)
-    assert f"remove {damaged} and run the same command again" in error
-    damaged.unlink()
-    compare(*ARGUMENTS, "--out", copy)
+    output = compare(*ARGUMENTS, "--out", copy)
+    assert "certified: converged (" in output
+    assert "joint:max_iterations=8, HIGHS: " not in output
     assert rows(copy) == rows(compared[0])
 
 
@@ -241,19 +242,14 @@ def test_interrupted(tmp_path: Path) -> None:
 # --- Where runs are computed, and runs that fail -------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", chosen(["pool", "dask"], slow=["dask"]))
-def test_other_backends(backend: str, compared: tuple[Path, str], tmp_path: Path) -> None:
-    """The same rows and files as from processes for each run."""
-    if backend == "pool":
-        output = compare(*ARGUMENTS, "--backend", "pool", "--jobs", 2, "--out", tmp_path)
-        assert "virginica: certified: converged" in output
-    else:
-        distributed = pytest.importorskip("distributed")
-        with distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as cluster:
-            where = ("--backend", "dask", "--scheduler", cluster.scheduler_address)
-            compare(*ARGUMENTS, *where, "--out", tmp_path)
+@pytest.mark.slow
+def test_on_a_cluster(compared: tuple[Path, str], tmp_path: Path) -> None:
+    """The same rows and files as from processes of this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        compare(*ARGUMENTS, "--scheduler", cluster.scheduler_address, "--out", tmp_path)
     assert names(tmp_path) == OUTPUTS
     assert rows(tmp_path) == rows(compared[0])
     assert names(tmp_path / "tasks") == names(compared[0] / "tasks")
@@ -264,7 +260,7 @@ def test_other_backends(backend: str, compared: tuple[Path, str], tmp_path: Path
 
 def test_an_unreachable_scheduler(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    where = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
+    where = ("--scheduler", "tcp://127.0.0.1:1")
     error = compare(*ARGUMENTS, *where, "--out", tmp_path, code=2)
     assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import gdaopt as gda
 from gdaopt import plotting
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.studies.comparison_table import markdown
 from gdaopt.studies.pictures import PICTURES, Run
 from tests.cli.cases import undrawn

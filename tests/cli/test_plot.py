@@ -21,7 +21,6 @@ from tests.cli.cases import (
     files,
     learn,
     names,
-    record,
     run,
     sparse_words,
     undrawn,
@@ -179,14 +178,15 @@ def test_directories_of_the_same_name(tmp_path: Path) -> None:
 def test_a_comparison_of_several_classes(tmp_path: Path) -> None:
     folder = tmp_path / "compared"
     options = {"methods": ["alternating"], "classes": ["a", "b"], "data_sha256": "0"}
-    study = StudyDirectory(folder, options)
+    study = StudyDirectory(folder, "compare", options)
     result = own(tmp_path / "own", "run") / "run.npz"
     for name in ("a", "b"):
         for solver in ("analytic", "highspy"):
             key = task_key(name, solver)
             shutil.copy(result, study.stem(key).with_suffix(".npz"))
             row = {"class": name, "method": "alternating", "options": "", "solver": solver}
-            study.write_row(key, {**row, "status": "stalled", "objective": 1.0})
+            files = [study.stem(key).with_suffix(".npz")]
+            study.write_row(key, {**row, "status": "stalled", "objective": 1.0}, files)
     study.write_row("dead", {**row, "status": "died"})
     runs = read_runs([folder])
     assert [run.label for run in runs] == [
@@ -231,34 +231,31 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda record: record.pop("options"), "result.json is damaged: KeyError('options')"),
+        (lambda record: record.pop("options"), "study.json is damaged ('options')"),
+        (lambda record: record.update(format=1), "was written by an earlier gdaopt; use that"),
         (lambda record: record.update(format=99), "was written by a newer gdaopt"),
-        (lambda record: record["classes"]["setosa"].update(file="x.npz"), "cannot read what"),
-        (lambda record: record["classes"].update(setosa=3), "result.json is damaged"),
-        (lambda record: record.update(classes={}), "holds no results"),
-        (lambda record: record.update(dataset=[]), "result.json is damaged"),
-        (lambda record: record.update(features=["a"]), "result.json is damaged"),
-        (lambda record: record.update(features=3), "result.json is damaged"),
-        (lambda record: record["classes"]["setosa"].update(file="a\0b"), "is not a saved"),
-        (lambda record: record["classes"]["setosa"].update(file=".."), "cannot read what"),
+        *(
+            (lambda record, one=one: record["options"].update(one), "study.json lists is damaged")
+            for one in ({"classes": 3}, {"data_sha256": [1]}, {"features": ["a"]}, {"features": 3})
+        ),
+        (lambda record: record["options"].pop("study"), "study.json lists is damaged"),
     ],
 )
 def test_damaged_records(
     learned: Path, tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     folder = Path(shutil.copytree(learned, tmp_path / "run"))
-    content = record(folder)
+    content = json.loads((folder / "study.json").read_text())
     change(content)
-    (folder / "result.json").write_text(json.dumps(content))
+    (folder / "study.json").write_text(json.dumps(content))
     assert message in plot(folder, code=2)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "\\ud800"}', "\0"])
-@pytest.mark.usefixtures("no_pictures")
 def test_records_that_are_none(text: str, tmp_path: Path) -> None:
     folder = own(tmp_path / "own", "run")
-    (folder / "result.json").write_text(text)
-    plot(folder)
+    (folder / "study.json").write_text(text)
+    assert "study.json is damaged" in plot(folder, code=2)
 
 
 def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

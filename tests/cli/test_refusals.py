@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 import gdaopt as gda
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
 from gdaopt.datasets import FROM_UCI
 from gdaopt.studies import study_directory
@@ -71,7 +71,10 @@ LEARN = [
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
     (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
-    (("iris", "--out", "."), "already holds files; pass --force to replace an earlier run"),
+    (
+        ("iris", "--out", "."),
+        "no study.json of gdaopt; pass --force to replace an earlier run",
+    ),
 ]
 COMPARE = [
     (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
@@ -88,11 +91,9 @@ COMPARE = [
         ("iris", "--methods", "certified", "--solvers", "HIGHS"),
         "solver 'HIGHS': none of the methods takes a solver; add one that does",
     ),
-    (("iris", "--backend", "poool"), "unknown backend 'poool'; did you mean 'pool'?"),
-    (("iris", "--scheduler", "tcp://a:1"), 'a scheduler goes with backend "dask", got'),
     (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
     (("iris", "--jobs", 0), "jobs must be at least 1, got 0"),
-    (("iris", "--out", "."), "holds files but no study.json"),
+    (("iris", "--out", "."), "already holds files, but no study.json"),
 ]
 BENCH = [
     (("--data", "whine"), "unknown data set"),

@@ -15,11 +15,12 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
-from gdaopt.cli import app
+from gdaopt.cli.app import app
 from gdaopt.datasets import Dataset
 from gdaopt.programs import Program
+from gdaopt.studies import learned_study, pictures
 from gdaopt.studies.learning import LearningOptions
-from gdaopt.studies.run_directory import RunDirectory
+from gdaopt.studies.study_directory import StudyDirectory
 from tests.cli.cases import (
     ANALYTIC,
     IRIS,
@@ -51,8 +52,8 @@ def sparse_iris(tmp_path: Path) -> Path:
 
 
 def listed(out: Path) -> set[str]:
-    """Return the files that the record says are the run's, and its own name."""
-    return {*record(out)["files"], "result.json"}
+    """Return the files that the report says are the run's, and those of the study."""
+    return {*record(out)["files"], "result.json", "study.json", "tasks"}
 
 
 # --- What is there already -----------------------------------------------------------------------
@@ -131,13 +132,13 @@ def test_a_file_that_another_program_replaced_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn_iris(tmp_path)
-    finish = RunDirectory.finish
+    draw = pictures.write_pictures
 
-    def late(directory: RunDirectory, *accuracy: Any) -> None:
+    def late(*arguments: Any, **options: Any) -> None:
         (tmp_path / "virginica.npz").write_bytes(b"mine")
-        finish(directory, *accuracy)
+        draw(*arguments, **options)
 
-    monkeypatch.setattr(RunDirectory, "finish", late)
+    monkeypatch.setattr(learned_study, "write_pictures", late)
     learn_iris(tmp_path, "--force", "--positive", "setosa")
     assert names(tmp_path) == files("setosa") | {"virginica.npz"}
     assert (tmp_path / "virginica.npz").read_bytes() == b"mine"
@@ -165,13 +166,13 @@ def test_a_killed_run_is_gone_on_with(is_sparse: bool, tmp_path: Path) -> None:
         classes = ("1", "2", "3")
     whole, out = tmp_path / "whole", tmp_path / "out"
     learn(*arguments, "--out", whole)
-    with interrupt(2, RunDirectory, "add"), pytest.raises(SystemExit):
+    with interrupt(2, StudyDirectory, "write_row"), pytest.raises(SystemExit):
         app(["learn", *arguments, "--out", str(out)])
     (out / f".{classes[2]}.npz.999999999-0a1b2c3d.tmp").write_text("half")
     (out / ".gdaopt.lock").touch()  # of a process that is no more
     first = (out / f"{classes[0]}.npz").stat().st_mtime_ns
     refused = learn(*arguments, "--out", out, "--trace-bound", 2, code=2)
-    assert "already holds files; pass --force" in refused
+    assert 'trace_bound is "K" there and 2.0 now; pass --force to replace' in refused
     output = learn(*arguments, "--out", out)
     assert f"{classes[0]}: there already" in output
     assert f"{classes[1]}: there already" not in output

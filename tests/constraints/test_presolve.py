@@ -220,8 +220,8 @@ def test_multipliers_of_rows_as_written(
         multipliers = presolved.as_written(np.array(signs))
         assert multipliers.min() >= 0
         np.testing.assert_allclose(
-            written.combined(written.in_own_units(multipliers)),
-            presolved.rows.combined(np.array(signs)),
+            written.combine(written.in_own_units(multipliers)),
+            presolved.rows.combine(np.array(signs)),
             atol=1e-12,
         )
 

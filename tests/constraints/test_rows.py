@@ -20,7 +20,7 @@ from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.linalg.atoms import Atoms, decomposition
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.programs import Knapsack
-from gdaopt.programs.constrained import keeping_rows
+from gdaopt.programs.constrained import keep_rows
 from gdaopt.support.cvxpy_internals import VERSION, AffineExpressions, set_label
 from gdaopt.support.warning_filters import ignoring
 from tests.helpers import PROPERTY, Rng, generators, properties, random_metric, random_symmetric
@@ -109,7 +109,7 @@ def test_labels_never_mix_constraints(drawn: list[tuple[str, bool]]) -> None:
     ]
     diagonal = Knapsack(np.zeros(size), 4.0, current=np.diagonal(inside))
     pairs = (np.arange(size), np.arange(size))
-    names = keeping_rows(diagonal, again.rows, inside, pairs).duals(np.zeros(size), None)
+    names = keep_rows(diagonal, again.rows, inside, pairs).duals(np.zeros(size), None)
     assert len(names) == 2 + len(drawn)
     values = []
     for one in (problem, again):
@@ -136,7 +136,7 @@ def test_coefficients_of_entries_and_atoms(rng: Rng, few: bool) -> None:
     atoms, weights = decomposition(metric, np.ones(SIZE))
     np.testing.assert_allclose(read.quadratic_forms(atoms) @ weights, products, atol=1e-12)
     multipliers = rng.standard_normal(len(read))
-    combined = read.combined(multipliers)
+    combined = read.combine(multipliers)
     assert np.vdot(combined, metric) == pytest.approx(multipliers @ products, abs=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_forms_that_are_round_off_are_0() -> None:
 def test_corrected_is_the_nearest_matrix(rng: Rng) -> None:
     read = read_constraints(lambda M: [M[0, 1] == 0.3, cp.sum(M[2]) <= -1], SIZE)
     metric = random_symmetric(rng, SIZE)
-    corrected = read.corrected(metric, trace_bound=0.5)
+    corrected = read.correct(metric, trace_bound=0.5)
     broken = [*np.flatnonzero(read.excesses(metric))]
     assert np.abs(read.residuals(corrected)[broken]).max() < 1e-12
     if np.trace(metric) > 0.5:
@@ -204,7 +204,7 @@ def test_chosen_rows_keep_their_names_and_kinds() -> None:
     read = read_constraints(
         lambda M: [M[0, 1] == 0, set_label(cp.diag(M) <= 2, "diagonal"), M[1, 1] == 1], 2
     )
-    chosen = read.chosen(np.array([2, 3]))
+    chosen = read.select(np.array([2, 3]))
     assert chosen.names == ("diagonal", "M[1, 1] == 1.0")
     sentences = chosen.violations(3 * np.eye(2), trace_bound=6.0)
     assert sentences == ["diagonal: off by 1", "M[1, 1] == 1.0: off by 2"]

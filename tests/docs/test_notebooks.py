@@ -8,8 +8,8 @@ from unittest.mock import MagicMock
 
 import nbformat
 import pytest
-import run_notebooks
 
+from experiments import run_notebooks
 from gdaopt.support.warning_filters import ignoring
 
 SCRIPTS = run_notebooks.SCRIPTS

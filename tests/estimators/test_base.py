@@ -159,7 +159,7 @@ def test_picture_of_the_graph() -> None:
     ax = learner.plot_graph()
     assert isinstance(ax, Axes)
     assert [text.get_text() for text in ax.texts] == [f"x{i}" for i in range(13)]
-    lines = ax.collections[0]
+    lines = ax.collections[-1]
     assert isinstance(lines, LineCollection)
     assert len(lines.get_segments()) == len(learner.graph_.edges)
     assert learner.plot_graph(ax=ax.figure.add_subplot()) is not ax

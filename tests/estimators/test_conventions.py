@@ -23,12 +23,12 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import gdaopt as gda
 from gdaopt.estimators import (
+    BaseMetricLearner,
     LaplacianGraphicalModel,
     LaplacianGraphicalModelCV,
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
     PairMetricLearner,
-    SupervisedMetricLearner,
     TripletMetricLearner,
     baselines,
     expected_failed_checks,
@@ -139,7 +139,7 @@ def test_docstrings_explain_each_parameter_and_attribute_once(estimator: Any) ->
 
 
 def test_the_base_is_all_that_another_learner_needs() -> None:
-    class Whitening(SupervisedMetricLearner):
+    class Whitening(BaseMetricLearner):
         def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
             return np.asarray(np.linalg.inv(np.cov(X.T)), dtype=np.float64)
 

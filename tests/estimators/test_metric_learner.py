@@ -20,7 +20,7 @@ import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.methods import context
 from gdaopt.objectives import OBJECTIVES, Objective
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.scaling import auto_trace_bound
 from gdaopt.sets import TwoSparseAtoms
 from gdaopt.support import deadline
@@ -362,7 +362,7 @@ def test_the_time_limit_covers_the_whole_fit(
         return slowed
 
     for name in ("products", "scatter", "changes"):
-        monkeypatch.setattr(SignalPairs, name, slow(getattr(SignalPairs, name)))
+        monkeypatch.setattr(RectanglePairs, name, slow(getattr(RectanglePairs, name)))
 
     def built(X: Any, signal: Any) -> gda.GLR:
         clock.now += 100.0

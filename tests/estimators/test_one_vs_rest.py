@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 
 import gdaopt as gda
 from gdaopt.estimators import (
+    BaseMetricLearner,
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
-    TransductiveMetricLearner,
 )
 from gdaopt.estimators.baselines import EuclideanMetric
 from gdaopt.estimators.one_vs_rest import class_scores
@@ -30,7 +30,7 @@ AGGREGATIONS = ("vote", "score")
 DIAGONAL = gda.DiagonalMetricLearner()
 
 
-class Weights(TransductiveMetricLearner):
+class Weights(BaseMetricLearner):
     """Learns 1 over the variances of all samples, with and without labels."""
 
     seen: ClassVar[list[tuple[int, int]]] = []
@@ -38,8 +38,8 @@ class Weights(TransductiveMetricLearner):
     def __init__(self, missing_label: Any = -1) -> None:
         self.missing_label = missing_label
 
-    def _learn(self, X: FloatArray, codes: Any, labelled: Any) -> FloatArray:
-        Weights.seen.append((len(X), int(labelled.sum())))
+    def _learn(self, X: FloatArray, codes: Any) -> FloatArray:
+        Weights.seen.append((len(X), int((codes >= 0).sum())))
         return np.diag(1 / X.var(axis=0))
 
 

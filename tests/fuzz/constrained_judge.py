@@ -144,7 +144,7 @@ class Judged:
             if result.status == "iteration_limit" or busy >= BUSY * LIMIT:
                 end = f"{result.status} after {result.iterations} rounds"
                 yield Fault("no end", f"{end}: {self.gap}")
-        elif result.status == "stalled":
+        elif result.status in ("stalled", "slow_progress"):
             yield from self._of_stall(result)
         elif result.status != "converged":
             yield Fault(f"status {result.status}", result.message)

@@ -71,7 +71,7 @@ def test_invariants_of_whole_runs(solver: str, bounds_follow: bool, n_cases: int
     @given(cases(bounds_follow=bounds_follow))
     def check(case: Case) -> None:
         problem = case.problem()
-        start = gda.methods.Alternating(edge_floor=case.edge_floor).start(problem)
+        start = gda.methods.Alternating(edge_floor=case.edge_floor).default_start(problem)
         if problem.objective.at(start).degenerate_reason() is None:
             assert fall(case, "alternating", solver=solver, max_iterations=400) <= 1
         else:  # features a million times too large: refused before any step
@@ -104,7 +104,7 @@ IRIS = gda.MetricProblem(gda.GLR(*scaled("iris", "versicolor")), SET)
 
 
 def start(**options: float) -> FloatArray:
-    return gda.methods.Alternating(**options).start(IRIS)  # type: ignore[arg-type]
+    return gda.methods.Alternating(**options).default_start(IRIS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", [gda.methods.Alternating, gda.methods.Joint])
@@ -115,7 +115,7 @@ def test_an_edge_counts_from_the_floor_on(method: Any, share: float, components:
     for i, weight in enumerate((0.3, weak, 0.25)):
         metric[i, i + 1] = metric[i + 1, i] = -weight
     runner = method(edge_floor=0.25, initial=metric, solver="analytic", max_iterations=3)
-    assert runner.n_components(metric) == components
+    assert runner.count_components(metric) == components
     if components == 1:
         assert gda.solve(IRIS, runner).iterations == 3
         return
@@ -134,7 +134,7 @@ def test_the_start_has_edges_of_half_the_bound_or_the_floor() -> None:
     assert floor > bound
     metric = start(edge_floor=floor)
     assert metric in SET
-    assert gda.methods.Alternating(edge_floor=floor).n_components(metric) == 1
+    assert gda.methods.Alternating(edge_floor=floor).count_components(metric) == 1
     assert np.trace(metric) == pytest.approx(4.0, rel=1e-15)
 
 

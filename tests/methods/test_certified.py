@@ -21,7 +21,7 @@ from gdaopt.methods import Context
 from gdaopt.methods import certified as certified_module
 from gdaopt.methods.hull import HullRun
 from gdaopt.objectives.pair_point import PairLine, PairPoint
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import SignalWeights
 from gdaopt.sets.members import Support
 from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
@@ -168,13 +168,13 @@ def test_units_and_the_order_of_features_and_samples_do_not_matter(
     problem = of_kind(replace(case, log_scale=log_scale).problem(), kind)
     assert isinstance(problem.objective, gda.GLR)
     pairs = problem.objective.pairs
-    assert isinstance(pairs, SignalPairs)
+    assert isinstance(pairs.log_weight, SignalWeights)
     features = rng.permutation(problem.n_features)
     order = rng.permutation(len(pairs.features))
     feasible_set = problem.feasible_set
     if isinstance(feasible_set, gda.SignedGraphMetrics):
         feasible_set = replace(feasible_set, colors=[feasible_set.colors[i] for i in features])
-    shuffled = gda.GLR(pairs.features[np.ix_(order, features)], pairs.signal[order])
+    shuffled = gda.GLR(pairs.features[np.ix_(order, features)], pairs.log_weight.signal[order])
     watch = Watch(feasible_set)
     second = certified(gda.MetricProblem(shuffled, feasible_set), 1e-10, callback=watch)
     assert second.lower_bound == watch.states[-1].lower_bound
@@ -345,9 +345,7 @@ def test_of_multipliers_that_raise_no_bound_those_that_prove_more_are_kept(
     expected = certify_point(problem, run.point, multipliers=tight)
     for own, other in ((tight, tight + 10), (tight + 10, tight)):
         run.multipliers = own
-        monkeypatch.setattr(
-            run._tight_multipliers, "candidates", lambda _, by=other, **__: iter([by])
-        )
+        monkeypatch.setattr(run._search, "tight", lambda _, by=other: by)
         found = run._best_certificate()
         assert run.multipliers is tight
         assert found.lower_bound == expected.lower_bound

@@ -15,7 +15,7 @@ from gdaopt.backends import protocol
 from gdaopt.methods import context
 from gdaopt.objectives import PairPoint
 from gdaopt.objectives.pair_point import PairLine
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.programs import Program
 from gdaopt.programs import base as programs
 from gdaopt.support import deadline
@@ -68,7 +68,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     """Let something take time: the programs, the gradients, or the line search."""
     calls: dict[str, tuple[type, tuple[str, ...]]] = {
         "program": (Program, ("solve",)),
-        "gradient": (SignalPairs, ("scatter",)),
+        "gradient": (RectanglePairs, ("scatter",)),
         "line": (PairLine, ("derivatives", "_balance")),
     }
     owner, names = calls[what]

@@ -247,9 +247,13 @@ def test_methods_of_ones_own_are_looked_at() -> None:
     np.testing.assert_array_equal(result.metric, np.eye(K) / 4)
 
 
-def states_at(problem: gda.MetricProblem, *metrics: FloatArray) -> list[gda.methods.State]:
-    points = [problem.objective.at(metric) for metric in metrics]
-    return [gda.methods.State(point=point, iteration=n, round=n) for n, point in enumerate(points)]
+def states_at(
+    problem: gda.MetricProblem, *metrics: FloatArray, per_round: int = 1
+) -> list[gda.methods.State]:
+    return [
+        gda.methods.State(point=problem.objective.at(metric), iteration=n, round=n // per_round)
+        for n, metric in enumerate(metrics)
+    ]
 
 
 def started(problem: gda.MetricProblem, start: gda.methods.State) -> PostConditions:
@@ -333,10 +337,22 @@ class Visitor(gda.methods.Method):
     name: ClassVar[str] = "visitor"
     metrics: Any
     says: Any = "stalled"
+    per_round: int = 1
 
     def states(self, problem: gda.MetricProblem, context: Context) -> States:
-        yield from states_at(problem, *self.metrics)
+        yield from states_at(problem, *self.metrics, per_round=self.per_round)
         return self.says, "so it says"
+
+
+def test_a_run_that_leaves_the_domain_within_a_round_ends_at_the_step_before() -> None:
+    """Which was not checked in full at its time, and is then."""
+    problem = gda.MetricProblem(Nearest(TARGET), gda.GraphMetrics(C))
+    metrics = [np.eye(K), 0.9 * np.eye(K), 1e200 * np.eye(K)]  # whose squares overflow
+    options: dict[str, Any] = {"metrics": metrics, "per_round": 5, "trace_every": 0}
+    with np.errstate(over="ignore"):
+        result = gda.solve(problem, Visitor(**options))
+    assert (result.status, result.iterations) == ("left_domain", 1)
+    assert result.trace[-1].objective == problem.objective.value(metrics[1])
 
 
 def test_the_lower_bound_of_a_result_is_not_above_its_best_state() -> None:

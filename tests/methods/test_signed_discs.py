@@ -92,8 +92,8 @@ def expected_gap(run: AlignedRun, metric: FloatArray, rows: Any) -> tuple[float,
 def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     metric = member(rng)
-    method = gda.methods.Joint(solver="analytic")
-    run = AlignedRun(method, problem("sdd"), Context(method.program_options), metric)
+    method = gda.methods.Joint(solver="analytic", initial=metric)
+    run = AlignedRun(method, problem("sdd"), Context(method.program_options))
     expected, unit = expected_gap(run, metric, lambda M: [cp.trace(M) <= C])
     assert next(method.rounds(run)).block_gap == pytest.approx(expected, abs=1e-6 * unit)
 
@@ -102,8 +102,8 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
 def test_a_column_takes_either_sign(column: int) -> None:
     rng = np.random.default_rng(column)
     metric = member(rng)
-    method = gda.methods.Alternating(solver="analytic", block_iterations=1)
-    run = AlignedRun(method, problem("sdd"), Context(method.program_options), metric)
+    method = gda.methods.Alternating(solver="analytic", block_iterations=1, initial=metric)
+    run = AlignedRun(method, problem("sdd"), Context(method.program_options))
     is_fixed = np.ones((SIZE, SIZE))
     is_fixed[column] = is_fixed[:, column] = 0
     is_fixed[column, column] = 1

@@ -17,7 +17,7 @@ import gdaopt as gda
 from gdaopt.linalg import projection, spectrum
 from gdaopt.methods import conic, context
 from gdaopt.objectives.log_det import LogDetPoint
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs import RectanglePairs
 from gdaopt.sets import FeasibleSet
 from gdaopt.support import deadline
 from gdaopt.support.validation import FloatArray
@@ -53,12 +53,19 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     passes = ("products", "scatter", "changes")
     # A multiple of a log-determinant is no evaluation of its own.
     costs = [
-        *((SignalPairs, name, 0.5) for name in passes),
+        *((RectanglePairs, name, 0.5) for name in passes),
         *((Nearest, name, 0.5) for name in ("value", "gradient")),
-        *((LogDetPoint, "__init__", 1.0), (LogDetPoint, "scaled", -1.0)),
+        (LogDetPoint, "scaled", -1.0),
     ]
     for owner, name, cost in costs:
         before_each(monkeypatch, owner, name, lambda *_, cost=cost: clock.advance(cost))
+    made = LogDetPoint.__init__
+
+    def evaluated(point: LogDetPoint, *arguments: Any) -> None:
+        made(point, *arguments)  # which asks for the time first
+        clock.advance(1.0)
+
+    monkeypatch.setattr(LogDetPoint, "__init__", evaluated)
     return clock
 
 

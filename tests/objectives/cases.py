@@ -13,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import Objective, PairObjective
-from gdaopt.objectives.pairs import listed_pairs, passes, rectangles
+from gdaopt.objectives.pairs import base, listed_pairs, passes
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import Nearest, covariance
@@ -56,8 +56,7 @@ def stored(kind: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) 
     """Return an objective of pairs that keeps their numbers or not, in one block or in many."""
     if "many blocks" in kind:
         make_blocks_small(monkeypatch, 2 * K)
-        for module in (rectangles, listed_pairs):
-            monkeypatch.setattr(module, "_MOMENT_ENTRIES", 30)
+        monkeypatch.setattr(base, "_PART_ENTRIES", 30)
     recomputed = "recomputed" in kind
     objective = within(1 if recomputed else 2**28, make)
     assert objective.keeps_pairs is not recomputed

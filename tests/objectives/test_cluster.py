@@ -112,9 +112,9 @@ def test_what_is_no_client_is_refused() -> None:
 class Slow(Exponentials):
     """A loss that takes five seconds."""
 
-    def shifted(self, distances: Any, /) -> Any:
+    def in_unit(self, distances: Any, /) -> Any:
         time.sleep(5.0)
-        return super().shifted(distances)
+        return super().in_unit(distances)
 
 
 def test_a_time_limit_ends_the_wait(client: Any) -> None:

@@ -14,7 +14,7 @@ import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.linalg.entries import all_edges, pairs_of
 from gdaopt.objectives import pair_point
-from gdaopt.objectives.pairs import rectangles
+from gdaopt.objectives.pairs import base
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import objective_of
 from tests.helpers import random_metric, traced_peak
@@ -366,7 +366,7 @@ def test_second_derivatives_from_a_sample_lead_to_the_optimum(
     point, atoms = objective.at(np.eye(K)), gda.linalg.Atoms.of_features(np.arange(K))
     expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), point.curvature(atoms)
     monkeypatch.setattr(pair_point, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
-    monkeypatch.setattr(rectangles, "_MOMENT_ENTRIES", 300)
+    monkeypatch.setattr(base, "_PART_ENTRIES", 300)
     sampled = point.curvature(atoms)
     assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)
     found = gda.solve(problem, "certified", tolerance=1e-8)

@@ -16,12 +16,11 @@ import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives.glr import Exponentials
-from gdaopt.objectives.pair_loss import thinned
-from gdaopt.objectives.pair_objective import stratified
-from gdaopt.objectives.pair_sums import PairSums, added, chunk_sums, pair_sums
+from gdaopt.objectives.pair_loss import thin
+from gdaopt.objectives.pair_objective import draw_stratified
+from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums, pair_sums
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.objectives.pairs.base import Scatter
-from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import read_only
 from tests.helpers import random_metric
@@ -33,8 +32,7 @@ def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.Monk
     make_blocks_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
-    factors = Factors.of(pairs.features, pairs.features)
-    sums = chunk_sums(Exponentials(constant=1.0), pairs, factors)
+    sums = chunk_sums(Exponentials(constant=1.0), pairs, np.eye(1))
     assert sums.log_value == pytest.approx(math.log(8))
 
 
@@ -63,7 +61,7 @@ def test_sums_of_chunks_are_added_in_common_units() -> None:
     parts = [
         PairSums(shift, 1.0, Scatter.of(np.eye(2)), 1.0, np.ones(2)) for shift in (-1000.0, -999.0)
     ]
-    sums = added(parts)
+    sums = add_sums(parts)
     assert sums.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
     np.testing.assert_allclose(sums.scatter.dense, (1 + math.exp(-1)) * np.eye(2))
     assert sums.weight == pytest.approx(1 + math.exp(-1))
@@ -121,7 +119,7 @@ def test_objectives_are_pickled_without_what_lies_ready(glr: gda.GLR) -> None:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.integers(1, 100))
 def test_samples_have_their_share_of_each_stratum(counts: list[int], size: int) -> None:
     strata = np.repeat(np.arange(len(counts)), counts)
-    chosen, meant = stratified(strata, size)
+    chosen, meant = draw_stratified(strata, size)
     assert (np.diff(chosen) > 0).all()
     np.testing.assert_allclose(np.bincount(strata[chosen], meant), counts)
     for stratum, count in enumerate(counts):
@@ -142,7 +140,7 @@ def test_sizes_of_samples(n: int, expected: int) -> None:
 
 def test_terms_that_are_left_are_right_in_the_mean() -> None:
     terms = np.random.default_rng(7).random(200_000) ** 8
-    few = thinned(terms, float(terms.sum()) / 320, np.random.default_rng(0))
+    few = thin(terms, float(terms.sum()) / 320, np.random.default_rng(0))
     left = few > 0
     assert 200 < np.count_nonzero(left) <= 400
     assert few.sum() == pytest.approx(terms.sum(), rel=0.2)

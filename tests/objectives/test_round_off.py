@@ -185,10 +185,10 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
     np.fill_diagonal(pulls, 0.0)
     degrees = pulls.sum(axis=0) + pulls.sum(axis=1)
     assert (loss.cancelled >= degrees * (1 - 1e-12)).all()
-    point, (weight, squares) = objective.at(1e-9 * np.eye(K)), objective.cancelled
+    point, squares = objective.at(1e-9 * np.eye(K)), pairs.squares(loss.cancelled)
     stated = point.round_off()
     assert (stated.gradient**2 >= 80 * 2.0**-53 * squares).all()
-    terms = loss.constant * (point.sums.weight + weight)
+    terms = loss.constant * (point.sums.weight + loss.cancelled.sum() / 2)
     assert stated.value >= 200 * 2.0**-53 * (abs(point.value) + terms)
 
 

@@ -180,16 +180,6 @@ def test_shades_the_steps_of_the_diagonal(results: dict[str, gda.Result]) -> Non
     assert legend(ax)[2:] == [r"$\lambda_{\min}$", r"$\rho$ = 0.001"]
 
 
-def test_shades_every_other_round_without_such_steps(results: dict[str, gda.Result]) -> None:
-    trace = results["c"].trace
-    rows = tuple(replace(row, phase="joint") for row in trace)
-    ax = plotting.left_ends(replace(results["c"], trace=Trace(rows, trace.left_ends)))
-    assert legend(ax)[0] == "odd rounds"
-    assert len(ax.patches) == len({row.round for row in rows if row.round % 2 == 1})
-    (first,) = (patch for patch in ax.patches[:1] if isinstance(patch, Rectangle))
-    assert first.get_x() == next(row.iteration for row in rows if row.round == 1) - 0.5
-
-
 def test_left_ends_that_are_not_positive(results: dict[str, gda.Result]) -> None:
     ends = results["c"].trace.left_ends
     lowered = with_rows(results["c"], left_ends=ends - ends.min())

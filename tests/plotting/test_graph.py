@@ -14,7 +14,6 @@ import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.linalg import edge_weights
 from gdaopt.linalg.laplacian import generalized_laplacian
-from gdaopt.plotting import canvas
 from gdaopt.support.validation import FloatArray
 from tests.plotting.cases import NAMES, render, solved
 from tests.plotting.layout import outside
@@ -77,7 +76,7 @@ def test_negative_edges_have_a_colour_of_their_own() -> None:
     edges = edges_on(ax)
     assert len(edges.get_segments()) == 3
     colours, widths = np.asarray(edges.get_colors()), np.asarray(edges.get_linewidth())
-    assert [same_color(each, canvas.ORANGE) for each in colours] == [False, True, False]
+    assert [same_color(each, "C1") for each in colours] == [False, True, False]
     assert widths[0] == widths[1]
     legend = ax.get_legend()
     assert legend is not None

@@ -135,7 +135,10 @@ def random_cost(rng: Rng, polytope: AnyPolytope, kind: str = "") -> FloatArray:
         if isinstance(polytope, Knapsack):
             cost *= polytope.weights  # what ties there is the cost per weight
         else:  # and there, with the diagonal's share
-            (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
+            (rows, columns), (forward, backward) = (
+                polytope.edges,
+                (polytope.forward, polytope.backward),
+            )
             own = cost[len(polytope.v) :]
             own *= polytope.weights
             own -= cost[rows] * forward + cost[columns] * backward
@@ -169,7 +172,7 @@ def largest(polytope: AnyPolytope) -> FloatArray:
     """Return the largest value that each entry can take."""
     if isinstance(polytope, Knapsack):
         return polytope.floor + polytope.largest
-    (rows, columns), (forward, backward) = polytope.edges, polytope.ratios
+    (rows, columns), (forward, backward) = polytope.edges, (polytope.forward, polytope.backward)
     edges = polytope.floor + polytope.spare / polytope.weights
     diagonal = np.full(len(polytope.v), polytope.min_eigenvalue + polytope.spare)
     np.maximum.at(diagonal, rows, forward * edges)
@@ -226,7 +229,7 @@ def need(solver: str) -> None:
 
 def compiled_problem(program: Program, arrays: LinearArrays) -> cp.Problem:
     """Return the CVXPY problem that a program keeps for arrays of a pattern."""
-    (backend,) = program._backends
+    (backend,) = program.backends
     assert isinstance(backend, CvxpyBackend)
     return backend.compiled(arrays).problem
 

@@ -13,8 +13,7 @@ from gdaopt.constraints.rows import read_constraints
 from gdaopt.linalg.entries import all_edges, entries_of, pairs_of
 from gdaopt.linalg.gershgorin import align
 from gdaopt.programs import JointPolytope, Knapsack, Program
-from gdaopt.programs.base import ProgramOptions
-from gdaopt.programs.constrained import ConstrainedPolytope, keeping_rows
+from gdaopt.programs.constrained import ConstrainedPolytope, keep_rows
 from gdaopt.programs.whole_set import WholeSet
 from gdaopt.support.cvxpy_internals import set_label
 from gdaopt.support.validation import FloatArray
@@ -49,7 +48,7 @@ def test_the_joint_program_keeps_rows_and_is_cvxpys(solver: str, seed: int) -> N
     polytope = JointPolytope(
         v, 0.0, 1.2 * SIZE, edges, np.zeros(len(edges[0])), entries_of(metric, edges)
     )
-    kept = keeping_rows(polytope, rows, metric, pairs_of(SIZE, edges))
+    kept = keep_rows(polytope, rows, metric, pairs_of(SIZE, edges))
     program = Program(solver)
     cost = random_symmetric(rng, SIZE)
     costs = np.concatenate([np.diagonal(cost), -2 * cost[edges]])
@@ -80,12 +79,12 @@ DIAGONAL = Knapsack(np.ones(2), 5.0)
 def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
     rows = read_constraints(lambda M: [set_label(M[0, 0] <= 2, "cap")], 2)
     program, cost = Program(), np.array([-2.0, -1.0])
-    polytope: Any = keeping_rows(DIAGONAL, rows, np.eye(2), PAIRS)
+    polytope: Any = keep_rows(DIAGONAL, rows, np.eye(2), PAIRS)
     np.testing.assert_allclose(program.solve(cost, polytope).point, [2.0, 3.0], atol=1e-9)
     duals = program.solve(cost, polytope).duals
     assert duals is not None
     np.testing.assert_allclose(duals["cap"], [1.0])
-    assert keeping_rows(DIAGONAL, None, np.eye(2), PAIRS) is DIAGONAL
+    assert keep_rows(DIAGONAL, None, np.eye(2), PAIRS) is DIAGONAL
     with pytest.raises(gda.errors.InvalidInputError, match="no closed form"):
         Program("analytic").solve(cost, polytope)
 
@@ -93,7 +92,7 @@ def test_a_constraint_is_found_by_its_name_with_its_dual() -> None:
 def test_a_point_that_cannot_be_mended_stays_near_the_iterate() -> None:
     """The rows leave one point only: what is returned is that point, the iterate."""
     rows = read_constraints(lambda M: [M[0, 0] == 1, M[1, 1] == 1], 2)
-    polytope = keeping_rows(DIAGONAL, rows, np.eye(2), PAIRS)
+    polytope = keep_rows(DIAGONAL, rows, np.eye(2), PAIRS)
     np.testing.assert_allclose(mended(polytope, np.array([3.0, 0.0])), [1.0, 1.0], atol=1e-10)
     # Rows that the polytope contradicts: the bound of the first is below its lower bound.
     off = replace(polytope, residuals=np.array([0.0, 0.0]), coefficients=-np.eye(2))  # type: ignore[type-var]
@@ -106,7 +105,7 @@ def test_duals_where_no_entry_of_a_cost_can_move() -> None:
     rows = read_constraints(lambda M: [set_label(M[0, 1] >= -1.0, "least")], 3)
     column = Knapsack(np.zeros(2), 3.0, np.ones(2), np.array([0.0, 5.0]))
     pairs = (np.array([2, 2]), np.array([0, 1]))
-    polytope: Any = keeping_rows(column, rows, np.eye(3), pairs)
+    polytope: Any = keep_rows(column, rows, np.eye(3), pairs)
     solution = Program().solve(np.array([-2.0, 0.0]), polytope)
     np.testing.assert_array_equal(solution.point, [0.0, 0.0])
     assert solution.duals is not None
@@ -131,7 +130,11 @@ TOLERANCES = {"highspy": 1e-9, "HIGHS": 1e-9, "CLARABEL": 1e-5, "ECOS": 1e-5}
 def proven(polytope: AnyPolytope, cost: FloatArray, duals: Any) -> float:
     """Return the least value that multipliers prove: that of the Lagrangian, x being free."""
     if isinstance(polytope, JointPolytope):
-        rho, (i, j), (f, b) = polytope.min_eigenvalue, polytope.edges, polytope.ratios
+        rho, (i, j), (f, b) = (
+            polytope.min_eigenvalue,
+            polytope.edges,
+            (polytope.forward, polytope.backward),
+        )
         rows, floors = duals["rows"], duals["floors"]
         size = len(rows)
         left = cost[:size] + duals["budget"] - rows
@@ -226,7 +229,7 @@ def test_the_semidefinite_program_has_those_of_ones_own_constraints() -> None:
     metric = np.eye(2) / 2
     pairs = (np.array([0, 1, 0]), np.array([0, 1, 1]))
     whole = WholeSet(feasible_set, 2, np.array([0.5, 0.5, 0.0]))
-    solution = program.solve(np.array([-2.0, -1.0, 0.0]), keeping_rows(whole, rows, metric, pairs))
+    solution = program.solve(np.array([-2.0, -1.0, 0.0]), keep_rows(whole, rows, metric, pairs))
     assert solution.duals is not None
     assert solution.duals.keys() == {"3.0 * M[0, 0] <= 3.0"}
     np.testing.assert_allclose(solution.duals["3.0 * M[0, 0] <= 3.0"], [1 / 3], rtol=1e-4)
@@ -260,7 +263,7 @@ def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatc
             return answer
 
     program = Program()
-    monkeypatch.setattr(ProgramOptions, "backends", lambda _: (Silent(),))
+    monkeypatch.setattr(Program, "backends", (Silent(),))
     solution = program.solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 4.0))
     assert solution.duals is None
     assert (solution.solver, solution.seconds.solve > 0) == ("silent", True)

@@ -20,7 +20,7 @@ OPTIONS = {"tolerance": 1e-6, "methods": ["joint", "certified"], "limit": None}
 
 
 def study(path: Path, **changes: Any) -> StudyDirectory:
-    return StudyDirectory(path, {**OPTIONS, **changes})
+    return StudyDirectory(path, "squares", {**OPTIONS, **changes})
 
 
 def refused(message: str) -> AbstractContextManager[pytest.ExceptionInfo[InvalidInputError]]:
@@ -29,7 +29,7 @@ def refused(message: str) -> AbstractContextManager[pytest.ExceptionInfo[Invalid
 
 
 def squares(*numbers: int) -> dict[str, Task]:
-    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}) for n in numbers}
+    return {f"n{n}": Task(task_cases.square, (n,), {"number": n}, (".txt",)) for n in numbers}
 
 
 def finished(number: int) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class _Here(Executor):
             raise KeyboardInterrupt
         self._n_computed += 1
         future: Future[Any] = Future()
-        if self._workers.dies is not None and self._workers.dies in args[1]:
+        if self._workers.dies is not None and self._workers.dies in args[1].name:
             future.set_exception(WorkerEndedError("its process was killed by SIGSEGV"))
         else:
             future.set_result(function(*args))

@@ -153,7 +153,8 @@ def loaded(path: Path) -> dict[str, Any]:
 
 
 def memory(path: Path, megabytes: int) -> dict[str, Any]:
-    from gdaopt.support.processes import peak_memory
+    from gdaopt.support.processes import forget_peak_memory, peak_memory
 
+    forget_peak_memory()
     held = bytearray(megabytes * 2**20)
     return {"peak": peak_memory(), "held": len(held)}

@@ -11,9 +11,9 @@ import gdaopt as gda
 from gdaopt.datasets import Dataset, load
 from gdaopt.scaling import SCALES, auto_trace_bound
 from gdaopt.sets import SETS
-from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations, solve_task
+from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations
 from gdaopt.studies.comparison_table import add_excess
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.learning import LearningOptions, solve_task
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.result_cases import solved
 from tests.studies.cases import refused
@@ -120,9 +120,9 @@ def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
 def test_where_and_how_long_runs_are_computed() -> None:
     assert ComparisonOptions(methods=["joint"], time_limit=10.0).deadline == 80.0
     alone = ComparisonOptions(methods=["joint"])
-    assert (alone.deadline, alone.workers()) == (None, TaskWorkers())
-    pool = ComparisonOptions(methods=["joint"], backend="pool", jobs=2, time_limit=1.0)
-    assert pool.workers() == TaskWorkers(2, "pool", deadline=62.0)
+    assert (alone.deadline, alone.workers()) == (None, TaskWorkers(threaded=True))
+    pair = ComparisonOptions(methods=["joint"], jobs=2, time_limit=1.0)
+    assert pair.workers() == TaskWorkers(2, deadline=62.0, threaded=True)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_where_and_how_long_runs_are_computed() -> None:
 )
 def test_edges_that_count(name: str, method: str, tmp_path: Path) -> None:
     (pair,), _ = combinations([method], (), {})
-    row = solve_task(tmp_path / "a", IRIS, LearningOptions(set=name), "virginica", pair)
+    row = solve_task(tmp_path / "a", IRIS, LearningOptions(set=name), "virginica", pair.method)
     weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
     assert row["edges"] == (weights > 1e-9).sum()
     assert (row["edges"] == 0) == (name == "diagonal")

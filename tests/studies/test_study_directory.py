@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import gdaopt as gda
 from gdaopt.studies import study_directory
-from gdaopt.studies.run_directory import file_stems
+from gdaopt.studies.learned_study import file_stems
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from gdaopt.studies.task_workers import TaskWorkers
@@ -56,7 +57,8 @@ def test_unsafe_keys_are_refused_before_any_work(key: str, tmp_path: Path) -> No
 def test_the_record(tmp_path: Path) -> None:
     directory = study(tmp_path / "new" / "deep")
     record = json.loads((directory.path / "study.json").read_text())
-    assert record == {"format": 1, "options": {"gdaopt": gda.__version__, **OPTIONS}}
+    said = {"study": "squares", "gdaopt": gda.__version__, **OPTIONS}
+    assert record == {"format": 2, "options": said}
     assert directory.options == study(directory.path).options == record["options"]
 
 
@@ -71,7 +73,7 @@ def test_other_options_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.M
         '"x" now; choose another --out, or the options there to go on with it'
     )
     with refused("limit is null there and absent now"):
-        StudyDirectory(tmp_path, {k: v for k, v in OPTIONS.items() if k != "limit"})
+        StudyDirectory(tmp_path, "squares", {k: v for k, v in OPTIONS.items() if k != "limit"})
     monkeypatch.setattr(study_directory, "version", lambda _: "99.0")
     with refused(r'gdaopt is ".*" there and "99.0" now'):
         study(tmp_path)
@@ -92,7 +94,7 @@ def test_one_that_was_killed_at_its_first_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "below", "message"),
     [
-        ("mine.txt", "mine", "", r"holds files but no study\.json"),
+        ("mine.txt", "mine", "", r"already holds files, but no study\.json"),
         *(
             ("mine", "mine", f"mine/{x}", "cannot write to .*choose another --out")
             for x in (".", "out")
@@ -101,7 +103,15 @@ def test_one_that_was_killed_at_its_first_write(tmp_path: Path) -> None:
             ("study.json", text, "", "study.json is damaged")
             for text in ("{", "[]", '{"format": 1}', '{"format": "x", "options": {}}')
         ),
-        ("study.json", '{"format": 2, "options": {}}', "", "written by a newer gdaopt; upgrade to"),
+        *(
+            (
+                "study.json",
+                f'{{"format": {n}, "options": {{}}}}',
+                "",
+                f"written by {age} gdaopt; use",
+            )
+            for n, age in ((1, "an earlier"), (3, "a newer"))
+        ),
     ],
 )
 def test_other_files_are_refused(
@@ -135,12 +145,35 @@ def test_damaged_rows_are_not_there(text: str | None, tmp_path: Path) -> None:
     assert directory.row("a") is None
 
 
-def test_rows_without_their_file_are_not_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_text("y")])
+def test_rows_without_their_file_are_not_there(
+    damage: Callable[[Path], object], tmp_path: Path
+) -> None:
     directory = study(tmp_path)
-    (directory.tasks / "a.npz").write_text("x")
-    directory.write_row("a", ROW)
-    (directory.tasks / "a.npz").unlink()
+    file = directory.tasks / "a.npz"
+    file.write_text("x")
+    directory.write_row("a", ROW, [file])
+    assert directory.row("a") == ROW
+    damage(file)
     assert directory.row("a") is None
+
+
+def test_interrupted_rows_are_there_but_not_finished(tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    directory.write_row("a", {**ROW, "status": "interrupted"})
+    assert directory.row("a") is None
+    assert len(list(directory.tasks.iterdir())) == 1
+
+
+def test_a_study_is_replaced_by_one_of_its_kind(tmp_path: Path) -> None:
+    directory = study(tmp_path)
+    directory.write_row("a", ROW)
+    (directory.tasks / "mine.json").write_text("{}")
+    with refused('study is "squares" there and "cubes" now'):
+        StudyDirectory(tmp_path, "cubes", OPTIONS, replace=True)
+    assert directory.row("a") == ROW
+    assert StudyDirectory(tmp_path, "squares", {}, replace=True).row("a") is None
+    assert content(directory.tasks) == {"mine.json": b"{}"}
 
 
 # --- File names made from labels -----------------------------------------------------------------

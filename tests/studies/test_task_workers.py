@@ -44,7 +44,7 @@ def cluster(n_workers: int, n_threads: int = 1) -> Iterator[TaskWorkers]:
         silence_logs=50,
         scheduler_kwargs={"allowed_failures": 0},  # each try takes a new worker
     ) as found:
-        yield TaskWorkers(backend="dask", scheduler=found.scheduler_address)
+        yield TaskWorkers(scheduler=found.scheduler_address)
 
 
 @pytest.fixture(scope="module")
@@ -53,21 +53,15 @@ def dask() -> Iterator[TaskWorkers]:
         yield workers
 
 
-def of_backend(backend: Any, request: pytest.FixtureRequest) -> TaskWorkers:
-    """Return two workers of a backend."""
-    dask: TaskWorkers | None = request.getfixturevalue("dask") if backend == "dask" else None
-    return dask or TaskWorkers(2, backend)
-
-
-@pytest.fixture(
-    params=["process", *(pytest.param(name, marks=pytest.mark.slow) for name in ("pool", "dask"))]
-)
+@pytest.fixture(params=["here", pytest.param("dask", marks=pytest.mark.slow)])
 def pool(request: pytest.FixtureRequest) -> TaskWorkers:
-    return of_backend(request.param, request)
+    """Two workers of a kind."""
+    dask: TaskWorkers | None = request.getfixturevalue("dask") if request.param == "dask" else None
+    return dask or TaskWorkers(2)
 
 
 def study(path: Path) -> StudyDirectory:
-    return StudyDirectory(path / "out", {})
+    return StudyDirectory(path / "out", "squares", {})
 
 
 @pytest.mark.slow
@@ -78,8 +72,8 @@ def test_rows_are_the_same_from_all(tmp_path: Path, dask: TaskWorkers) -> None:
         for n in range(12)
     }
     rows = []
-    for workers in (TaskWorkers(backend="pool"), TaskWorkers(2, "pool"), dask):
-        directory = StudyDirectory(tmp_path / f"{workers.backend}-{workers.jobs}", {})
+    for n, workers in enumerate((TaskWorkers(), TaskWorkers(2), dask)):
+        directory = study(tmp_path / str(n))
         told: list[tuple[int, int]] = []
 
         def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
@@ -97,7 +91,7 @@ def test_rows_are_the_same_from_all(tmp_path: Path, dask: TaskWorkers) -> None:
 @needs_dask
 def test_nothing_missing_needs_no_scheduler(tmp_path: Path) -> None:
     study(tmp_path).write_row("n1", finished(1))
-    nowhere = TaskWorkers(backend="dask", scheduler="tcp://127.0.0.1:1")
+    nowhere = TaskWorkers(scheduler="tcp://127.0.0.1:1")
     assert run_tasks(study(tmp_path), squares(1), nowhere) == {"n1": finished(1)}
 
 
@@ -127,7 +121,7 @@ def test_rows_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     directory, future = study(tmp_path), Future[Answer]()
     future.set_result(({"status": "finished"}, {}))
 
-    def fail(key: str, row: Mapping[str, Any]) -> None:
+    def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(directory, "write_row", fail)
@@ -145,33 +139,26 @@ def test_tasks_that_workers_cannot_load(tmp_path: Path, dask: TaskWorkers) -> No
 
 def test_workers_of_another_version() -> None:
     with pytest.raises(gda.errors.GdaoptError, match=r"gdaopt is .* there and 0\.0 here"):
-        runner._compute("0.0", "a", b"", None)
+        runner._compute_far("0.0", b"", "a")
 
 
 @pytest.mark.slow
 @posix_only
-@pytest.mark.parametrize(
-    ("backend", "more"),
-    [
-        ("pool", False),
-        ("pool", True),
-        pytest.param("dask", False, marks=needs_dask),
-    ],
-)
-def test_tasks_that_kill_their_workers(
-    backend: str, more: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("more", [False, True])
+def test_tasks_that_kill_their_workers(more: bool, tmp_path: Path, pool: TaskWorkers) -> None:
+    if more and pool.scheduler is not None:
+        pytest.skip("a scheduler unpickles what would end it")
     once = {"once": Task(task_cases.kill_once, (tmp_path / "note",))}
     killers = {"killer": Task(task_cases.be_killed, (), {"a": 1})}
     if more:
         killers["start"] = Task(task_cases.square, (task_cases.Fatal(), b"x" * 2**20))
         killers["again"] = killers["killer"]
     tasks = {**squares(*range(6)), **once, **killers, **squares(*range(6, 12))}
-    rows = run_tasks(study(tmp_path), tasks, of_backend(backend, request))
+    rows = run_tasks(study(tmp_path), tasks, pool)
     assert rows["once"]["note"] == "killed"
     assert [rows[f"n{n}"] for n in range(12)] == [finished(n) for n in range(12)]
     said = dict.fromkeys(killers, KILLED)
-    if backend == "pool":  # whose ends we see ourselves
+    if pool.scheduler is None:  # whose ends we see ourselves
         said = dict.fromkeys(killers, KILLED.replace("killed,", "killed by SIGKILL,"))
         said["start"] = "its process ended with exit code 3"
     for key, task in killers.items():
@@ -221,12 +208,10 @@ def test_a_worker_that_dies_with_results(
     ("options", "message"),
     [
         ({"jobs": 0}, "jobs must be at least 1, got 0"),
-        ({"jobs": 0, "backend": "pool"}, "jobs must be at least 1, got 0"),
         ({"deadline": 0}, "deadline must be above 0, got 0"),
-        ({"backend": "Dusk"}, r"unknown backend 'Dusk'; did you mean"),
-        ({"backend": "dask"}, 'backend "dask" needs a scheduler, the address of a cluster'),
-        ({"scheduler": "tcp://a:8786"}, 'a scheduler goes with backend "dask"'),
-        ({"scheduler": "tcp://a:8786", "backend": "dask"}, r'pip install "gdaopt\[dask\]"'),
+        ({"threaded": 1}, "threaded must be a bool"),
+        ({"scheduler": 8786}, "scheduler must be a str"),
+        ({"scheduler": "tcp://a:8786"}, r'pip install "gdaopt\[dask\]"'),
     ],
 )
 def test_bad_arguments(
@@ -240,7 +225,7 @@ def test_bad_arguments(
 @needs_dask
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "somewhere", "bad://127.0.0.1:1"])
 def test_unreachable_schedulers(address: str, tmp_path: Path) -> None:
-    pool = TaskWorkers(backend="dask", scheduler=address)
+    pool = TaskWorkers(scheduler=address)
     start = time.monotonic()
     with refused("cannot reach a Dask scheduler at '"):
         run_tasks(study(tmp_path), squares(1), pool)
@@ -271,21 +256,47 @@ from tests.studies.cases import finished, refused, squares
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
-if __name__ == "__main__":
-    backend, notes = sys.argv[1], Path(sys.argv[2])
-    tasks = {f"n{n}": Task(task_cases.doze, (n, notes)) for n in range(30)}
-    if len(sys.argv) > 3:
-        # Only Linux ends a process that holds the interpreter's lock.
-        late = task_cases.hold_lock if sys.platform == "linux" else task_cases.sleep
-        tasks = {"n0": tasks["n0"], "late": Task(late, (notes / "late",))}
-    run_tasks(StudyDirectory(notes / "out", {}), tasks, TaskWorkers(2, backend))
+notes = Path(sys.argv[1])
+tasks = {f"n{n}": Task(task_cases.doze, (n, notes)) for n in range(30)}
+if len(sys.argv) > 2:
+    # Only Linux ends a process that holds the interpreter's lock.
+    late = task_cases.hold_lock if sys.platform == "linux" else task_cases.sleep
+    tasks = {"n0": tasks["n0"], "late": Task(late, (notes / "late",))}
+run_tasks(StudyDirectory(notes / "out", "squares", {}), tasks, TaskWorkers(2))
 """
 
 
-def begin(tmp_path: Path, backend: str, *more: str) -> subprocess.Popen[str]:
+NO_GUARD = """
+import sys
+from gdaopt.bench.sequences import BenchOptions, ProgramSequence
+from gdaopt.bench.study import Bench
+from gdaopt.datasets import load
+from gdaopt.studies.comparison import Comparison, ComparisonOptions
+print("begun")
+out = sys.argv[1]
+comparison = ComparisonOptions(methods=["certified"], trace_every=0)
+print({row["status"] for row in Comparison(f"{out}/comparison", load("iris"), comparison).run()})
+options = BenchOptions(solvers=["highspy"], programs=["diagonal"], starts=["hot"], runs=[], most=2)
+summary, _ = Bench(f"{out}/bench", [ProgramSequence("random", size=5)], options).run()
+print(summary["verified"].tolist())
+"""
+
+
+@pytest.mark.slow
+def test_scripts_need_no_guard(tmp_path: Path) -> None:
+    """A worker does not run the script again that has started it."""
+    script = tmp_path / "script.py"
+    script.write_text(NO_GUARD)
+    environment = {**os.environ, "PYTHONPATH": str(Path(gda.__file__).parents[1])}
+    command = [sys.executable, str(script), str(tmp_path)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("begun\n{'converged'}\n[2, 2, 2, 2]\n", "")
+
+
+def begin(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
     """Begin a run in a session of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, backend, str(tmp_path), *more],
+        [sys.executable, "-c", RUN, str(tmp_path), *more],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stderr=subprocess.PIPE,
         text=True,
@@ -304,19 +315,16 @@ def computed(tmp_path: Path) -> dict[str, list[int]]:
     }
 
 
-HERE = pytest.mark.parametrize("backend", ["process", "pool"])
-
-
 @pytest.mark.slow
 def test_a_killed_parent_loses_what_is_under_way(tmp_path: Path) -> None:
     for least in (4, 10):
-        process = begin(tmp_path, "pool")
+        process = begin(tmp_path)
         assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
         process.kill()
         process.communicate(timeout=60)
         workers = {pids[-1] for pids in computed(tmp_path).values()}
         assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
-    process = begin(tmp_path, "pool")
+    process = begin(tmp_path)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     directory = study(tmp_path)
@@ -327,9 +335,8 @@ def test_a_killed_parent_loses_what_is_under_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@HERE
-def test_workers_end_with_their_parent(backend: str, tmp_path: Path) -> None:
-    process, worker = _late(tmp_path, backend)
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    process, worker = _late(tmp_path)
     assert is_alive(worker)
     process.kill()
     _, errors = process.communicate(timeout=60)
@@ -339,10 +346,9 @@ def test_workers_end_with_their_parent(backend: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@HERE
 @posix_only
-def test_interrupts_end_the_workers_and_pass(backend: str, tmp_path: Path) -> None:
-    process, worker = _late(tmp_path, backend)
+def test_interrupts_end_the_workers_and_pass(tmp_path: Path) -> None:
+    process, worker = _late(tmp_path)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
@@ -352,17 +358,16 @@ def test_interrupts_end_the_workers_and_pass(backend: str, tmp_path: Path) -> No
     assert on_disk(tmp_path) == {"n0"}
 
 
-def _late(tmp_path: Path, backend: str) -> tuple[subprocess.Popen[str], int]:
+def _late(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
     """Begin a run whose second task holds the interpreter's lock."""
-    process = begin(tmp_path, backend, "late")
+    process = begin(tmp_path, "late")
     note = tmp_path / "late"
     assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
     return process, int(note.read_text())
 
 
 @pytest.mark.slow
-@HERE
-def test_an_error_of_the_caller_ends_the_workers(backend: str, tmp_path: Path) -> None:
+def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
     def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
@@ -372,5 +377,5 @@ def test_an_error_of_the_caller_ends_the_workers(backend: str, tmp_path: Path) -
 
     tasks = {"late": Task(task_cases.sleep, (note,)), **squares(1)}
     with pytest.raises(RuntimeError, match="of the caller"):
-        run_tasks(study(tmp_path), tasks, TaskWorkers(2, backend), progress=progress)
+        run_tasks(study(tmp_path), tasks, TaskWorkers(2), progress=progress)
     assert not is_alive(int(note.read_text()))

@@ -15,9 +15,9 @@ from gdaopt.linalg.atoms import Atoms, best_pairs
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.master.weights import find_best_weights
-from gdaopt.objectives.pairs import ListedPairs
+from gdaopt.objectives.pairs import ListedPairs, RectanglePairs
 from gdaopt.objectives.pairs.passes import Factors
-from gdaopt.objectives.pairs.signal_pairs import SignalPairs
+from gdaopt.objectives.pairs.signal_pairs import signal_pairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import (
     Deadline,
@@ -112,13 +112,13 @@ def test_threads_have_deadlines_of_their_own() -> None:
 
 X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
 z = np.array([1.0, 1.0, -1.0, -1.0])
-SIGNAL_PAIRS = SignalPairs(X, z[:, None])
+SIGNAL_PAIRS = signal_pairs(X, z[:, None], np.ones(4))
 LISTED_PAIRS = ListedPairs(X, np.array([0, 1]), np.array([2, 3]), np.ones(2))
 
 
 @pytest.mark.parametrize("pairs", [SIGNAL_PAIRS, LISTED_PAIRS], ids=["signal", "listed"])
 @pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "laplacian"])
-def test_passes_over_pairs_ask(pairs: SignalPairs | ListedPairs, name: str) -> None:
+def test_passes_over_pairs_ask(pairs: RectanglePairs | ListedPairs, name: str) -> None:
     factors = Factors.of(X, X)
     coefficients = list(pairs.products(factors))
     with until(PASSED):

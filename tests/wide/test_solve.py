@@ -6,17 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
+from gdaopt.linalg.entries import no_edges
 from gdaopt.objectives import pair_objective
+from gdaopt.objectives.protocol import RoundOff
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide import has_many_features, search
+from gdaopt.wide.certificate import member_at
+from gdaopt.wide.features import ManyFeatures
+from gdaopt.wide.pricing import Prices
 from tests.helpers import n_parts, traced_peak
 
 SIZE = 40
@@ -112,6 +117,21 @@ def test_a_metric_has_the_same_certificate(
         dense.lower_bound, rel=1e-12, abs=1e-12 * abs(dense.objective)
     )
     assert found.round_off <= 2 * dense.round_off
+
+
+def test_prices_are_rounded_as_the_largest_entry(
+    wide: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone: the metric is ρI, the gradient is exact, and the least price is next to 0."""
+    given, floor = problem("GLR"), SETS["graph"].min_eigenvalue
+    largest = np.abs(given.objective.gradient(floor * np.eye(SIZE))).max()
+    wide()
+    whole = ManyFeatures(given)
+    member = member_at(whole, floor * eye_array(SIZE, format="csr"))
+    exact = RoundOff(0.0, np.zeros(SIZE))
+    monkeypatch.setattr(whole.objective, "round_off", lambda *_: exact)
+    vars(member)["prices"] = Prices(no_edges(), np.array([-1e-300]))
+    assert member.tangent().gap_round_off >= 16 * 2.0**-53 * whole.budget * largest
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.inputs import Codes, Interval, class_signal
 from gdaopt.linalg.directions import ColumnDirection, DiagonalDirection, Direction
 from gdaopt.linalg.projection import project_on_simplex
@@ -32,7 +32,7 @@ _MOST_HALVINGS = 60
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FeatureGraphLearning(SupervisedMetricLearner):
+class FeatureGraphLearning(BaseMetricLearner):
     """Learn a positive definite metric of bounded trace by feature graph learning (FGL).
 
     The learner lowers the graph Laplacian regulariser of the labels, `gdaopt.GLR`, by projected

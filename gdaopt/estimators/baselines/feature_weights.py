@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import StrOptions
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_solver
 from gdaopt.errors import InvalidInputError, SolverFailedError
-from gdaopt.estimators.base import TransductiveMetricLearner
+from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
@@ -85,7 +85,7 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class JointClassifierWeights(TransductiveMetricLearner):
+class JointClassifierWeights(BaseMetricLearner):
     """Learn feature weights together with a graph classifier (Mao et al. 2016).
 
     The graph of all samples has the edge weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that
@@ -96,7 +96,7 @@ class JointClassifierWeights(TransductiveMetricLearner):
     Parameters
     ----------
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
+        The value that stands for "no label" in `y`, see `gdaopt.GraphClassifier`.
     n_steps : int, default=4
         Number of Newton steps. The sum of these edge weights has no minimum, since it goes to 0 as
         c grows. So the number of steps determines the scale of c.
@@ -138,14 +138,17 @@ class JointClassifierWeights(TransductiveMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TransductiveMetricLearner._parameter_constraints,
+        "missing_label": "no_validation",
         "n_steps": [Interval(Integral, 1, None, closed="left")],
     }
 
+    missing_label: Any = -1
     n_steps: int = 4
 
-    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         check_spread(X)
+        labelled = codes >= 0
+        codes = codes[labelled]
         weights = np.ones(X.shape[1])
         everyone = harmonic_codes(X, weights, codes, labelled)
         self.transduction_ = self.classes_[everyone]
@@ -185,7 +188,7 @@ def newton_step(point: MasterPoint) -> MasterPoint:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AlternatingClassifierWeights(TransductiveMetricLearner):
+class AlternatingClassifierWeights(BaseMetricLearner):
     """Learn feature weights and a binary graph classifier in turn (Yang et al. 2018).
 
     The graph of all samples has the edge weights ``w_ij = exp(-Σ_k c_k (x_ik - x_jk)²)``, so that
@@ -196,7 +199,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     Parameters
     ----------
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
+        The value that stands for "no label" in `y`, see `gdaopt.GraphClassifier`.
     labels : {"harmonic", "sdp"}, default="harmonic"
         How labels are predicted: ``"harmonic"`` takes the sign of the harmonic solution, ``"sdp"``
         that of the semidefinite relaxation of labels ±1. For each class and round, the relaxation
@@ -255,7 +258,7 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TransductiveMetricLearner._parameter_constraints,
+        "missing_label": "no_validation",
         "labels": [StrOptions({"harmonic", "sdp"})],
         "solver": [str],
         "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
@@ -263,14 +266,17 @@ class AlternatingClassifierWeights(TransductiveMetricLearner):
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
     }
 
+    missing_label: Any = -1
     labels: str = "harmonic"
     solver: str = "CLARABEL"
     trace_bound: str | float = "auto"
     tolerance: float = 1e-6
     max_rounds: int = 10
 
-    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         check_spread(X)
+        labelled = codes >= 0
+        codes = codes[labelled]
         self.label_step_ = "given" if labelled.all() else self.labels
         tolerance = number("tolerance", self.tolerance, at_least=0)
         solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.base import SupervisedMetricLearner
+from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.components import components_of
 from gdaopt.estimators.inputs import Codes, Interval, one_hot
 from gdaopt.support.validation import FloatArray, integer, number, symmetric_matrix
@@ -33,7 +33,7 @@ _LARGEST_SPREAD = 1e140  # of the samples: M contains squares of it
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GeometricMeanMetric(SupervisedMetricLearner):
+class GeometricMeanMetric(BaseMetricLearner):
     """Learn a metric as a weighted geometric mean of similar and dissimilar pairs (GMML).
 
     Random pairs of samples are drawn. Let S be the sum of ``d d'`` over the differences d of the
@@ -274,7 +274,7 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
     return np.asarray((matrix + matrix.T) / 2)
 
 
-class EuclideanMetric(SupervisedMetricLearner):
+class EuclideanMetric(BaseMetricLearner):
     """The identity matrix, in the place of a learned metric. The labels are checked but not used.
 
     Attributes

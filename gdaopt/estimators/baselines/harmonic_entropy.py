@@ -13,7 +13,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from gdaopt.estimators.base import TransductiveMetricLearner
+from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.baselines.feature_weights import check_spread
 from gdaopt.estimators.inputs import Codes, Interval, Mask, one_hot
 from gdaopt.support.validation import FloatArray, integer, number, read_only
@@ -23,7 +23,7 @@ _AT_A_LIMIT = 1  # the status of SciPy's L-BFGS-B when a limit ended it
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HarmonicEntropyWeights(TransductiveMetricLearner):
+class HarmonicEntropyWeights(BaseMetricLearner):
     """Learn feature weights by the minimum entropy of predicted labels (Zhu et al. 2003).
 
     The graph of all samples has the edge weights ``w_ij = exp(-Σ_d (x_id - x_jd)²/σ_d²)``, so that
@@ -33,7 +33,7 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
     Parameters
     ----------
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, see `TransductiveMetricLearner`.
+        The value that stands for "no label" in `y`, see `gdaopt.GraphClassifier`.
     eta : float, default=0.01
         Probability, between 0 and 1, that a step of the random walk goes to any sample. Without it
         the entropy goes to its minimum as σ goes to 0.
@@ -88,20 +88,23 @@ class HarmonicEntropyWeights(TransductiveMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TransductiveMetricLearner._parameter_constraints,
+        "missing_label": "no_validation",
         "eta": [Interval(Real, 0, 1, closed="neither")],
         "max_log_scale": [Interval(Real, 0, 100, closed="right")],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
+    missing_label: Any = -1
     eta: float = 0.01
     max_log_scale: float = 3.0
     tolerance: float = 1e-5
     max_iterations: int = 500
 
-    def _learn(self, X: FloatArray, codes: Codes, labelled: Mask) -> FloatArray:
+    def _learn(self, X: FloatArray, codes: Codes) -> FloatArray:
         check_spread(X)
+        labelled = codes >= 0
+        codes = codes[labelled]
         max_log_scale = number("max_log_scale", self.max_log_scale, above=0)
         entropy = LabelEntropy(X, codes, labelled, number("eta", self.eta, above=0))
         start = np.zeros(X.shape[1])

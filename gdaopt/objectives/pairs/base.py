@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,9 +24,15 @@ from gdaopt.linalg.samples import (
     squared_columns,
 )
 from gdaopt.objectives.pairs.passes import MOST_KEPT, ONE, Block, Factors, PairValues
+from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
+
+LogWeight = Callable[[Block], FloatArray]
+"""Returns the logarithms of the weights of a block's pairs, or one that all of them have."""
+
+_PART_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
 
 
 class Pairs(ABC):
@@ -38,10 +44,17 @@ class Pairs(ABC):
 
     features: Any  # X, read-only and centred against cancellation; sparse ones only by columns
     n_pairs: int  # how many numbers all blocks have together
-    orders = 1  # in which pairs are met: 2 where rows are samples against all
-    gram: FloatArray | None = None  # of samples, what their distances have beside the features
+    orders = 1  # in which pairs are met: 2 if rows are samples against all
+    group = 1  # rows of a block that are not separated
+    gram: FloatArray | None = None  # what distances of samples have beside the features
 
-    def __init__(self, features: Samples, order: Indices | None = None) -> None:
+    def __init__(
+        self,
+        features: Samples,
+        log_weight: LogWeight | None = None,
+        order: Indices | None = None,
+    ) -> None:
+        self.log_weight = log_weight
         if is_sparse(features):  # differences need no centre
             self.features = by_columns(features if order is None else features[order])
             self._centre = np.zeros(features.shape[1])
@@ -49,19 +62,19 @@ class Pairs(ABC):
         offsets = features - features[0]  # first, so that a constant feature becomes 0 exactly
         self._centre = offsets.mean(axis=0)
         offsets -= self._centre
-        kept = offsets if order is None else offsets[order]
-        self.features = read_only(np.ascontiguousarray(kept))
+        offsets = offsets if order is None else offsets[order]
+        self.features = read_only(np.ascontiguousarray(offsets))
 
     def of_features(self, features: Indices, gram: FloatArray) -> Self:
         """Return the same pairs by some of the features, and by a Gram matrix of their samples.
 
         Distances of pairs (r, c) are larger by ``g_rr + g_cc - 2 g_rc`` than by the features alone.
         """
-        found = copy(self)
-        found.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
-        found._centre, found.gram = self._centre[features], gram
-        vars(found).pop("log_weights", None)
-        return found
+        pairs = copy(self)
+        pairs.features = read_only(np.ascontiguousarray(columns_of(self.features, features)))
+        pairs._centre, pairs.gram = self._centre[features], gram
+        vars(pairs).pop("log_weights", None)
+        return pairs
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -71,47 +84,58 @@ class Pairs(ABC):
     def samples(self, block: Block) -> tuple[Indices, Indices]:
         """Return both samples of the pairs of a block, as arrays that broadcast to its shape."""
 
-    @abstractmethod
     def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
         """Yield parts of a block for which n numbers a pair stay in cache, and their rows in it."""
+        n_rows, n_columns = block.shape
+        step = self._in_groups(_PART_ENTRIES // (n_values * max(n_columns, 1)))
+        for start in range(0, n_rows, step):
+            check_time()
+            stop = min(start + step, n_rows)
+            rows = slice(block.rows.start + start, block.rows.start + stop)
+            yield Block(rows, block.columns), slice(start, stop)
+
+    def _in_groups(self, n_rows: int) -> int:
+        """Return about as many rows, but whole groups."""
+        return self.group * max(1, n_rows // self.group)
 
     def chunks(self) -> Sequence[Self]:
         """Return the pairs in chunks, which together have all of them once, in order."""
         return [self]
 
     @abstractmethod
-    def products(
-        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
-    ) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``, less `log_weights`, for pairs (r, c) by blocks.
+    def products(self, factors: Factors) -> Iterator[FloatArray]:
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
 
         Each array may be overwritten.
         """
 
-    def distances(self, metric: FloatArray) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` at a K×K metric for the pairs of each block."""
-        factors = Factors.of(self.features @ metric, self.features)
-        return self.products(factors, self.log_weights)
+    def distances(self, metric: FloatArray, factors: Factors | None = None) -> Iterator[FloatArray]:
+        """Yield ``δ_p - log w_p`` at a K×K metric, whose factors may be known, block by block."""
+        products = self.products(factors or Factors.of(self.features @ metric, self.features))
+        for product, log_weight in zip(products, self.log_weights or repeat(ONE), strict=False):
+            if log_weight is not ONE:
+                product -= log_weight
+            yield product
 
     @cached_property
     def log_weights(self) -> PairValues | None:
-        """``log w_p`` for the pairs of each block; None where all weights are 1.
+        """``log w_p`` for the pairs of each block; None if all weights are 1.
 
         A block whose weights are all the same may be an array without dimensions. What distances
         have beside the features is subtracted: for a loss it is the same.
         """
-        compute: Any = self._own_log_weights if self.gram is None else self._less_distances
-        return None if compute() is None else PairValues(compute, self.n_pairs <= MOST_KEPT)
+        if self.log_weight is None and self.gram is None:
+            return None
+        return PairValues(self._log_weights, self.n_pairs <= MOST_KEPT)
 
-    def _own_log_weights(self) -> Iterator[FloatArray] | None:
-        return None
-
-    def _less_distances(self) -> Iterator[FloatArray]:
-        assert self.gram is not None
-        squares, own = np.diagonal(self.gram), self._own_log_weights() or repeat(ONE)
-        for block, log_weight in zip(self.blocks(), own, strict=False):
-            left, right = self.samples(block)
-            yield log_weight - (squares[left] + squares[right] - 2 * self.gram[left, right])
+    def _log_weights(self) -> Iterator[FloatArray]:
+        for block in self.blocks():
+            log_weight = ONE if self.log_weight is None else self.log_weight(block)
+            if self.gram is not None:
+                (left, right), squares = self.samples(block), np.diagonal(self.gram)
+                beside = squares[left] + squares[right] - 2 * self.gram[left, right]
+                log_weight = log_weight - beside
+            yield log_weight
 
     @abstractmethod
     def scatter(
@@ -164,25 +188,20 @@ class Pairs(ABC):
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
         return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
 
-    def log_weight_size(self) -> float:
-        """Return the largest ``|log w_p|``, or term of it."""
-        sizes = (np.abs(block[np.isfinite(block)]) for block in self.log_weights or ())
-        return max((float(size.max(initial=0.0)) for size in sizes), default=0.0)
-
     def changes(
         self, block: Block, values: FloatArray, means: FloatArray | None = None
     ) -> SquaredChanges:
         """Return the changes of distances with the weights of atoms, for the pairs of a block."""
         return SquaredChanges(*self.samples(block), values, means)
 
-    def listed(self) -> tuple[Indices, Indices, FloatArray]:
+    def list_pairs(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, block by block."""
-        found = []
+        blocks = []
         for block, log_weight in zip(self.blocks(), self.log_weights or repeat(ONE), strict=False):
             pairs = np.broadcast_arrays(*self.samples(block), np.exp(log_weight))
             counts = pairs[2] > 0
-            found.append([numbers[counts] for numbers in pairs])
-        left, right, weights = map(np.concatenate, zip(*found, strict=True))
+            blocks.append([numbers[counts] for numbers in pairs])
+        left, right, weights = map(np.concatenate, zip(*blocks, strict=True))
         return left, right, weights
 
 
@@ -191,7 +210,7 @@ class Scatter:
     """``Σ_p c_p d_p d_p' = X'Y + Y'X + R``: no K×K matrix is made until it is asked for.
 
     X are the samples and Y, of the same shape, half of the Laplacian of the coefficients times X. R
-    is what has been added up otherwise, None where that is nothing.
+    is what has been added up otherwise, None if that is nothing.
     """
 
     samples: FloatArray
@@ -212,7 +231,7 @@ class Scatter:
             return self.rest
         total: FloatArray = self.samples.T @ self.half
         if self.rest is not None:
-            total += self.rest / 2  # of products that BLAS does not round alike on both sides
+            total += self.rest / 2  # BLAS does not round products alike on both sides
         return total + total.T
 
     @property
@@ -231,9 +250,9 @@ class Scatter:
         """Return some entries, each in O(N)."""
         if self._is_dense:
             return self.dense[rows, columns]
-        found = paired_sums(self.samples, self.half, (rows, columns))
-        found += paired_sums(self.half, self.samples, (rows, columns))
-        return found if self.rest is None else found + self.rest[rows, columns]
+        entries = paired_sums(self.samples, self.half, (rows, columns))
+        entries += paired_sums(self.half, self.samples, (rows, columns))
+        return entries if self.rest is None else entries + self.rest[rows, columns]
 
 
 class Changes(ABC):
@@ -275,11 +294,11 @@ class SquaredChanges(Changes):
         left, right = self.left, self.right
         if indices:
             left, right = (each[indices] for each in np.broadcast_arrays(left, right))
-        found = _differences(self.values.take(left, axis=1), self.values.take(right, axis=1))
-        found *= found
+        changes = _differences(self.values.take(left, axis=1), self.values.take(right, axis=1))
+        changes *= changes
         if self.means is not None:
-            found -= self.means.reshape(-1, *[1] * (found.ndim - 1))
-        return found
+            changes -= self.means.reshape(-1, *[1] * (changes.ndim - 1))
+        return changes
 
     def row_sums(self, shares: FloatArray) -> FloatArray:
         rows, columns = (self.values.take(side.ravel(), axis=1) for side in (self.left, self.right))

@@ -14,16 +14,15 @@ from scipy.sparse import csr_array
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K = 10 to 50
-_SAME = 1e-11  # of the largest entry: differences closer than that are equal up to round-off
+_SAME = 1e-11  # relative: differences closer than that are equal up to round-off
 
 
 def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up."""
-    left, right, weights = pairs.listed()
+    left, right, weights = pairs.list_pairs()
     _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
     merged = first[place.ravel()]  # the first of the samples that coincide
     left, right = merged[left], merged[right]
@@ -32,7 +31,6 @@ def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
     # d and -d are the same pair: the first entry that is not 0 is made positive.
     first = lattice[np.arange(len(lattice)), (lattice != 0).argmax(axis=1)]
     lattice *= np.where(first < 0, -1.0, 1.0)[:, None]
-    check_time()
     _, chosen, group = np.unique(lattice + 0.0, axis=0, return_index=True, return_inverse=True)
     summed: FloatArray = np.bincount(group.ravel(), weights).astype(np.float64)
     left, right = left[chosen], right[chosen]
@@ -45,26 +43,25 @@ def squared_distances(
     features: FloatArray, left: Indices, right: Indices, metric: Expression
 ) -> Terms:
     """Return ``δ_p(M)`` for all pairs p of samples, and constraints on its own variables."""
-    check_time()
     # In units of the samples: solvers judge constraints by absolute tolerances.
     unit = float(np.abs(features).max()) or 1.0
     features, metric = features / unit, unit**2 * metric
     size = features.shape[1]
-    own, row = np.unique(left, return_inverse=True)  # the samples i, each with its y_i
-    others, column = np.unique(right, return_inverse=True)
-    products = cp.Variable((len(own), size))
-    squares = cp.Variable(len(own))  # x_i'y_i
-    other_squares = cp.Variable(len(others))  # x_j'M x_j
+    firsts, row = np.unique(left, return_inverse=True)  # the samples i, each with its y_i
+    seconds, column = np.unique(right, return_inverse=True)
+    products = cp.Variable((len(firsts), size))
+    squares = cp.Variable(len(firsts))  # x_i'y_i
+    other_squares = cp.Variable(len(seconds))  # x_j'M x_j
     flat = cp.vec(products, order="C")
     rows, columns = np.triu_indices(size)
-    forms = features[others][:, rows] * features[others][:, columns]
+    forms = features[seconds][:, rows] * features[seconds][:, columns]
     forms[:, rows != columns] *= 2
     constraints = [
-        products == features[own] @ metric,
-        squares == _dot_products(np.arange(len(own)), features[own], len(own)) @ flat,
+        products == features[firsts] @ metric,
+        squares == _dot_products(np.arange(len(firsts)), features[firsts], len(firsts)) @ flat,
         other_squares == forms @ metric[rows, columns],
     ]
-    mixed = _dot_products(row, 2 * features[right], len(own))
+    mixed = _dot_products(row, 2 * features[right], len(firsts))
     return squares[row] + other_squares[column] - mixed @ flat, constraints
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from dataclasses import dataclass
 
 import numpy as np
 
 from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
-from gdaopt.objectives.pairs.passes import ONE, Block, Factors
+from gdaopt.objectives.pairs.passes import Block, Factors
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
-_MOMENT_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ListedWeights:
+    """The logarithms of the weights of a list of pairs."""
+
+    logarithms: FloatArray
+
+    def __call__(self, block: Block) -> FloatArray:
+        return self.logarithms[block.rows]
 
 
 class ListedPairs(Pairs):
@@ -30,12 +39,15 @@ class ListedPairs(Pairs):
         weights: FloatArray | None = None,
         group: int = 1,
     ) -> None:
-        super().__init__(features)
-        counts = slice(None) if weights is None else np.flatnonzero(weights > 0)
-        self._left, self._right = left[counts], right[counts]
+        if weights is None:
+            super().__init__(features)
+            self._left, self._right = left, right
+        else:
+            counts = np.flatnonzero(weights > 0)
+            super().__init__(features, ListedWeights(np.log(weights[counts])))
+            self._left, self._right = left[counts], right[counts]
         self.n_pairs = len(self._left)
-        self._group = group
-        self._weights = None if weights is None else weights[counts]
+        self.group = group
 
     def blocks(self) -> Iterator[Block]:
         width = max(self.features.shape[1], 1)
@@ -44,20 +56,8 @@ class ListedPairs(Pairs):
             check_time()
             yield Block(slice(start, min(start + step, self.n_pairs)))
 
-    def _in_groups(self, length: int) -> int:
-        """Return about the length of a run, but whole groups."""
-        return self._group * max(1, length // self._group)
-
     def samples(self, block: Block) -> tuple[Indices, Indices]:
         return self._left[block.rows], self._right[block.rows]
-
-    def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
-        first, last = block.rows.start, block.rows.stop
-        step = self._in_groups(_MOMENT_ENTRIES // n_values)
-        for start in range(0, last - first, step):
-            check_time()
-            stop = min(first + start + step, last)
-            yield Block(slice(first + start, stop)), slice(start, start + step)
 
     def _differences(self, values: FloatArray) -> Iterator[FloatArray]:
         """Yield the differences of values of samples, for the pairs of each block."""
@@ -65,16 +65,10 @@ class ListedPairs(Pairs):
             left, right = self.samples(block)
             yield values[left] - values[right]
 
-    def products(
-        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
-    ) -> Iterator[FloatArray]:
+    def products(self, factors: Factors) -> Iterator[FloatArray]:
         left, right = map(self._differences, (factors.left, factors.right))
-        for a, b, log_weight in zip(left, right, log_weights or repeat(ONE), strict=False):
-            yield np.einsum("pf,pf->p", a, b) - log_weight
-
-    def _own_log_weights(self) -> Iterator[FloatArray] | None:
-        weights = self._weights
-        return None if weights is None else (np.log(weights[b.rows]) for b in self.blocks())
+        for a, b in zip(left, right, strict=True):
+            yield np.einsum("pf,pf->p", a, b)
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None

@@ -1,6 +1,6 @@
 """Passes over all pairs of samples, block by block, and numbers of all pairs.
 
-A block and its temporaries are to stay in the processor's cache. Where there are too many pairs to
+A block and its temporaries are to stay in the processor's cache. If there are too many pairs to
 keep their numbers, one pass finds all that a value and a gradient need: the pairs are split into
 chunks, which threads or other machines compute at the same time.
 """
@@ -18,7 +18,7 @@ from gdaopt.support.validation import FloatArray, read_only
 
 _BLOCK_ENTRIES = 2**17  # 1 MB of float64: a block stays in cache
 _BLOCK_COLUMNS = 1000  # a power of two would put all rows into the same few places of the cache
-_FEWEST_ROWS = 32  # of whole rows, be they long
+_FEWEST_ROWS = 32  # whole rows, be they long
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Block:
 def classes_of(codes: npt.NDArray[np.intp]) -> list[slice]:
     """Return the samples of each class; the codes of the classes ascend."""
     bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
-    return [slice(start, stop) for start, stop in pairwise(bounds)]
+    return list(map(slice, bounds[:-1], bounds[1:]))
 
 
 def own_classes(block: Block, classes: list[slice]) -> Iterator[tuple[slice, slice]]:
@@ -82,27 +82,27 @@ ONE = np.zeros(())
 """The logarithm of a weight of 1."""
 
 
+@dataclass(eq=False)
 class PairValues:
     """One array for each block of pairs: kept after the first pass, or computed in each."""
 
-    def __init__(self, compute: Callable[[], Iterator[FloatArray]], is_kept: bool) -> None:
-        self._blocks: Callable[[], Iterator[FloatArray]] | list[FloatArray] = compute
-        self._is_kept = is_kept
+    blocks: Callable[[], Iterator[FloatArray]] | list[FloatArray]
+    is_kept: bool
 
     def __iter__(self) -> Iterator[FloatArray]:
-        if not isinstance(self._blocks, list):
-            if not self._is_kept:
-                return self._blocks()
+        if not isinstance(self.blocks, list):
+            if not self.is_kept:
+                return self.blocks()
             # The callable is let go: it often refers back to its owner, and such a cycle would hold
             # the arrays until the garbage collector comes by.
-            self._blocks = list(map(read_only, self._blocks()))
-        return iter(self._blocks)
+            self.blocks = list(map(read_only, self.blocks()))
+        return iter(self.blocks)
 
 
 MANY_PAIRS = 2**17
 """With more pairs, an evaluation is one pass, and second derivatives come from a subsample."""
 
-_LARGEST_SIZE = 1e6  # of a product of a sample: with larger ones the three terms lose digits
+_LARGEST_SIZE = 1e6  # with a larger product of a sample the three terms lose digits
 
 
 @dataclass(frozen=True, eq=False)

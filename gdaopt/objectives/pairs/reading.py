@@ -26,7 +26,7 @@ LARGEST_SPREAD = 1e150
 """Of values: its square, summed up, is finite; the square of its inverse is not 0."""
 
 
-def checked_samples(X: Any) -> Samples:
+def read_samples(X: Any) -> Samples:
     """Return samples as an array of shape (N, K), or sparse; refuse what has no distances."""
     features = as_samples(X)
     if features.shape[0] < 2:
@@ -53,9 +53,9 @@ def places_of(features: Samples) -> Indices:
     rows = csr_array(features)
     rows.sort_indices()
     bounds = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    kept = [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in bounds]
-    numbers = {row: number for number, row in enumerate(dict.fromkeys(kept))}
-    return np.array([numbers[row] for row in kept])
+    contents = [(rows.indices[i:j].tobytes(), rows.data[i:j].tobytes()) for i, j in bounds]
+    numbers = {row: number for number, row in enumerate(dict.fromkeys(contents))}
+    return np.array([numbers[row] for row in contents])
 
 
 def mean_squares(features: Samples, left: Indices, right: Indices) -> FloatArray:
@@ -67,14 +67,14 @@ def mean_squares(features: Samples, left: Indices, right: Indices) -> FloatArray
     return means
 
 
-def checked_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+def read_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights as an array, 1 for None; refuse other lengths, and what is not positive."""
     if sample_weight is None:
         return np.ones(n_samples)
     return positive_vector("sample_weight", sample_weight, n_samples)
 
 
-def checked_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> Indices:
+def read_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> Indices:
     """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
     refuse_masked(name, pairs)
     try:
@@ -176,7 +176,7 @@ class LabelledPairs:
             mask &= self.places[left] != self.places[right]
         return mask
 
-    def chosen(self, block: Block, similar: bool) -> Chosen | None:
+    def choose(self, block: Block, similar: bool) -> Chosen | None:
         """Return an index of the entries in `mask`, or None."""
         if self.codes is not None and self.places is None:
             rows, columns = self.codes[block.rows], self.codes[block.columns]
@@ -190,9 +190,9 @@ class LabelledPairs:
         mask = self.mask(block, similar)
         return mask if mask.any() else None
 
-    def listed(self, *, similar: bool) -> tuple[Indices, Indices]:
+    def list_pairs(self, *, similar: bool) -> tuple[Indices, Indices]:
         """Return both samples of the similar pairs, or of the dissimilar ones."""
-        left, right, _ = self.pairs.listed()
+        left, right, _ = self.pairs.list_pairs()
         masks = [self.mask(block, similar).ravel() for block in self.pairs.blocks()]
         chosen = np.concatenate(masks)
         return left[chosen], right[chosen]
@@ -233,7 +233,7 @@ def read_labelled_pairs(
 
     Arguments and errors are those of `gdaopt.PairHinge`.
     """
-    features = checked_samples(X)
+    features = read_samples(X)
     if (y is None) == (similar is None):
         raise InvalidInputError(
             "pass either labels y, or pairs and which of them are similar, "
@@ -245,23 +245,23 @@ def read_labelled_pairs(
             raise InvalidInputError("similar needs pairs, of which it says which are similar")
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
-        found = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
+        labelled = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
     else:
-        left, right = np.sort(checked_pairs(pairs, features.shape[0]), axis=1).T
+        left, right = np.sort(read_pairs(pairs, features.shape[0]), axis=1).T
         flags = _flags(similar, len(left)) if codes is None else codes[left] == codes[right]
         differ = left != right
         of_list = ListedPairs(features, left[differ], right[differ])
-        found = LabelledPairs(of_list, flags=flags[differ])
-    if not found.n_dissimilar:
+        labelled = LabelledPairs(of_list, flags=flags[differ])
+    if not labelled.n_dissimilar:
         which = "samples of different classes" if similar is None else "dissimilar samples"
         raise InvalidInputError(f"pairs holds no two {which}")
-    if need_similar and not found.n_similar:
+    if need_similar and not labelled.n_similar:
         where = "X" if pairs is None else "pairs"
         which = "samples of one class" if similar is None else "similar samples"
         raise InvalidInputError(
             f"{where} holds no two {which}; such pairs pull the metric together"
         )
-    return found
+    return labelled
 
 
 def _flags(similar: Any, n_pairs: int) -> Mask:

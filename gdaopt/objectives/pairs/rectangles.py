@@ -1,22 +1,22 @@
 """Pairs of samples in rectangular blocks: quadratic forms are products of matrices.
 
-``Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c`` where A B' is symmetric.
+``Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c`` if A B' is symmetric.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import reduce
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
+from gdaopt.objectives.pairs.base import Indices, LogWeight, Pairs, Scatter
 from gdaopt.objectives.pairs.passes import (
-    ONE,
     Block,
     Factors,
     classes_of,
@@ -30,7 +30,6 @@ from gdaopt.support.validation import FloatArray
 MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 
-_MOMENT_ENTRIES = 2**18  # 2 MB: what a covariance is summed from at a time
 _FEW_DIGITS = 1e-5  # the share of a sum of squares that remains when most of it cancels
 _CHUNK = 2**21  # pairs: a pass over a chunk takes much longer than to begin one
 _MOST_CHUNKS = 64
@@ -45,15 +44,14 @@ class RectanglePairs(Pairs):
         rectangles: Sequence[Block],
         order: Indices | None = None,
         orders: int = 1,
+        log_weight: LogWeight | None = None,
     ) -> None:
-        super().__init__(features, order)
+        super().__init__(features, log_weight, order)
         self._rectangles = rectangles
         self.orders = orders
-        self._sizes = []
+        self.n_pairs = 0
         for block in rectangles:
-            rows, columns = block.rows, block.columns
-            self._sizes.append((rows.stop - rows.start) * (columns.stop - columns.start))
-        self.n_pairs = sum(self._sizes)
+            self.n_pairs += math.prod(block.shape)
 
     @classmethod
     def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
@@ -82,43 +80,29 @@ class RectanglePairs(Pairs):
         rows, columns = (np.arange(side.start, side.stop) for side in (block.rows, block.columns))
         return rows[:, None], columns[None]
 
-    def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
-        rows, columns = block.rows, block.columns
-        step = max(1, _MOMENT_ENTRIES // (n_values * (columns.stop - columns.start)))
-        for start in range(0, rows.stop - rows.start, step):
-            stop = min(rows.start + start + step, rows.stop)
-            check_time()
-            yield Block(slice(rows.start + start, stop), columns), slice(start, start + step)
-
     def chunks(self) -> Sequence[Self]:
         n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
-        ends = np.cumsum(self._sizes)
+        sizes = [math.prod(block.shape) for block in self._rectangles]
+        ends = np.cumsum(sizes)
         shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
-        return [
-            self._chosen(range(first, last)) for first, last in pairwise(bounds) if first < last
-        ]
+        chunks = []
+        for first, last in pairwise(bounds):
+            if first < last:
+                chunk = copy(self)
+                chunk._rectangles = self._rectangles[first:last]
+                chunk.n_pairs = sum(sizes[first:last])
+                vars(chunk).pop("log_weights", None)
+                chunks.append(chunk)
+        return chunks
 
-    def _chosen(self, places: Sequence[int]) -> Self:
-        found = copy(self)
-        found._rectangles = [self._rectangles[place] for place in places]
-        found._sizes = [self._sizes[place] for place in places]
-        found.n_pairs = sum(found._sizes)
-        vars(found).pop("log_weights", None)
-        return found
-
-    def products(
-        self, factors: Factors, log_weights: Iterable[FloatArray] | None = None
-    ) -> Iterator[FloatArray]:
+    def products(self, factors: Factors) -> Iterator[FloatArray]:
         in_digits = factors.cancel or factors.left.shape[1] == 1
-        for block, log_weight in zip(self.blocks(), log_weights or repeat(ONE), strict=False):
+        for block in self.blocks():
             if in_digits:
-                found = _exact_products(factors, block)
+                yield _exact_products(factors, block)
             else:  # one product of matrices gives all three terms
-                found = factors.rows[block.rows] @ factors.columns[:, block.columns]
-            if log_weight is not ONE:
-                found -= log_weight
-            yield found
+                yield factors.rows[block.rows] @ factors.columns[:, block.columns]
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
@@ -207,7 +191,7 @@ def _near_factors(
 
     Less the mean of the block, digits cancel less often; else the differences are written out.
     """
-    rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 where all are the same
+    rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 if all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))
     rows, columns = rows - mean, columns - mean
     margins, product = _margins(p), p @ columns

@@ -3,76 +3,62 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples
-from gdaopt.objectives.pairs.base import Pairs
+from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Block, tiles, triangle
+from gdaopt.objectives.pairs.passes import Block, classes_of, tiles, triangle
 from gdaopt.objectives.pairs.reading import (
     LARGEST_SPREAD,
     check_spread,
-    checked_pairs,
-    checked_weights,
+    read_pairs,
+    read_weights,
 )
 from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
-from gdaopt.support.validation import FloatArray, finite_array, read_only
+from gdaopt.support.validation import FloatArray, finite_array
 
-_LARGEST_WEIGHT = 1e100  # of a sample, as is its inverse
+_LARGEST_WEIGHT = 1e100  # and its inverse is the smallest
 
 
-class SignalPairs(RectanglePairs):
-    """The pairs of samples that differ in a signal, with weight ``2 s_i s_j Σ_m (z_im - z_jm)²``.
+@dataclass(frozen=True, eq=False)
+class SignalWeights:
+    """The logarithms of the weights ``2 s_i s_j Σ_m (z_im - z_jm)²``: both orders of a pair count.
 
-    They are rectangles between each two levels of the signal, or all pairs where it has many. The
-    factor 2 counts both orders of a pair. Samples are sorted by `strata`, the few levels.
+    Attributes
+    ----------
+    signal : ndarray of shape (N, m)
+        z, sorted by its levels if these are few.
+    log_sample_weight : ndarray of shape (N,)
+        ``log s``.
+    strata : ndarray of shape (N,)
+        The level of each sample, so that each block is between two levels; 0 if these are many.
     """
 
-    def __init__(
-        self, features: Samples, signal: FloatArray, sample_weight: FloatArray | None = None
-    ) -> None:
-        levels, level_of = np.unique(signal, axis=0, return_inverse=True)
-        order = np.argsort(level_of.ravel(), kind="stable")
-        self.strata = level_of.ravel()[order]
-        # Without the sample weights; None where they vary within the block.
-        self._block_log_weights: list[float | None]
-        if len(levels) <= MOST_LEVELS:
-            bounds = np.searchsorted(self.strata, np.arange(len(levels) + 1))
-            rectangles, self._block_log_weights = _level_rectangles(levels, bounds)
-        else:
-            rectangles = list(triangle(slice(0, len(signal))))
-            self._block_log_weights = [None] * len(rectangles)
-            self.strata = np.zeros(len(signal), dtype=np.intp)
-        super().__init__(features, rectangles, order)
-        self.signal = read_only(np.ascontiguousarray(signal[order]))
-        weight = np.ones(len(signal)) if sample_weight is None else sample_weight[order]
-        self.sample_weight = read_only(weight)
+    signal: FloatArray
+    log_sample_weight: FloatArray
+    strata: Indices
 
-    def _own_log_weights(self) -> Iterator[FloatArray]:
-        log_sample_weight = np.log(self.sample_weight)
-        for block, log_weight in zip(self.blocks(), self._block_log_weights, strict=True):
-            rows, columns = log_sample_weight[block.rows], log_sample_weight[block.columns]
-            if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
-                rows, columns = rows[:1], columns[:1]
-                shape: tuple[int, ...] = ()
-            else:
-                shape = (len(rows), len(columns))
-            if log_weight is None:
-                yield self._log_signal_weights(block) + np.add.outer(rows, columns)
-            else:
-                yield (log_weight + np.add.outer(rows, columns)).reshape(shape)
+    def __call__(self, block: Block) -> FloatArray:
+        first, second = block.rows.start, block.columns.start
+        rows = self.log_sample_weight[block.rows]
+        columns = self.log_sample_weight[block.columns]
+        if self.strata[first] == self.strata[second]:
+            return self._of_signal(block) + np.add.outer(rows, columns)
+        # hypot does not underflow if the squares would.
+        distance = math.hypot(*(self.signal[first] - self.signal[second]))
+        log_weight = math.log(2) + 2 * math.log(distance)
+        if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
+            return np.asarray(log_weight + (rows[0] + columns[0]))
+        return np.asarray(log_weight + np.add.outer(rows, columns))
 
-    def log_weight_size(self) -> float:
-        # A sum of logarithms, each of which can be larger than the sum.
-        of_samples = 2 * float(np.abs(np.log(self.sample_weight)).max())
-        return super().log_weight_size() + of_samples
-
-    def _log_signal_weights(self, block: Block) -> FloatArray:
-        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block where they vary."""
+    def _of_signal(self, block: Block) -> FloatArray:
+        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block in which they vary."""
         rows, columns = self.signal[block.rows], self.signal[block.columns]
         weights = np.zeros((len(rows), len(columns)))
         for a, b in zip(rows.T, columns.T, strict=True):
@@ -85,26 +71,27 @@ class SignalPairs(RectanglePairs):
         with np.errstate(divide="ignore"):
             return np.log(weights, out=weights)
 
-    def _chosen(self, places: Sequence[int]) -> Self:
-        found = super()._chosen(places)
-        found._block_log_weights = [self._block_log_weights[place] for place in places]
-        return found
 
+def signal_pairs(
+    features: Samples, signal: FloatArray, sample_weight: FloatArray
+) -> RectanglePairs:
+    """Return the pairs of samples that differ in a signal, with `SignalWeights`.
 
-def _level_rectangles(
-    levels: FloatArray, bounds: np.ndarray
-) -> tuple[list[Block], list[float | None]]:
-    """Return rectangles between each two levels of the signal, and the logarithms of weights."""
+    They are rectangles between each two levels of the signal, or all pairs if it has many. Samples
+    are sorted by few levels.
+    """
+    levels, level_of = np.unique(signal, axis=0, return_inverse=True)
+    order = np.argsort(level_of.ravel(), kind="stable")
+    strata = level_of.ravel()[order]
     rectangles: list[Block] = []
-    log_weights: list[float | None] = []
-    samples = list(map(slice, bounds[:-1].tolist(), bounds[1:].tolist()))
-    for a in range(len(levels)):
-        for b in range(a + 1, len(levels)):
-            rectangles += tiles(samples[a], samples[b])
-            # hypot does not underflow where the squares would
-            log_weight = math.log(2) + 2 * math.log(math.hypot(*(levels[a] - levels[b])))
-            log_weights += [log_weight] * (len(rectangles) - len(log_weights))
-    return rectangles, log_weights
+    if len(levels) <= MOST_LEVELS:
+        for first, second in combinations(classes_of(strata), 2):
+            rectangles += tiles(first, second)
+    else:
+        rectangles += triangle(slice(0, len(signal)))
+        strata = np.zeros(len(signal), dtype=np.intp)
+    log_weight = SignalWeights(signal[order], np.log(sample_weight[order]), strata)
+    return RectanglePairs(features, rectangles, order, log_weight=log_weight)
 
 
 def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
@@ -125,21 +112,18 @@ def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None)
         )
     check_spread("X", features, least=0.0)
     check_spread("z", signal, least=1 / LARGEST_SPREAD)
-    weights = None if sample_weight is None else checked_weights(sample_weight, len(signal))
-    if weights is not None and not (
-        weights.max() <= _LARGEST_WEIGHT and weights.min() >= 1 / _LARGEST_WEIGHT
-    ):
+    weights = read_weights(sample_weight, len(signal))
+    if not (weights.max() <= _LARGEST_WEIGHT and weights.min() >= 1 / _LARGEST_WEIGHT):
         raise InvalidInputError(
             f"sample_weight goes from {weights.min():.2g} to {weights.max():.2g}, and products of "
             "two weights leave floating point; pass weights of about 1"
         )
     if pairs is None:
-        return SignalPairs(features, signal, weights)
-    left, right = checked_pairs(pairs, len(signal)).T
+        return signal_pairs(features, signal, weights)
+    left, right = read_pairs(pairs, len(signal)).T
     # Signal by signal: the differences of all at once would take n·m numbers.
     squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
-    if weights is not None:
-        squares *= weights[left] * weights[right]
+    squares *= weights[left] * weights[right]
     listed = ListedPairs(features, left, right, 2 * squares)
     if not listed.n_pairs:
         raise InvalidInputError("pairs holds no two samples with different signals")

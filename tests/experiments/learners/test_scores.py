@@ -9,14 +9,13 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
-from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
-from learners import child
-from learners.comparison import below_no_learning, comparison
-from learners.data import folds, labelled_samples
-from learners.fits import LIMIT, fit_task
-from learners.picture import picture
-from learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner, named
-from learners.scores import (
+from experiments.learners import child
+from experiments.learners.comparison import below_no_learning, comparison
+from experiments.learners.data import folds, labelled_samples
+from experiments.learners.fits import LIMIT, fit_folds
+from experiments.learners.picture import picture
+from experiments.learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner, named
+from experiments.learners.scores import (
     NEIGHBORS,
     Score,
     best_of,
@@ -26,7 +25,8 @@ from learners.scores import (
     ranks,
     score,
 )
-from learners.tables import preface, rank_table, table
+from experiments.learners.tables import rank_table, table
+from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
 from tests.estimators.cases import samples
 
 
@@ -124,11 +124,11 @@ def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     np.savez(tmp_path / "folds.npz", X0=np.eye(2), y0=np.arange(2))
-    arguments = tmp_path / "answers", sys.executable
+    arguments = tmp_path / "answers.npz", sys.executable
     source = str(tmp_path / "folds.npz")
-    late = fit_task(*arguments, Learner("late", "others", "Endless"), source, 0.05)
+    late = fit_folds(*arguments, Learner("late", "others", "Endless"), source, 0.05)
     assert late == {"status": "time_limit", "message": "a fit took more than 0.05 s"}
-    failed = fit_task(*arguments, Learner("failed", "others", "Failing"), source, 60.0)
+    failed = fit_folds(*arguments, Learner("failed", "others", "Failing"), source, 60.0)
     assert failed == {"status": "failed", "message": "ValueError: no such metric"}
 
 
@@ -151,7 +151,7 @@ def test_a_fit_comes_back_with_its_figures(learner: Learner, by_hand: Any, tmp_p
     X, y = samples()
     source = tmp_path / "folds.npz"
     np.savez(source, X0=X, y0=y)
-    row = fit_task(tmp_path / "answers", sys.executable, learner, str(source), 60.0)
+    row = fit_folds(tmp_path / "answers.npz", sys.executable, learner, str(source), 60.0)
     assert row["memory"] > 2**20
     assert (len(row["seconds"]), row["unfinished"]) == (1, 0)
     with np.load(tmp_path / "answers.npz") as answers:
@@ -239,4 +239,3 @@ def test_tables_and_picture() -> None:
     assert figure.axes[0].get_title() == "iris"
     shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert set(OURS) <= set(shown)
-    assert all(len(line) <= 100 for line in preface(None)[2].splitlines())

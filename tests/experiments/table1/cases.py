@@ -1,23 +1,14 @@
 """What the tests of the classification study share: small data, made-up numbers."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from typer.testing import CliRunner
 
+from experiments.table1.outcome import Block, Outcome
+from experiments.table1.protocol import Protocol
 from gdaopt.datasets import Dataset
-from table1.command import app
-from table1.outcome import Block, Outcome
-from table1.protocol import Protocol
-
-FILES = {
-    *("table1.md", "table1.tex", "table1.parquet", "table1.png"),
-    *("table1_pairs.parquet", "table1_metrics.parquet", "study.json", "tasks"),
-}
-"""What a study leaves in its directory."""
 
 
 def clouds(n_classes: int = 3, each: int = 12, n_features: int = 4, seed: int = 0) -> Dataset:
@@ -28,20 +19,6 @@ def clouds(n_classes: int = 3, each: int = 12, n_features: int = 4, seed: int = 
     names = [f"c{n_classes - code}" for code in codes.tolist()]
     X = X * 10.0 ** np.arange(n_features) + 5
     return Dataset("clouds", X, np.array(names), tuple(f"f{n}" for n in range(n_features)))
-
-
-def command(*arguments: object, code: int = 0) -> str:
-    """Run the command of the study, check its exit code, and return what it says as one line."""
-    runner = CliRunner(env={"COLUMNS": "100"})
-    result = runner.invoke(app, list(map(str, arguments)))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return " ".join((result.stderr if code == 2 else result.stdout).split())
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 def task(row: str, dataset: str, seed: int, fold: int, wrong: int, **more: Any) -> dict[str, Any]:
@@ -65,9 +42,9 @@ def block(row: str, wrong: Sequence[Sequence[int]], dataset: str = "iris") -> Bl
     return Block(dataset, row, tasks)
 
 
-def outcome(*blocks: Block, aggregation: str = "vote", **more: Any) -> Outcome:
-    """Return an outcome of both classifiers."""
-    return Outcome(Protocol(aggregation=aggregation), blocks, ["knn", "gb"], **more)
+def outcome(*blocks: Block, **more: Any) -> Outcome:
+    """Return an outcome by the protocol."""
+    return Outcome(Protocol(), blocks, **more)
 
 
 def literal_errors(

@@ -10,13 +10,13 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 import gdaopt as gda
+from experiments.table1.fold import class_codes, fold_row, halves
+from experiments.table1.protocol import Protocol, scaled
+from experiments.table1.rows import DEFAULT, ROWS, Row, available
+from experiments.table1.training import Learned, Training, with_matrix_trace
 from gdaopt.datasets import Dataset, load
 from gdaopt.estimators.baselines.feature_graph import FeatureGraphLearning
 from gdaopt.estimators.baselines.geometric_mean import GeometricMeanMetric
-from table1.fold import class_codes, fold_row, halves
-from table1.protocol import Protocol, scaled
-from table1.rows import DEFAULT, ROWS, Row, available
-from table1.training import Learned, Training, with_matrix_trace
 from tests.experiments.table1.cases import clouds, literal_errors
 
 HERE = Path()
@@ -165,7 +165,7 @@ class TestMetrics:
         assert np.linalg.eigvalsh(metric)[0] >= -1e-9
 
     def test_a_run_that_did_not_end_is_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from table1 import objective_rows
+        from experiments.table1 import objective_rows
 
         monkeypatch.setattr(
             objective_rows,

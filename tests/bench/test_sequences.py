@@ -1,4 +1,4 @@
-"""The set of sequences for others: the small one that is committed, and how sets are written."""
+"""The set of sequences for others: the small one that is committed, and how sets are made."""
 
 import gzip
 import json
@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.sequences import make
+from experiments.sequences.exact import Optimum, exact_optimum
+from experiments.sequences.make import RECIPES, write_set
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import HighsModel
-from gdaopt.bench import Sequence, export
-from gdaopt.bench.exact import Optimum, exact_optimum
-from gdaopt.bench.export import RECIPES, mps_text, write_set
-from gdaopt.bench.mps import read_mps
+from gdaopt.bench import ProgramSequence
+from gdaopt.bench.mps import mps_text, read_mps
 from gdaopt.errors import InvalidInputError, SolverFailedError
 from tests.backends.cases import by_scipy
 
@@ -69,7 +70,8 @@ def test_the_small_set_is_small_and_complete() -> None:
     assert changed(SMALL) == []
     manifest = json.loads((SMALL / "manifest.json").read_text(encoding="utf-8"))
     names = {path.relative_to(SMALL).as_posix() for path in files}
-    assert names == {*manifest["files"], "manifest.json", "manifest.json.sha256"}
+    makers = {"__init__.py", "exact.py", "make.py"}
+    assert names == {*manifest["files"], "manifest.json", "manifest.json.sha256", *makers}
     assert [sequence["name"] for sequence in manifest["sequences"]] == NAMES
     assert len(NAMES) >= 20
     assert len({sequence["family"] for sequence in manifest["sequences"]}) == 5
@@ -116,7 +118,7 @@ def test_other_solvers_read_the_files_and_agree(solve: Callable[[Path], float]) 
 def test_sequences_can_be_benched_and_replayed(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    sequence = Sequence.from_mps(SMALL / "rows-joint-wine")
+    sequence = ProgramSequence.from_mps(SMALL / "rows-joint-wine")
     assert len(sequence.programs) == 4
     script = runpy.run_path(str(SMALL / "replay.py"))
     found = script["replay"](SMALL / "rows-joint-wine")
@@ -148,7 +150,7 @@ def test_a_byte_that_changes_in_any_file_is_found(tmp_path: Path) -> None:
 
 def test_a_command_writes_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("diagonal-wine", "column-wine", "joint-wine", "rows-column-wine", "signed-joint-wine")
-    monkeypatch.setattr(export, "RECIPES", [one for one in RECIPES if one.name in names])
+    monkeypatch.setattr(make, "RECIPES", [one for one in RECIPES if one.name in names])
     told: list[str] = []
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
@@ -177,7 +179,7 @@ def test_a_command_writes_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
 def test_each_part_that_changes_is_named(what: str | None, changed: dict[str, Any]) -> None:
     parts: dict[str, Any] = {"cost": [1.0], "matrix": [[1.0]], "row_upper": 3.0}
     one, other = LinearArrays.of(**parts), LinearArrays.of(**parts | changed)
-    assert [*export._changes(one, other)] == [what] * (what is not None)
+    assert [*make.list_changes(one, other)] == [what] * (what is not None)
 
 
 def test_programs_differ_and_are_read_as_they_are(tmp_path: Path) -> None:
@@ -199,6 +201,8 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="must be an empty directory"):
         write_set(tmp_path, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(InvalidInputError, match="--most must be at least 1"):
+        write_set(tmp_path / "new", 0)
 
 
 # --- Optima in fractions -------------------------------------------------------------------------

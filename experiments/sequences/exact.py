@@ -53,9 +53,9 @@ def exact_optimum(arrays: LinearArrays) -> Optimum:
         for _ in range(_MOST_PIVOTS):
             if basis is None:
                 break
-            found = Optimum(basis.point()[: exact.size], basis.row_duals())
-            if found.is_proven(arrays):
-                return found
+            optimum = Optimum(basis.point()[: exact.size], basis.row_duals())
+            if optimum.is_proven(arrays):
+                return optimum
             basis = basis.pivot()
     raise SolverFailedError(
         f"no optimum of a linear program was found in fractions; HiGHS calls it {status}"
@@ -126,25 +126,25 @@ class _Basis:
         for j, value in self.at.items():
             for row, coefficient in exact.columns[j].items() if value else ():
                 right[row] -= coefficient * value
-        own = dict(zip(self.basic, self._solved(right), strict=True))
-        return [self.at[j] if j in self.at else own[j] for j in range(len(exact.columns))]
+        basic = dict(zip(self.basic, self._solve(right), strict=True))
+        return [self.at[j] if j in self.at else basic[j] for j in range(len(exact.columns))]
 
     def row_duals(self) -> list[Fraction]:
-        return self._solved_transposed([self.exact.cost[j] for j in self.basic])
+        return self._solve_transposed([self.exact.cost[j] for j in self.basic])
 
     def pivot(self) -> _Basis | None:
         """Return the basis after a step of the dual or primal simplex; None where none leads."""
         exact, point, duals = self.exact, self.point(), self.row_duals()
         for place, j in enumerate(self.basic):
             if not exact.holds(j, point[j]):
-                return self._left_by(place, point[j], duals)
+                return self._leave(place, point[j], duals)
         for j, at in self.at.items():
             slope = exact.reduced_cost(j, duals)
             if (slope < 0 and at != exact.high[j]) or (slope > 0 and at != exact.low[j]):
-                return self._entered_by(j, -1 if slope > 0 else 1, point)
+                return self._enter(j, -1 if slope > 0 else 1, point)
         return None
 
-    def _left_by(self, place: int, value: Fraction, duals: Sequence[Fraction]) -> _Basis | None:
+    def _leave(self, place: int, value: Fraction, duals: Sequence[Fraction]) -> _Basis | None:
         """Return the basis after a basic variable that breaks a bound goes there."""
         exact, leaving = self.exact, self.basic[place]
         low = exact.low[leaving]
@@ -152,18 +152,18 @@ class _Basis:
         assert bound is not None
         rises = value < bound
         share = [Fraction(int(i == place)) for i in range(len(self.basic))]
-        factors = self._solved_transposed(share)
+        factors = self._solve_transposed(share)
         best: tuple[Fraction, int] | None = None
         for j, at in self.at.items():
             slope = exact.product(j, factors)
             # The basic variable rises where this one rises and the slope is negative.
             is_free = at != (exact.high[j] if (slope < 0) == rises else exact.low[j])
             if slope and is_free:
-                found = abs(exact.reduced_cost(j, duals) / slope), j
-                best = found if best is None else min(best, found)
-        return None if best is None else self._exchanged(place, best[1], bound)
+                ratio = abs(exact.reduced_cost(j, duals) / slope), j
+                best = ratio if best is None else min(best, ratio)
+        return None if best is None else self._exchange(place, best[1], bound)
 
-    def _entered_by(self, entering: int, sign: int, point: Sequence[Fraction]) -> _Basis | None:
+    def _enter(self, entering: int, sign: int, point: Sequence[Fraction]) -> _Basis | None:
         exact = self.exact
         right = [Fraction(0)] * exact.n_rows
         for row, value in exact.columns[entering].items():
@@ -172,58 +172,58 @@ class _Basis:
         best: tuple[Fraction, int, Fraction] | None = None
         if other is not None:
             best = abs(other - self.at[entering]), -1, other
-        for place, (j, slope) in enumerate(zip(self.basic, self._solved(right), strict=True)):
+        for place, (j, slope) in enumerate(zip(self.basic, self._solve(right), strict=True)):
             bound = exact.low[j] if slope * sign > 0 else exact.high[j]
             if slope and bound is not None:
-                found = abs((point[j] - bound) / slope), place, bound
-                best = found if best is None else min(best, found)
+                ratio = abs((point[j] - bound) / slope), place, bound
+                best = ratio if best is None else min(best, ratio)
         if best is None:
             return None
         _, place, bound = best
         if place < 0:
             return _Basis(exact, self.basic, {**self.at, entering: bound})
-        return self._exchanged(place, entering, bound)
+        return self._exchange(place, entering, bound)
 
-    def _exchanged(self, place: int, entering: int, bound: Fraction) -> _Basis:
+    def _exchange(self, place: int, entering: int, bound: Fraction) -> _Basis:
         at = {**self.at, self.basic[place]: bound}
         del at[entering]
         basic = (*self.basic[:place], entering, *self.basic[place + 1 :])
         return _Basis(self.exact, basic, at)
 
-    def _solved(self, right: list[Fraction]) -> list[Fraction]:
+    def _solve(self, right: list[Fraction]) -> list[Fraction]:
         rows: list[dict[int, Fraction]] = [{} for _ in right]
         for place, j in enumerate(self.basic):
             for row, value in self.exact.columns[j].items():
                 rows[row][place] = value
-        return _solved(rows, right)
+        return _solve_sparse(rows, right)
 
-    def _solved_transposed(self, right: list[Fraction]) -> list[Fraction]:
-        return _solved([dict(self.exact.columns[j]) for j in self.basic], right)
+    def _solve_transposed(self, right: list[Fraction]) -> list[Fraction]:
+        return _solve_sparse([dict(self.exact.columns[j]) for j in self.basic], right)
 
 
-def _solved(rows: list[dict[int, Fraction]], right: Sequence[Fraction]) -> list[Fraction]:
+def _solve_sparse(rows: list[dict[int, Fraction]], right: Sequence[Fraction]) -> list[Fraction]:
     """Return the solution of a regular sparse system; the rows are overwritten."""
     values, left = list(right), set(range(len(rows)))
-    found: list[tuple[int, int]] = []  # unknowns, and the rows that end up with them alone
+    pivots: list[tuple[int, int]] = []  # unknowns, and the rows that end up with them alone
     while left:
-        own = min(left, key=lambda i: len(rows[i]))
-        unknown = min(rows[own], key=lambda k: sum(k in rows[i] for i in left))
-        left.remove(own)
-        found.append((unknown, own))
-        pivot = rows[own][unknown]
+        shortest = min(left, key=lambda i: len(rows[i]))
+        unknown = min(rows[shortest], key=lambda k: sum(k in rows[i] for i in left))
+        left.remove(shortest)
+        pivots.append((unknown, shortest))
+        pivot = rows[shortest][unknown]
         for i, row in enumerate(rows):
-            if i == own or unknown not in row:
+            if i == shortest or unknown not in row:
                 continue
             factor = row.pop(unknown) / pivot
-            values[i] -= factor * values[own]
-            for k, value in rows[own].items():
+            values[i] -= factor * values[shortest]
+            for k, value in rows[shortest].items():
                 if k != unknown:
                     row[k] = row.get(k, Fraction(0)) - factor * value
                     if not row[k]:
                         del row[k]
     solution = [Fraction(0)] * len(rows)
-    for unknown, own in found:
-        solution[unknown] = values[own] / rows[own][unknown]
+    for unknown, row_of in pivots:
+        solution[unknown] = values[row_of] / rows[row_of][unknown]
     return solution
 
 
