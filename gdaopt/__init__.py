@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the names below once more, for type checkers and editors
     from gdaopt import errors as errors
     from gdaopt import estimators as estimators
     from gdaopt import linalg as linalg
+    from gdaopt import lmi as lmi
     from gdaopt import methods as methods
     from gdaopt import plotting as plotting
     from gdaopt import programs as programs
@@ -79,6 +80,7 @@ _PACKAGES = (
     "errors",
     "estimators",
     "linalg",
+    "lmi",
     "methods",
     "plotting",
     "programs",
@@ -132,10 +134,17 @@ def _solve_model(problem: "cp.Problem", **options: Any) -> float:
     return solve_model(problem, **options)
 
 
-def _register_solve_method() -> None:
+def _solve_by_discs(problem: "cp.Problem", **options: Any) -> float:
+    from gdaopt.lmi import solve_by_discs
+
+    return solve_by_discs(problem, **options)
+
+
+def _register_solve_methods() -> None:
     import cvxpy as cp
 
     cp.Problem.register_solve("gdaopt", _solve_model)
+    cp.Problem.register_solve("discs", _solve_by_discs)
 
 
-when_cvxpy_is_used(_register_solve_method)
+when_cvxpy_is_used(_register_solve_methods)

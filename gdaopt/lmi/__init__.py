@@ -1,12 +1,15 @@
 """Discs for linear matrix inequalities whose signs are balanced, in any CVXPY problem.
 
-Importing this package registers ``problem.solve(method="discs")``, and loads CVXPY.
+Importing this package loads CVXPY, and lets it know ``problem.solve(method="discs")``.
 """
 
-from gdaopt.lmi.certify import Proof, certify
 from gdaopt.lmi.cones import left_ends, sdd
+from gdaopt.lmi.proof import Proof, certify
+from gdaopt.lmi.signs import Inequality, Structure, structure
 from gdaopt.lmi.solve import DiscStats, solve_by_discs
-from gdaopt.lmi.structure import Inequality, Structure, structure
+from gdaopt.support.cvxpy_loading import cvxpy_is_used
+
+cvxpy_is_used()
 
 __all__ = [
     "DiscStats",

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
-from gdaopt.lmi.certify import Proof
 from gdaopt.lmi.cones import incidence
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
+from gdaopt.lmi.proof import Proof
 from gdaopt.support.validation import FloatArray
 
 _CUT = 1e-9  # relative to p + q: cones that are broken by less get no tangent

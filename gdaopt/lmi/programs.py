@@ -19,7 +19,7 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.lmi.cones import edge_cones, incidence
 from gdaopt.lmi.model import Model
-from gdaopt.lmi.structure import Structure
+from gdaopt.lmi.signs import Structure
 from gdaopt.support.validation import FloatArray
 
 _MOST_STEPS = 30  # inverse iteration converges quadratically

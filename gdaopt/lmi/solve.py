@@ -14,11 +14,11 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_backend
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.lmi.alignment import SEQUENCES, Search
-from gdaopt.lmi.certify import Proof, check_exact, oriented, prove
 from gdaopt.lmi.cones import edge_cones
 from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
-from gdaopt.lmi.structure import Structure, analyse
+from gdaopt.lmi.proof import Proof, check_exact, oriented, prove
+from gdaopt.lmi.signs import Structure, analyse
 from gdaopt.support.cvxpy_internals import list_cones, record_status
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, number
 
@@ -197,6 +197,3 @@ def _save_duals(model: Model, report: Structure, d: FloatArray) -> None:
             part = each.switching(entries) * d[start : start + size]
             source.save_dual_value(np.outer(part, part))
         start += size
-
-
-cp.Problem.register_solve(NAME, solve_by_discs)

@@ -11,7 +11,7 @@ import numpy as np
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.model import read_model
 from gdaopt.lmi.programs import DiscPrograms, first_eigenvector
-from gdaopt.lmi.structure import Structure, analyse
+from gdaopt.lmi.signs import Structure, analyse
 from gdaopt.support.validation import FloatArray
 
 
