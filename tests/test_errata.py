@@ -73,10 +73,10 @@ class TestErratum2:
     def test_zeta_disconnects_the_example(self, rule: str, kept: float, components: int) -> None:
         first, second, *later = self.sweeps(rule, n_sweeps=4)
         assert -first[0, 1] == pytest.approx(0.617, abs=5e-4)
-        assert self.method.n_components(first) == 1
+        assert self.method.count_components(first) == 1
         assert -second[1, 2] == kept
         for metric in (second, *later):
-            assert self.method.n_components(metric) == components
+            assert self.method.count_components(metric) == components
             assert rule == "tree" or (metric[:2, 2:] == 0).all(), "{1, 2} and {3, 4} rejoined"
 
     @pytest.mark.parametrize("positive", load("iris").classes)
@@ -93,7 +93,7 @@ class TestErratum2:
         assert problem.feasible_set.violations(zeta.metric) == ()
         tree = gda.solve(problem, "alternating", connectivity="tree", **options)
         for end in (zeta, tree):
-            assert gda.methods.Alternating(edge_floor=0.05).n_components(end.metric) == 1
+            assert gda.methods.Alternating(edge_floor=0.05).count_components(end.metric) == 1
         assert tree.status in ("block_minimum", "slow_progress")
         assert problem.feasible_set.violations(tree.metric) == ()
         assert tree.objective < zeta.objective

@@ -85,9 +85,9 @@ class Case:
         """Return where a run starts: half-way along the path start's edges, or in the middle."""
         feasible_set, size = self.problem.feasible_set, self.problem.n_features
         if run.method in ("joint", "alternating"):
-            return gda.methods.Alternating(edge_floor=run.options.get("edge_floor", 0.0)).start(
-                self.problem
-            )
+            return gda.methods.Alternating(
+                edge_floor=run.options.get("edge_floor", 0.0)
+            ).default_start(self.problem)
         middle: FloatArray = feasible_set.budget(size) / size * np.eye(size)
         return feasible_set.base(size) + middle
 

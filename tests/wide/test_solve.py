@@ -14,7 +14,7 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.linalg.entries import no_edges
 from gdaopt.objectives import pair_objective
-from gdaopt.objectives.protocol import RoundOff
+from gdaopt.objectives.round_off import RoundOff
 from gdaopt.sets import FeasibleSet
 from gdaopt.sets.mask import EdgeMask
 from gdaopt.support.validation import FloatArray
