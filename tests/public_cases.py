@@ -128,11 +128,14 @@ _OF_THE_COMMAND: dict[str, Any] = {
 """What is not public, but what the command line hands its options to."""
 
 
+_MAKE_OBJECTIVES = ("LogisticPairs", "LogisticTriplets", "PairHinge", "TripletHinge")
+
+
 def _call_of(name: str) -> Callable[..., Any]:
     """Return what calls a public name: of an objective its value, of an estimator its fit."""
     public: Any = _OF_THE_COMMAND.get(name) or attrgetter(name)(gda)
     bases = getattr(public, "__mro__", ())
-    if Objective in bases:
+    if Objective in bases or name in _MAKE_OBJECTIVES:
         return lambda **options: public(**options).value(M)
     return _fitted(public) if BaseEstimator in bases else public
 

@@ -186,8 +186,8 @@ def certificate_by(
     """Return the certificate of the best bound: that of a tangent, or one of some others."""
     value = tangent.value
     of_gap: dict[str, Any] = {
-        "frank_wolfe_gap": max(tangent.gap, 0.0),
-        "gap_round_off": tangent.gap_round_off,
+        "frank_wolfe_gap": max(float(tangent.gap), 0.0),
+        "gap_round_off": float(tangent.gap_round_off),
     }
     if not objective.convex:
         return Certificate(value, -math.inf, "none", _NOT_CONVEX, round_off=math.inf, **of_gap)
@@ -198,7 +198,8 @@ def certificate_by(
             bound, kind = other, its_kind
     if not bound.value > -math.inf:
         return Certificate(value, -math.inf, "none", _NO_DIGITS, round_off=math.inf)
-    return Certificate(value, bound.value, kind, round_off=bound.round_off, **of_gap)
+    lower, round_off = float(bound.value), float(bound.round_off)
+    return Certificate(value, lower, kind, round_off=round_off, **of_gap)
 
 
 def value_below(value: float, lower_bound: float) -> GdaoptError:

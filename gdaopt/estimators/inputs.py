@@ -232,7 +232,7 @@ def _are_missing(labels: npt.NDArray[np.object_], missing_label: Any) -> Mask:
         )
     try:
         return np.array([bool(label == missing_label) for label in labels], dtype=bool)
-    except (TypeError, ValueError):  # arrays, for which equality is no truth value
+    except Exception:  # arrays and expressions, for which equality is no truth value
         raise InvalidInputError(
             f"missing_label must be a single value, got {shortened(missing_label)}"
         ) from None
@@ -244,7 +244,7 @@ def _is_null(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # arrays, for which it is no truth value
+    except Exception:  # arrays and expressions, for which it is no truth value
         return False
 
 

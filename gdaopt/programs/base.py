@@ -111,7 +111,7 @@ class Program:
         self.options = (
             solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
         )
-        self._isolate = isolate or self.options.isolate
+        self._isolate = flag("isolate", isolate) or self.options.isolate
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:

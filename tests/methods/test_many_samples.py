@@ -123,20 +123,19 @@ def levels_of(name: str) -> list[Any]:
 
 @pytest.mark.usefixtures("few_are_many")
 def test_samples_are_nested_and_always_the_same() -> None:
-    signals = [set(level.pairs.signal.ravel()) for level in levels_of("real")]
+    signals = [set(level.pairs.log_weight.signal.ravel()) for level in levels_of("real")]
     assert list(map(len, signals)) == [N_SAMPLES, 80, 20]
     assert signals[2] < signals[1] < signals[0]
-    assert [set(level.pairs.signal.ravel()) for level in levels_of("real")] == signals
+    assert [set(level.pairs.log_weight.signal.ravel()) for level in levels_of("real")] == signals
 
 
 @pytest.mark.usefixtures("few_are_many")
 def test_samples_are_stratified() -> None:
     for level in levels_of("glr"):
-        pairs = level.pairs
-        weights = pairs.sample_weight @ pairs.signal  # of each class
-        np.testing.assert_allclose(
-            weights, samples()[1].size * objective("glr").pairs.signal.mean(axis=0)
-        )
+        of_samples = level.pairs.log_weight
+        weights = np.exp(of_samples.log_sample_weight) @ of_samples.signal  # of each class
+        shares = objective("glr").pairs.log_weight.signal.mean(axis=0)
+        np.testing.assert_allclose(weights, samples()[1].size * shares)
 
 
 @pytest.fixture

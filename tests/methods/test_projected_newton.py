@@ -115,7 +115,7 @@ def test_every_metric_keeps_a_trace_bound_where_the_terms_of_steps_cancel(
     """S is indefinite, and the terms of a step are as large as the bound's square."""
     problem = gda.MetricProblem(gda.LogDet(S), gda.PositiveDefiniteMetrics(trace_bound, 0.0))
     result = gda.solve(problem, "projected-newton", keep_iterates=True)
-    assert result.status in ("converged", "stalled")
+    assert result.status in ("converged", "stalled", "slow_progress")
     assert result.trace.iterates is not None
     traces = np.array([np.trace(metric) for metric in result.trace.iterates])
     assert traces.max() <= trace_bound * (1 + 1e-15)

@@ -51,7 +51,7 @@ def test_options_reach_the_solver() -> None:
         {},
     ]
     for text, says in {
-        "HIGHS:color=red": "unknown option of HIGHS 'color'",
+        "HIGHS:color=red": "HIGHS refuses solver_opts = {'color': 'red'}",
         "highspy:solver=red": "HiGHS refuses the option solver = 'red'",
         "HIGHS:solver": "'solver' of solver 'HIGHS:solver' does not have the form option=value",
         "red:solver=ipm": "unknown solver 'red'",

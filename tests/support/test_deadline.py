@@ -11,7 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg import spectrum
-from gdaopt.linalg.atoms import Atoms, best_pairs
+from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.master.weights import find_best_weights
@@ -151,9 +151,7 @@ def test_loops_of_linear_algebra_ask() -> None:
     with until(PASSED):
         for call in (
             lambda: project_on_intersection(matrix, lambda found: found, 1e-9),
-            lambda: best_pairs(large, 1),
             lambda: gda.linalg.align(large - 1e-3, 0.0),  # LOBPCG
-            lambda: gda.linalg.align(np.eye(2), 0.0),  # the resolvent of a disconnected graph
             lambda: smallest_eigenpairs(large, 1, guess),
         ):
             with pytest.raises(gda.errors.TimeLimitError):
