@@ -52,7 +52,8 @@ def laplacian(weights: cp.Expression, edges: Any, size: int) -> cp.Expression:
     """Return the Laplacian of a graph by its weights."""
     rows = np.zeros((len(edges), size))
     rows[np.arange(len(edges)), edges[:, 0]], rows[np.arange(len(edges)), edges[:, 1]] = 1, -1
-    return rows.T @ cp.diag(weights) @ rows
+    matrix: cp.Expression = rows.T @ cp.diag(weights) @ rows
+    return matrix
 
 
 def e_optimal(side: int) -> cp.Problem:

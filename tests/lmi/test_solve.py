@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -15,6 +16,12 @@ from tests.lmi.models import NETWORKS, e_optimal, grid_edges, random_inequality
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
+def stats_of(problem: cp.Problem) -> Any:
+    """Return what discs say of a solve."""
+    assert problem.solver_stats is not None
+    return problem.solver_stats.extra_stats
+
+
 @pytest.mark.parametrize("by", ["cones", "tangents"])
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_networks(kind: str, by: str) -> None:
@@ -22,7 +29,7 @@ def test_networks(kind: str, by: str) -> None:
     optimum = exact.solve(solver="CLARABEL", **ACCURATE)
     unit = 1 + abs(optimum)
     problem.solve(method="discs", by=by)
-    stats = problem.solver_stats.extra_stats
+    stats = stats_of(problem)
     accuracy = 2e-3 if (kind, by) == ("compliance", "tangents") else 1e-6
     assert problem.value == pytest.approx(optimum, abs=accuracy * unit)
     assert stats.lower <= optimum + 1e-7 * unit
@@ -38,7 +45,7 @@ def test_alignment_never_crosses_the_optimum(kind: str, by: str) -> None:
     optimum = NETWORKS[kind](3).solve(solver="CLARABEL", **ACCURATE)
     problem = NETWORKS[kind](3)
     problem.solve(method="discs", by=by, max_programs=20)
-    stats = problem.solver_stats.extra_stats
+    stats = stats_of(problem)
     unit = 1e-7 * (1 + abs(optimum))
     assert stats.lower - unit <= optimum <= stats.upper + unit
     assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
@@ -51,7 +58,7 @@ def test_random_inequalities_and_their_proofs(seed: int) -> None:
     optimum = other.solve(solver="CLARABEL", **ACCURATE)
     unit = 1 + abs(optimum)
     assert problem.solve(method="discs") == pytest.approx(optimum, abs=1e-6 * unit)
-    stats = problem.solver_stats.extra_stats
+    stats = stats_of(problem)
     if not stats.structure.is_exact:
         assert stats.upper == np.inf
         return
@@ -68,7 +75,7 @@ def test_a_proof_from_a_bad_point_still_bounds_the_optimum() -> None:
     optimum = problem.solve(solver="CLARABEL")
     rng = np.random.default_rng(0)
     for variable in problem.variables():
-        variable.value = np.abs(variable.value + 0.2 * rng.normal(size=variable.shape))
+        variable.value = np.abs(np.asarray(variable.value) + 0.2 * rng.normal(size=variable.shape))
     proof = lmi.certify(problem)
     assert proof.lower <= optimum + 1e-8
     assert proof.upper >= optimum - 1e-8
@@ -77,10 +84,10 @@ def test_a_proof_from_a_bad_point_still_bounds_the_optimum() -> None:
 def test_a_vector_proves_in_rational_numbers() -> None:
     problem = e_optimal(3)
     problem.solve(method="discs")
-    vector = problem.solver_stats.extra_stats.vector
+    vector = stats_of(problem).vector
     weights = next(each for each in problem.variables() if each.size > 1)
     edges, size = grid_edges(3), 9
-    w = [Fraction(float(max(value, 0.0))) for value in weights.value]
+    w = [Fraction(float(max(value, 0.0))) for value in np.asarray(weights.value)]
     budget = Fraction(len(edges))
     w = [min(each * budget / max(sum(w), budget), Fraction(2)) for each in w]
     ground = [Fraction(float(each)) for each in np.random.default_rng(0).random(size)]
@@ -140,7 +147,7 @@ def test_infeasible_and_unbounded_models(by: str) -> None:
     assert infeasible.solve(method="discs", by=by) == np.inf
     assert infeasible.status == cp.INFEASIBLE
     if by != "cones":
-        assert "d = [" in infeasible.solver_stats.extra_stats
+        assert "d = [" in stats_of(infeasible)
     unbounded = cp.Problem(cp.Maximize(x), [matrix + x * np.eye(2) >> 0])
     with pytest.raises(Exception, match="unbounded"):
         unbounded.solve(method="discs", by=by)
@@ -169,4 +176,5 @@ def test_links_are_removed_for_the_least_spectral_radius() -> None:
     constraints = [largest * np.eye(size) - links >> 0, cp.sum(cut) <= removed]
     problem = cp.Problem(cp.Minimize(largest), constraints)
     assert problem.solve(method="discs", solver="HIGHS") == pytest.approx(best, abs=1e-5)
-    assert np.array_equal(np.round(cut.value), cut.value)
+    links_cut = np.asarray(cut.value)
+    assert np.array_equal(np.round(links_cut), links_cut)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -68,8 +69,8 @@ def test_switching_is_found_exactly_if_enumeration_finds_one(
     if exists:
         assert (signs * switching[first] * switching[second] < 0).all()
     else:
-        steps = [tuple(sorted(pair)) for pair in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
-        numbers = [sorted(pairs).index(pair) for pair in steps]
+        steps = zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+        numbers = [sorted(pairs).index((min(step), max(step))) for step in steps]
         assert np.count_nonzero(signs[numbers] > 0) % 2 == 1
 
 
@@ -83,7 +84,7 @@ def test_bridges_are_the_edges_whose_removal_disconnects(
     size, pairs = graph
     edges = np.array(sorted(pairs))
 
-    def count(some: np.ndarray) -> int:  # type: ignore[type-arg]
+    def count(some: Any) -> int:
         ones = np.ones(len(some))
         places = (some[:, 0], some[:, 1])
         return int(connected_components(csr_array((ones, places), shape=(size, size)))[0])
@@ -111,7 +112,7 @@ def test_signs_follow_from_bounds_rows_programs_or_the_users_word() -> None:
     matrix = cp.bmat([[1, x[0], x[1]], [x[0], 1, x[2]], [x[1], x[2], 1]])
     inequality = matrix >> 0
 
-    def asked(*rows: cp.Constraint, **options: object) -> lmi.Structure:
+    def asked(*rows: cp.Constraint, **options: Any) -> lmi.Structure:
         return lmi.structure(cp.Problem(cp.Minimize(y), [inequality, y >= 0, *rows]), **options)
 
     assert "3 of 3 signs" in str(asked())
@@ -160,12 +161,13 @@ def test_other_wrong_use_gets_a_sentence() -> None:
         triangle(1, 1, 1).solve(method="discs", strict=True)
     with pytest.raises(InvalidInputError, match="has no value"):
         lmi.certify(triangle(1, 1, -1))
-    for edges, sentence in [
+    wrong_edges: list[tuple[list[Any], str]] = [
         ([[0, 3]], "from 0 to 2"),
         ([[1, 1]], "different nodes"),
         ([[0, 1], [1, 0]], "twice"),
         ([[0.5, 1]], "whole numbers"),
-    ]:
+    ]
+    for edges, sentence in wrong_edges:
         with pytest.raises(InvalidInputError, match=sentence):
             lmi.sdd(np.ones(3), edges, np.ones(len(edges)))
     with pytest.raises(InvalidInputError, match="the shape"):
