@@ -1,0 +1,100 @@
+"""How the seconds of runs split into parts, as bars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gdaopt.plotting.arguments import Results, axes_or_new, named_runs
+from gdaopt.plotting.canvas import HATCHES, cycle_colour, drawing, letters
+from gdaopt.plotting.legends import legend_beside, short_label
+from gdaopt.plotting.ticks import name_rows
+from gdaopt.result import Result
+from gdaopt.support.validation import flag
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROOM_FOR_TOTALS = 1.35  # the horizontal axis over the longest bar
+_PARTS = {
+    "build": "build_seconds",
+    "solve": "solve_seconds",
+    "eigenvectors": "eig_seconds",
+    "objective": "objective_seconds",
+}
+
+
+def time_split(
+    results: Results, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
+) -> Axes:
+    """Draw how the seconds of each run split into parts, as a stacked bar.
+
+    The parts are columns of the trace: building programs, solving them, eigenvectors, the
+    objective, and the rest.
+
+    Parameters
+    ----------
+    results : Result, sequence of Result, or mapping of str to Result
+        The runs; the keys of a mapping are their names.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default new axes.
+    relative : bool, optional
+        Draw shares of each run's total instead of seconds.
+    legend : bool, optional
+        Whether to write the legend, above the bars.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each run, the first on top, with a bar for each part and the total at the end.
+
+    Raises
+    ------
+    InvalidInputError
+        When there are no runs.
+
+    Examples
+    --------
+    >>> import gdaopt as gda
+    >>> glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
+    >>> problem = gda.MetricProblem(glr, gda.GraphMetrics(trace_bound=2.0))
+    >>> ax = time_split({"run": gda.solve(problem, "alternating", solver="analytic")})
+    >>> [bars.get_label() for bars in ax.containers]
+    ['build', 'solve', 'eigenvectors', 'objective', 'rest']
+    """
+    runs = named_runs(results)
+    splits = [_split(run) for run in runs.values()]
+    rows = np.arange(len(runs))
+    totals = np.array([sum(split.values()) for split in splits])
+    ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
+    relative, legend = flag("relative", relative), flag("legend", legend)
+    unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
+    left = np.zeros(len(runs))
+    with drawing(ax):
+        for number, part in enumerate(splits[0]):
+            widths = np.array([split[part] for split in splits]) / unit
+            bars = ax.barh(
+                rows,
+                widths,
+                left=left,
+                height=0.6,
+                label=part,
+                facecolor=cycle_colour(number),
+                hatch=HATCHES[number],
+                edgecolor=ax.get_facecolor(),
+            )
+            left = left + widths
+        ends = [f"{total:.3g} s" for total in totals]
+        ax.bar_label(bars, ends, padding=3, fontsize="small")
+        name_rows(ax, [short_label(name, letters(ax)) for name in runs])
+        ax.set_xlabel("share of the seconds" if relative else "seconds")
+        ax.set_xlim(0, _ROOM_FOR_TOTALS * (float(left.max()) or 1.0))
+        if legend:
+            legend_beside([ax], {str(bars.get_label()): bars for bars in ax.containers})
+    return ax
+
+
+def _split(result: Result) -> dict[str, float]:
+    parts = {part: float(np.nansum(result.trace.column(name))) for part, name in _PARTS.items()}
+    return parts | {"rest": max(result.seconds - sum(parts.values()), 0.0)}
