@@ -23,9 +23,7 @@
 # You need the first notebook (what $v$ is), and to have seen a linear program before.
 
 # %%
-import tempfile
 import time
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
@@ -33,6 +31,7 @@ from matplotlib import pyplot as plt
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
+from gdaopt.programs.base import observed
 
 plt.rcParams["figure.dpi"] = 80
 np.set_printoptions(precision=4, suppress=True)
@@ -247,26 +246,24 @@ constrained = gda.MetricProblem(
     problem.feasible_set,
     constraints=lambda M: [M[0, 1] == 0, M[0, 0] + M[1, 1] <= C / 4],
 )
-with tempfile.TemporaryDirectory() as folder:
-    file = Path(folder) / "programs.npz"
-    with gda.bench.recording(file):
-        limited = gda.solve(constrained, "joint", solver="HIGHS", max_iterations=30)
-    recorded = gda.bench.load_programs(file)
+programs = []
+with observed(lambda cost, polytope, _metric, _vertex: programs.append((cost, polytope))):
+    limited = gda.solve(constrained, "joint", solver="HIGHS", max_iterations=30)
 print("M_01 =", abs(limited.metric[0, 1].round(8)))
 print("M_00 + M_11 =", (limited.metric[0, 0] + limited.metric[1, 1]).round(4))
 print(f"objective {limited.objective:.2f}; without the constraints", end=" ")
 print(f"{gda.solve(problem, 'joint', solver='HIGHS', max_iterations=30).objective:.2f}")
 
 # %% [markdown]
-# `gda.bench.recording` has kept all linear programs of the run. Here is the first one, as it was given to
+# The function that looked on has kept all linear programs of the run. Here is the first one, as it was given to
 # CVXPY, with the two constraints as its last rows.
 
 # %%
-first, program = recorded[0], gda.programs.Program("HIGHS")
-print(backend.compiled(first.polytope.arrays(first.cost)).problem)
+(first_cost, first_polytope), program = programs[0], gda.programs.Program("HIGHS")
+print(backend.compiled(first_polytope.arrays(first_cost)).problem)
 
 # %%
-answer = program.solve(first.cost, first.polytope)
+answer = program.solve(first_cost, first_polytope)
 for name, dual in answer.duals.items():
     print(f"{name}: {np.round(dual, 3)}")
 

@@ -306,7 +306,7 @@ for ax, run, title in zip(
     axes, (all_edges, some_edges), ("all edges", "a mask of edges"), strict=True
 ):
     _ = gda.plotting.graph(run, wine.feature_names, ax=ax)
-    ax.set_title(title, y=-0.08)
+    ax.set_title(title)
 
 # %% [markdown]
 # Linear constraints are written in CVXPY. The whole problem can be: an objective called with a CVXPY variable is an
