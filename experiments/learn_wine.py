@@ -27,9 +27,9 @@ def run(quick: bool, out: Path) -> None:
     (above,), (below,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(0.85, 1))
     left, right = above.subplots(1, 2)
     plotting.convergence(results, left, y="objective", relative=True, problems=list(results))
-    left.set_title("learning each class against the rest", pad=22)  # above the legend
+    left.set_title("learning each class against the rest", pad=38)  # above the legend
     plotting.left_ends(shown, ax=right)
-    right.set_title(f"{SHOWN}: left-ends of the discs, step by step", pad=22)
+    right.set_title(f"{SHOWN}: left-ends of the discs, step by step", pad=38)
     raw, aligned = plotting.discs(shown, names=wine.feature_names, ax=below.subplots(1, 2))
     raw.set_title(f"{SHOWN}: Gershgorin discs of the metric learned")
     aligned.set_title("the same, aligned by its first eigenvector")
