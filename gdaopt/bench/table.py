@@ -220,7 +220,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         stages = timed[timed["verdict"] == "verified"].reindex(
             columns=[f"{name}_seconds" for name in (*STAGES, "reported")]
         )
-        spreads = timed.get("spread", pd.Series())
+        spreads = timed.get("spread", pd.Series()).dropna().astype(float)
         stages["wrapper_seconds"] = stages[[f"{name}_seconds" for name in _OUTSIDE]].sum(axis=1)
         lines.append(
             {
@@ -244,7 +244,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                     str(name): shifted_geometric_mean(column.dropna().astype(float))
                     for name, column in stages.items()
                 },
-                "spread": float(spreads.astype(float).median()),
+                "spread": float(spreads.median()) if len(spreads) else math.nan,
             }
         )
     frame = pd.DataFrame(lines)

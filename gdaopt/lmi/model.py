@@ -33,6 +33,8 @@ class AffineMap:
 
     def __call__(self, x: Any) -> Any:
         """Return the values at x, which may be an expression of CVXPY."""
+        if not len(self.offset):
+            return np.zeros(0)  # CVXPY 1.7 has no empty matrices
         return self.matrix @ x + self.offset
 
     def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:

@@ -204,7 +204,7 @@ def _least(model: Model, entry: cp.Expression) -> float:
     """Return the least value of an entry over the constraints that are not matrix inequalities."""
     program = cp.Problem(cp.Minimize(cp.sum(entry)), [copy for _, copy in model.constraints])
     try:
-        solve_program(program, "HIGHS" if program.is_lp() else "CLARABEL", name="sign of an entry")
+        solve_program(program, "HIGHS" if model.is_linear else "CLARABEL", name="sign of an entry")
     except (InfeasibleProblemError, SolverFailedError):
         return -np.inf
     return float(program.value)
