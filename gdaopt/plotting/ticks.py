@@ -63,7 +63,8 @@ def magnitude_axis(ax: Axes, values: FloatArray, which: Literal["x", "y"] = "y")
         return
     ax.set(**{f"{which}scale": "log"})
     if high < _TWO_DECADES * low:  # there may be a single power of ten
-        axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        has_room = 2 * np.log10(high / low) + 1 <= axis.get_tick_space()
+        axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if has_room else (1.0,)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
 
