@@ -242,7 +242,7 @@ def _find_shortest(
     """Return the shortest x with ``A x ≤ b`` whose entries that are not free are ≥ 0.
 
     It is a problem of nonnegative least squares (Lawson, Hanson, *Solving Least Squares Problems*,
-    1974, chapter 23). None is returned if that has no end.
+    1974, chapter 23). None is returned if that has no end, or if no x keeps all rows.
     """
     from scipy.optimize import nnls  # on demand: it takes 40 ms to import
 
@@ -255,5 +255,7 @@ def _find_shortest(
     except RuntimeError:
         return None
     residual = system @ (prices / np.where(lengths > 0, lengths, 1.0)) - target
+    if residual[-1] <= np.finfo(np.float64).eps:  # no point keeps all rows
+        return None
     shortest: FloatArray = -residual[:-1] / residual[-1]
     return np.where(is_free, shortest, np.maximum(shortest, 0.0))

@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "ignored": ("SCIPY", {"maxit": 9}, "unknown option of SCIPY 'maxit'; did you mean 'maxiter'"),
     "threads": ("HIGHS", {"threads": "all"}, "threads of HIGHS must be a whole number"),
     "many threads": ("highspy", {"threads": 10**6}, "threads of highspy must be at most 512"),
-    "no threads": ("SCS", {"threads": 2}, "SCS refuses solver_opts = .*'threads' is an invalid"),
+    "no threads": ("SCS", {"threads": 2}, "SCS refuses solver_opts = .*'threads'"),
     "no message": ("PDLP", {"parameters_proto": 3}, "must be a PrimalDualHybridGradientParams"),
     "long": ("CLARABEL", {"max_iter": 10**5000}, "CLARABEL refuses solver_opts = a value of type"),
     "of another": ("CLARABEL", {"eps_abs": 1e-6}, "unrecognized solver setting 'eps_abs'"),

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
+from gdaopt.constraints.restricted import _find_shortest
 from gdaopt.support.deadline import Deadline, until
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -232,3 +233,12 @@ def test_the_bounds_of_constraints_are_rounded_too() -> None:
     assert not support.priced.any()
     assert support.least == pytest.approx(-0.7, abs=1e-5)
     assert problem.members.round_off(support, np.zeros(2)) >= 20 * 2.0**-53 * 0.7
+
+
+def test_the_shortest_multipliers_where_no_point_keeps_all_rows() -> None:
+    """``x ≤ -1`` and ``-x ≤ -1``: least squares have a residual of 0, exactly or nearly."""
+    left, right = np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0])
+    assert _find_shortest(left, right, np.array([True])) is None
+    shortest = _find_shortest(left[1:], right[1:], np.array([False]))
+    assert shortest is not None
+    np.testing.assert_allclose(shortest, [1.0])
