@@ -46,12 +46,9 @@ def align_by_multipliers(programs: DiscPrograms, search: Search) -> None:
     v = programs.first_alignment()
     squares, k = v**2, 0
     while True:
-        try:
-            above = programs.from_above(v)
-        except (InfeasibleProblemError, SolverFailedError):
-            if search.best.upper == np.inf:
-                raise
-            return  # only the first vector is sure to have a point
+        above = _above(programs, search, v)
+        if above is None:
+            return
         d, below = _below(programs, above)
         if search.improve(above, below, d) or above.multipliers is None or not d.any():
             return
@@ -68,17 +65,24 @@ def align_by_eigenvector(programs: DiscPrograms, search: Search) -> None:
     v = programs.first_alignment()
     while True:
         before = search.best.upper
-        try:
-            above = programs.from_above(v)
-        except (InfeasibleProblemError, SolverFailedError):
-            if search.best.upper == np.inf:
-                raise
-            return  # only the first vector is sure to have a point
+        above = _above(programs, search, v)
+        if above is None:
+            return
         d, below = _below(programs, above)
         is_slow = before - above.value <= search.tolerance * (1 + abs(above.value))
         if search.improve(above, below, d) or is_slow:
             return
         v, _ = first_eigenvector(programs.switched(above.x), v)
+
+
+def _above(programs: DiscPrograms, search: Search, v: FloatArray) -> Optimum | None:
+    """Return the optimum of discs that v aligns; only the first v is sure to have a point."""
+    try:
+        return programs.from_above(v)
+    except (InfeasibleProblemError, SolverFailedError):
+        if search.best.upper == np.inf:
+            raise
+        return None
 
 
 def _below(programs: DiscPrograms, above: Optimum) -> tuple[FloatArray, float]:
@@ -95,6 +99,10 @@ def cut_by_tangents(programs: DiscPrograms, search: Search) -> None:
     """
     first, second = programs.edges.T
     count, size = len(first), programs.n_nodes
+    if not count:  # left-ends of a diagonal matrix are its entries, for any v
+        exact = programs.from_above(np.ones(size))
+        search.improve(exact, exact.value, _below(programs, exact)[0])
+        return
     has_integers = programs.model.is_integer.any()
     v = np.ones(size) if has_integers else programs.first_alignment()
     edges = np.tile(np.arange(count), 2)
@@ -109,10 +117,8 @@ def cut_by_tangents(programs: DiscPrograms, search: Search) -> None:
         tangents = times @ p + over @ q >= 2 * programs.magnitudes[edges]
         below = programs.minimize([nodes, tangents])
         at_p, at_q = np.asarray(p.value), np.asarray(q.value)
-        matrix = programs.switched(below.x)
-        sizes = -np.asarray(matrix[first, second]).ravel()
-        v, _ = first_eigenvector(matrix, v)
-        above = _feasible(programs, below.x, v)
+        sizes = -np.asarray(programs.switched(below.x)[first, second]).ravel()
+        above = _feasible(programs, below.x)
         d = np.zeros(size) if below.multipliers is None else np.sqrt(below.multipliers)
         radii = np.hypot((at_p - at_q) / 2, sizes)
         is_broken = (at_p + at_q) / 2 - radii < -_CUT * (at_p + at_q)
@@ -124,12 +130,12 @@ def cut_by_tangents(programs: DiscPrograms, search: Search) -> None:
         ratios = np.concatenate([ratios, sizes[is_broken] / heights])
 
 
-def _feasible(programs: DiscPrograms, x: FloatArray, v: FloatArray) -> Optimum | None:
+def _feasible(programs: DiscPrograms, x: FloatArray) -> Optimum | None:
     """Return a point near x that keeps all inequalities; None if there is none."""
     if not programs.model.is_integer.any():
         return programs.feasible_near(x)
     try:
-        return programs.from_above(v, x)
+        return programs.from_above(first_eigenvector(programs.switched(x))[0], x)
     except InfeasibleProblemError:
         return None
 

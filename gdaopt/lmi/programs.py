@@ -178,7 +178,7 @@ class DiscPrograms:
             [least <= 1, *self._constraints, *(each for both in cones for each in both)],
         )
         solve_program(program, "CLARABEL", gap=_GAP, name="search for an interior point")
-        if program.value < 0:
+        if program.value < -_GAP:
             squares = np.concatenate([np.atleast_1d(both[-1].dual_value) for both in cones])
             vector = np.sqrt(np.maximum(squares, 0.0))
             raise InfeasibleProblemError(

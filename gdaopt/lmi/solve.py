@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_backend
-from gdaopt.errors import InfeasibleProblemError
+from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.lmi.alignment import SEQUENCES, Search
 from gdaopt.lmi.cones import edge_cones
 from gdaopt.lmi.model import Model, read_model
@@ -131,6 +131,11 @@ def solve_by_discs(
             programs = DiscPrograms(model, report, name, options)
             search = Search(programs, tolerance, max_programs)
             SEQUENCES[by](programs, search)
+            if search.best.upper == np.inf:
+                raise SolverFailedError(
+                    f"{programs.n_solved} programs found no point that keeps all inequalities; "
+                    "raise max_programs"
+                )
             is_near = search.best.gap <= tolerance
             solved = cp.OPTIMAL if is_near else cp.OPTIMAL_INACCURATE, search.best
     except InfeasibleProblemError as error:
@@ -176,7 +181,10 @@ def _solve_cones(
     d = np.sqrt(np.concatenate([np.zeros(0), *squares]))
     if not (report.is_exact and model.is_linear and d.any()) or model.is_integer.any():
         return program.status, Proof(-np.inf, np.inf, x, d, 1)
-    proof = prove(DiscPrograms(model, report, "HIGHS", {}), x, d)
+    try:
+        proof = prove(DiscPrograms(model, report, "HIGHS", {}), x, d)
+    except (InfeasibleProblemError, SolverFailedError):  # without an interior there may be no bound
+        return program.status, Proof(-np.inf, np.inf, x, d, 1)
     return program.status, Proof(proof.lower, proof.upper, x, d, 1)
 
 

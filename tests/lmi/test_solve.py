@@ -178,3 +178,18 @@ def test_links_are_removed_for_the_least_spectral_radius() -> None:
     assert problem.solve(method="discs", solver="HIGHS") == pytest.approx(best, abs=1e-5)
     links_cut = np.asarray(cut.value)
     assert np.array_equal(np.round(links_cut), links_cut)
+
+
+@pytest.mark.parametrize("by", ["cones", "tangents", "multipliers", "eigenvector"])
+def test_diagonal_matrices(by: str) -> None:
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [cp.diag(x) >> np.diag([1.0, 2.0])])
+    assert problem.solve(method="discs", by=by) == pytest.approx(3.0, abs=1e-5)
+
+
+def test_a_problem_without_an_interior_is_not_called_infeasible() -> None:
+    x = cp.Variable()
+    matrix = np.array([[1.0, -1.0], [-1.0, 0.0]]) + x * np.diag([0.0, 1.0])
+    problem = cp.Problem(cp.Minimize(x), [matrix >> 0, x <= 1])
+    assert problem.solve(method="discs") == pytest.approx(1.0, abs=1e-4)
+    assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
