@@ -188,7 +188,7 @@ def test_the_optimum_of_wine_is_not_connected() -> None:
 @given(generators)
 def test_joint_programs_lead_on_from_where_the_alternation_stops(rng: Rng) -> None:
     """Neither the diagonal nor a column program gains anything there; the joint program does."""
-    K, rho = int(rng.integers(2, 6)), 0.1
+    K, rho = int(rng.integers(3, 6)), 0.1
     weights = np.triu(rng.uniform(0.2, 1.0, (K, K)), 1)
     laplacian = np.diag(rng.uniform(1.0, 2.0, K)) - weights - weights.T
     excess = laplacian - eigvalsh(laplacian)[0] * np.eye(K)

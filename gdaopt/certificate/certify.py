@@ -177,8 +177,8 @@ def certify_point(
         if gap < -certificate.allowance:
             raise GdaoptError(
                 f"a member of the set has a gap of {gap:.6g}, which is negative, though the "
-                "minimum is over that member, too: the gradient is not symmetric, or best_atoms of a "
-                "family of your own does not find the best atom; gda.check_objective tests the gradient"
+                "minimum is over that member, too: the gradient is not symmetric, or best_atoms of "
+                "a family of your own is not exact; gda.check_objective tests the gradient"
             )
         certificate = replace(certificate, lower_bound=value)
     return certificate
