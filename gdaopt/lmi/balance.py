@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from gdaopt.lmi.model import BoolArray, IntArray
 from gdaopt.support.validation import FloatArray
 
+_SEED = 0  # of the labels of edges
 
-def list_neighbours(n_nodes: int, edges: IntArray) -> list[list[tuple[int, int]]]:
-    """Return, for each node, the nodes that it has an edge with, and the number of that edge."""
-    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(n_nodes)]
-    for number, (i, j) in enumerate(edges.tolist()):
-        neighbours[i].append((j, number))
-        neighbours[j].append((i, number))
-    return neighbours
+
+def list_forest(n_nodes: int, edges: IntArray) -> list[tuple[int, int, int]]:
+    """Return a spanning forest: each node after its parent, with both and the edge between them.
+
+    Roots have the parent -1 and the edge -1.
+    """
+    count = len(edges)
+    graph: Any = csr_array((np.ones(count), edges.T), shape=(n_nodes, n_nodes))
+    roots = np.unique(connected_components(graph, directed=False)[1], return_index=True)[1]
+    # One more node, which has an edge with each root, lets one search find all trees.
+    ends = np.concatenate([edges, np.column_stack([roots, np.full(len(roots), n_nodes)])])
+    graph = csr_array((np.ones(len(ends)), ends.T), shape=(n_nodes + 1, n_nodes + 1))
+    order, parents = breadth_first_order(graph, n_nodes, directed=False)
+    number_of = {pair: number for number, pair in enumerate(map(tuple, edges.tolist()))}
+    forest = []
+    for node, parent in zip(order[1:].tolist(), parents[order[1:]].tolist(), strict=True):
+        if parent == n_nodes:
+            forest.append((node, -1, -1))
+        else:
+            forest.append((node, parent, number_of[min(node, parent), max(node, parent)]))
+    return forest
 
 
 def find_bridges(n_nodes: int, edges: IntArray) -> BoolArray:
-    """Say which edges lie in no cycle (Tarjan's lowest reachable nodes)."""
-    neighbours = list_neighbours(n_nodes, edges)
-    order, lowest = [-1] * n_nodes, [0] * n_nodes
+    """Say which edges lie in no cycle.
+
+    Each edge outside of a spanning forest gets a random label of 63 bits. An edge of the forest
+    splits its tree in two. It lies in no cycle if the labels of all edges between the two parts,
+    whose exclusive or is computed, are none at all.
+    """
+    forest = list_forest(n_nodes, edges)
+    labels = np.random.default_rng(_SEED).integers(1, 2**63 - 1, len(edges))
+    labels[[edge for _, _, edge in forest if edge >= 0]] = 0
+    crossing = np.zeros(n_nodes, dtype=np.int64)
+    np.bitwise_xor.at(crossing, edges, labels[:, None])
+    below = crossing.tolist()
     is_bridge = np.zeros(len(edges), dtype=bool)
-    count = 0
-    for root in range(n_nodes):
-        if order[root] >= 0:
-            continue
-        order[root] = lowest[root] = count
-        count += 1
-        path = [(root, -1, iter(neighbours[root]))]  # a node, the edge that led to it, what is left
-        while path:
-            node, edge, left = path[-1]
-            for neighbour, number in left:
-                if number == edge:
-                    continue
-                if order[neighbour] >= 0:
-                    lowest[node] = min(lowest[node], order[neighbour])
-                    continue
-                order[neighbour] = lowest[neighbour] = count
-                count += 1
-                path.append((neighbour, number, iter(neighbours[neighbour])))
-                break
-            else:
-                path.pop()
-                if path:
-                    parent = path[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[node])
-                    is_bridge[edge] = lowest[node] > order[parent]
+    for node, parent, edge in reversed(forest):
+        if edge >= 0:
+            is_bridge[edge] = not below[node]
+            below[parent] ^= below[node]
     return is_bridge
 
 
@@ -60,7 +67,7 @@ def find_switching(
     n_nodes : int
         The number of nodes.
     edges : ndarray of shape (m, 2)
-        Pairs of nodes.
+        Pairs of nodes i < j.
     signs : ndarray of shape (m,)
         +1 or -1 for each edge.
 
@@ -80,24 +87,15 @@ def find_switching(
     >>> find_switching(3, edges, np.array([1.0, 1.0, 1.0]))[1]
     [1, 0, 2]
     """
-    neighbours = list_neighbours(n_nodes, edges)
-    switching, parents = np.zeros(n_nodes), [-1] * n_nodes
-    for root in range(n_nodes):
-        if switching[root]:
-            continue
-        switching[root] = 1.0
-        queue = [root]
-        for node in queue:
-            for neighbour, number in neighbours[node]:
-                if not switching[neighbour]:
-                    switching[neighbour] = -signs[number] * switching[node]
-                    parents[neighbour] = node
-                    queue.append(neighbour)
+    switching, parents = np.ones(n_nodes), np.full(n_nodes, -1)
+    for node, parent, edge in list_forest(n_nodes, edges):
+        if edge >= 0:
+            parents[node], switching[node] = parent, -signs[edge] * switching[parent]
     products = signs * switching[edges[:, 0]] * switching[edges[:, 1]]
     against = np.flatnonzero(products > 0)
     if not len(against):
         return switching, []
-    return switching, _cycle(parents, *edges[against[0]].tolist())
+    return switching, _cycle(parents.tolist(), *edges[against[0]].tolist())
 
 
 def _cycle(parents: list[int], first: int, second: int) -> list[int]:

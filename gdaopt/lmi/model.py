@@ -1,17 +1,18 @@
-"""A CVXPY problem with matrix inequalities, read: its matrices, and bounds of its variables.
+"""A CVXPY problem with matrix inequalities, read: its matrices, and its linear parts.
 
 Importing the module loads CVXPY.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack, vstack
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
@@ -40,6 +41,19 @@ class AffineMap:
     def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:
         return AffineMap(csr_array(self.matrix[rows]), self.offset[rows])
 
+    def __rmatmul__(self, factors: Any) -> AffineMap:
+        """Return ``S (A x + b)`` for a sparse matrix S."""
+        return AffineMap(csr_array(factors @ self.matrix), factors @ self.offset)
+
+    def __add__(self, other: AffineMap) -> AffineMap:
+        return AffineMap(csr_array(self.matrix + other.matrix), self.offset + other.offset)
+
+    def with_variables(self, columns: Any) -> AffineMap:
+        """Return ``A x + b + C y`` for further variables y; C may be their number, which is 0."""
+        if isinstance(columns, int):
+            columns = csr_array((len(self.offset), columns))
+        return AffineMap(csr_array(hstack([self.matrix, columns])), self.offset)
+
     def interval(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the values where ``lower ≤ x ≤ upper``."""
         rows, columns = self.matrix.nonzero()
@@ -48,6 +62,12 @@ class AffineMap:
         least = np.bincount(rows, np.minimum(at_lower, at_upper), minlength=size)
         largest = np.bincount(rows, np.maximum(at_lower, at_upper), minlength=size)
         return self.offset + least, self.offset + largest
+
+
+def stack(maps: list[AffineMap]) -> AffineMap:
+    """Return affine maps of the same variables one below the other."""
+    offsets = np.concatenate([each.offset for each in maps])
+    return AffineMap(csr_array(vstack([each.matrix for each in maps])), offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +97,10 @@ class AffineMatrix:
         """The number of rows of F."""
         return len(self.diagonal.offset)
 
+    def with_edges(self, index: npt.NDArray[Any]) -> AffineMatrix:
+        """Return the matrix with some of its edges."""
+        return replace(self, edges=self.edges[index], entries=self.entries[index])
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -94,8 +118,17 @@ class Model:
         The entries of all variables one after the other, each column by column.
     matrices : list of AffineMatrix
         The matrix inequalities.
+    cost : AffineMap or None
+        The objective, to be minimised; None if it is not affine.
+    rows : AffineMap
+        What the linear constraints say is at most 0, one constraint after the other.
+    is_equality : ndarray of bool
+        Which of these rows must be 0.
     lower, upper : ndarray
-        Bounds of x, by attributes and by interval arithmetic over the linear constraints.
+        Bounds of x by attributes of the variables.
+    symmetry : csr_array
+        What gives all entries of x from those that maps depend on: of symmetric variables the lower
+        half, and of all others each one.
     """
 
     objective: cp.Minimize | cp.Maximize
@@ -103,8 +136,12 @@ class Model:
     variables: list[tuple[cp.Variable, cp.Variable]]
     x: cp.Expression
     matrices: list[AffineMatrix]
+    cost: AffineMap | None
+    rows: AffineMap
+    is_equality: BoolArray
     lower: FloatArray
     upper: FloatArray
+    symmetry: csr_array
 
     @property
     def sign(self) -> float:
@@ -114,8 +151,8 @@ class Model:
     @property
     def is_linear(self) -> bool:
         """Whether the objective and all constraints beside the matrices are linear."""
-        return self.objective.args[0].is_affine() and all(
-            _linear_rows(user) for user, _ in self.constraints
+        return self.cost is not None and all(
+            linear_row(user) is not None for user, _ in self.constraints
         )
 
     @property
@@ -136,6 +173,58 @@ class Model:
             for variable in pair:
                 variable.save_value(entries)
             start += pair[0].size
+
+    @cached_property
+    def is_harmed(self) -> tuple[BoolArray, BoolArray]:
+        """Whether the objective or a constraint may suffer where an entry of x rises, or falls.
+
+        Matrix inequalities are left out.
+        """
+        rises, falls = np.isfinite(self.upper), np.isfinite(self.lower)
+        both_ways: list[npt.NDArray[Any]] = [
+            self.rows[np.flatnonzero(self.is_equality)].matrix.indices
+        ]
+        parts = [(user, linear_row(user)) for user, _ in self.constraints]
+        curved: list[Any] = [user for user, row in parts if row is None]
+        curved += [] if self.cost else [self.objective]
+        names = {variable.id for part in curved for variable in part.variables()}
+        start = 0
+        for pair in self.variables:
+            if names & {each.id for each in pair}:
+                both_ways.append(self.symmetry.indices[start : start + pair[0].size])
+            start += pair[0].size
+        both_ways.append(np.flatnonzero(self.is_integer))
+        for part in (self.rows, *([self.cost] if self.cost else [])):
+            rises[part.matrix.indices[part.matrix.data > 0]] = True
+            falls[part.matrix.indices[part.matrix.data < 0]] = True
+        for index in both_ways:
+            rises[index] = falls[index] = True
+        return rises, falls
+
+    @cached_property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of x that follow from its own ones by interval arithmetic over the rows."""
+        equal = self.rows[np.flatnonzero(self.is_equality)]
+        rows = stack([self.rows, AffineMap(-equal.matrix, -equal.offset)])
+        places, columns = rows.matrix.nonzero()
+        numbers, size = rows.matrix.data, len(rows.offset)
+        lower, upper = self.lower, self.upper
+        for _ in range(_MOST_ROUNDS):
+            before = lower, upper
+            least = numbers * np.where(numbers > 0, lower[columns], upper[columns])
+            is_finite = np.isfinite(least)
+            sums = np.bincount(places, np.where(is_finite, least, 0.0), minlength=size)
+            n_infinite = np.bincount(places, ~is_finite, minlength=size)
+            # The least that the other terms of the row can be.
+            is_bounded = n_infinite[places] == ~is_finite
+            others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
+            ends = (-rows.offset[places] - others) / numbers
+            lower, upper = lower.copy(), upper.copy()
+            np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
+            np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])
+            if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
+                break
+        return lower, upper
 
 
 def read_model(problem: cp.Problem) -> Model:
@@ -160,12 +249,12 @@ def read_model(problem: cp.Problem) -> Model:
         """Return the user's part itself, if it can stay: a solve then sets its dual values."""
         return part.tree_copy(leaves) if leaves else part
 
-    folded = _folded([second for _, second in variables])
+    symmetry = _symmetry([second for _, second in variables])
 
     def read(expression: cp.Expression) -> AffineMap:
         written = replace_params_with_consts(expression)
         matrix, offset = AffineExpressions([written], *(first for first, _ in variables)).arrays()
-        return AffineMap(csr_array(matrix @ folded), offset)
+        return AffineMap(csr_array(matrix @ symmetry), offset)
 
     constraints, matrices = [], []
     for constraint in problem.constraints:
@@ -183,12 +272,43 @@ def read_model(problem: cp.Problem) -> Model:
             "the problem has no matrix inequality; write one as F >> 0, or solve it without "
             "method='discs'"
         )
-    rows = [row for first, _ in constraints for row in _linear_rows(first)]
-    lower, upper = _bounds_of(variables)
-    if rows:
-        lower, upper = _tightened(read(cp.hstack(rows)), lower, upper)
-    x = cp.hstack([cp.vec(second, order="F") for _, second in variables])
-    return Model(placed(problem.objective), constraints, variables, x, matrices, lower, upper)
+    linear = [(user, linear_row(user)) for user, _ in constraints]
+    rows = [(user, row) for user, row in linear if row is not None]
+    is_equality = [np.full(row.size, isinstance(user, _EQUALITIES)) for user, row in rows]
+    minimised = problem.objective.args[0] * (
+        -1 if isinstance(problem.objective, cp.Maximize) else 1
+    )
+    size = symmetry.shape[0]
+    return Model(
+        placed(problem.objective),
+        constraints,
+        variables,
+        cp.hstack([cp.vec(second, order="F") for _, second in variables]),
+        matrices,
+        read(minimised) if minimised.is_affine() else None,
+        read(cp.hstack([row for _, row in rows]))
+        if rows
+        else AffineMap(csr_array((0, size)), np.zeros(0)),
+        np.concatenate([np.zeros(0, dtype=bool), *is_equality]),
+        *_bounds_of(variables, symmetry),
+        symmetry,
+    )
+
+
+_EQUALITIES = (cp.constraints.Equality, cp.constraints.Zero)
+
+
+def linear_row(constraint: cp.Constraint) -> Any:
+    """Return the vector that a linear constraint says is ≤ 0, or 0; None for other constraints."""
+    if not all(argument.is_affine() for argument in constraint.args):
+        return None
+    kinds = cp.constraints
+    if isinstance(constraint, kinds.Inequality | kinds.Equality):
+        return cp.vec(constraint.args[0] - constraint.args[1], order="F")
+    if isinstance(constraint, kinds.NonPos | kinds.NonNeg | kinds.Zero):
+        sign = -1 if isinstance(constraint, kinds.NonNeg) else 1
+        return cp.vec(sign * constraint.args[0], order="F")
+    return None
 
 
 def _without_cone(variable: cp.Variable) -> cp.Variable:
@@ -198,7 +318,7 @@ def _without_cone(variable: cp.Variable) -> cp.Variable:
     return variable
 
 
-def _folded(variables: list[cp.Variable]) -> csr_array:
+def _symmetry(variables: list[cp.Variable]) -> csr_array:
     """Return the matrix that counts the entries of a symmetric variable once, in its lower half."""
     columns, start = [], 0
     for variable in variables:
@@ -207,22 +327,6 @@ def _folded(variables: list[cp.Variable]) -> csr_array:
         columns.append((np.minimum(places, places.T) if is_folded else places).ravel(order="F"))
         start += variable.size
     return csr_array((np.ones(start), (np.arange(start), np.concatenate(columns))), (start, start))
-
-
-def _linear_rows(constraint: cp.Constraint) -> list[cp.Expression]:
-    """Return vectors that a linear constraint says are ≤ 0; none for other constraints."""
-    if not all(argument.is_affine() for argument in constraint.args):
-        return []
-    kinds = cp.constraints
-    if isinstance(constraint, kinds.Inequality | kinds.Equality):
-        difference = cp.vec(constraint.args[0] - constraint.args[1], order="F")
-    elif isinstance(constraint, kinds.NonPos | kinds.NonNeg | kinds.Zero):
-        difference = cp.vec(constraint.args[0], order="F")
-    else:
-        return []
-    if isinstance(constraint, kinds.Equality | kinds.Zero):
-        return [difference, -difference]
-    return [-difference if isinstance(constraint, kinds.NonNeg) else difference]
 
 
 def _matrix_of(
@@ -253,7 +357,9 @@ def _matrix_of(
     )
 
 
-def _bounds_of(variables: list[tuple[cp.Variable, cp.Variable]]) -> tuple[FloatArray, FloatArray]:
+def _bounds_of(
+    variables: list[tuple[cp.Variable, cp.Variable]], symmetry: csr_array
+) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of x that the attributes of variables say."""
     lower, upper = [], []
     for variable, _ in variables:
@@ -264,31 +370,15 @@ def _bounds_of(variables: list[tuple[cp.Variable, cp.Variable]]) -> tuple[FloatA
         if has["nonpos"] or has["neg"] or has["boolean"]:
             high = np.full(variable.shape, float(bool(has["boolean"])))
         if isinstance(has["bounds"], list | tuple):
-            low, high = np.maximum(low, has["bounds"][0]), np.minimum(high, has["bounds"][1])
+            ends: list[Any] = [getattr(bound, "value", bound) for bound in has["bounds"]]
+            low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
+        if has["diag"]:
+            is_zero = ~np.eye(variable.shape[0], dtype=bool)
+            low, high = np.where(is_zero, 0.0, low), np.where(is_zero, 0.0, high)
         lower.append(low.ravel(order="F"))
         upper.append(high.ravel(order="F"))
-    return np.concatenate(lower), np.concatenate(upper)
-
-
-def _tightened(
-    rows: AffineMap, lower: FloatArray, upper: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return bounds of x that follow from others and from ``A x + b ≤ 0``."""
-    places, columns = rows.matrix.nonzero()
-    numbers, size = rows.matrix.data, len(rows.offset)
-    for _ in range(_MOST_ROUNDS):
-        before = lower, upper
-        least = numbers * np.where(numbers > 0, lower[columns], upper[columns])
-        is_finite = np.isfinite(least)
-        sums = np.bincount(places, np.where(is_finite, least, 0.0), minlength=size)
-        n_infinite = np.bincount(places, ~is_finite, minlength=size)
-        # The least that the other terms of the row can be.
-        is_bounded = n_infinite[places] == ~is_finite
-        others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
-        ends = (-rows.offset[places] - others) / numbers
-        lower, upper = lower.copy(), upper.copy()
-        np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
-        np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])
-        if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
-            break
-    return lower, upper
+    places, least, largest = symmetry.indices, *np.zeros((2, symmetry.shape[0]))
+    least[places], largest[places] = -np.inf, np.inf  # what no map depends on stays 0
+    np.maximum.at(least, places, np.concatenate(lower))
+    np.minimum.at(largest, places, np.concatenate(upper))
+    return least, largest

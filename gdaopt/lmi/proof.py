@@ -104,11 +104,19 @@ def certify(
     return oriented(proof, model.sign)
 
 
-def check_exact(structure: Structure) -> None:
-    """Refuse a problem with an inequality that discs do not describe exactly."""
+def check_exact(structure: Structure, *, by_entries: bool = True) -> None:
+    """Refuse a problem with an inequality that discs do not describe exactly, by its own entries.
+
+    Without `by_entries` the signs may be those of the multiplier.
+    """
     for inequality in structure.inequalities:
         if not inequality.is_exact:
             raise InvalidInputError(str(inequality))
+        if by_entries and inequality.is_free:
+            raise InvalidInputError(
+                f"{inequality}; linear programs and their proofs know the signs of its own entries "
+                "only, so take by='cones'"
+            )
 
 
 def prove(programs: DiscPrograms, x: FloatArray, d: FloatArray | None = None) -> Proof:

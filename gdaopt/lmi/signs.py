@@ -1,20 +1,23 @@
 """Which matrix inequalities discs describe exactly, and what stands in the way of the others.
 
-See `docs/theory/lmi.md`, "Theorem: edges".
+See `docs/theory/lmi.md`, "Theorem: edges" and "Theorem: entries that are free".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.balance import find_bridges, find_switching
-from gdaopt.lmi.model import AffineMatrix, BoolArray, Model, read_model
+from gdaopt.lmi.model import AffineMatrix, BoolArray, IntArray, Model, read_model
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag
 
@@ -24,12 +27,13 @@ _MOST_NODES = 12  # of a cycle in a message
 
 @dataclass(frozen=True, eq=False)
 class Inequality:
-    """What the signs of a matrix inequality F(x) ⪰ 0 say.
+    """What the signs of a matrix inequality F(x) ⪰ 0 say, or those of its multiplier.
 
     Attributes
     ----------
     matrix : AffineMatrix
-        F, and the constraint or variable that it is from.
+        F, and the constraint or variable that it is from. If the signs are the multiplier's, it has
+        the edges of the multiplier only.
     signs : ndarray of shape (m,)
         Of each edge: -1 and +1 where all x that keep the linear constraints have that sign, else 0.
     is_bridge : ndarray of shape (m,)
@@ -38,6 +42,8 @@ class Inequality:
         The nodes of a cycle with an odd number of positive edges; empty if there is none.
     n_unknown : int
         The number of edges in cycles whose sign is unknown.
+    is_free : bool
+        Whether the signs are those of the multiplier of F, because its entries are free.
     """
 
     matrix: AffineMatrix
@@ -45,6 +51,7 @@ class Inequality:
     is_bridge: BoolArray
     cycle: tuple[int, ...]
     n_unknown: int
+    is_free: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -67,13 +74,15 @@ class Inequality:
                 f"{self.n_unknown} of {in_cycles} signs in cycles are unknown; bound the variables "
                 "of these entries, ask for by_programs=True, or name the constraint in nonpositive="
             )
+        whose = "its multiplier's graph" if self.is_free else "its graph"
         if not len(self.signs):
-            return "the matrix is diagonal"
+            return "its multiplier is diagonal" if self.is_free else "the matrix is diagonal"
         if not in_cycles:
-            return "its graph has no cycle"
+            return f"{whose} has no cycle"
+        entry = "entry of its multiplier" if self.is_free else "entry"
         if (self.signs[~self.is_bridge] < 0).all():
-            return "no entry of a cycle is positive"
-        return "every cycle has an even number of positive entries"
+            return f"no {entry} in a cycle is positive"
+        return f"every cycle has an even number of positive {entry.replace('y', 'ies', 1)}"
 
     def switching(self, entries: FloatArray) -> FloatArray:
         """Return D with entries ±1 for which DFD has no positive off-diagonal entry.
@@ -120,6 +129,10 @@ def structure(
     one sign for all x that keep the linear constraints, and every cycle has an even number of
     positive ones. The signs are found by interval arithmetic.
 
+    It is exact, too, if the same holds for the multiplier of F. Its signs are known where entries
+    of F are free: an entry is a variable of its own, as those of a variable with ``PSD=True`` are,
+    and moving it one way harms neither the objective nor any constraint.
+
     Parameters
     ----------
     problem : cvxpy.Problem
@@ -163,41 +176,46 @@ def analyse(
                 "problem; name its constraints F >> 0, or its variables with PSD=True"
             )
     asserted = {id(source) for source in nonpositive}
-    return Structure(
-        tuple(
-            _read_signs(model, matrix, by_programs, id(matrix.source) in asserted)
-            for matrix in model.matrices
-        )
-    )
+    inequalities = []
+    for matrix in model.matrices:
+        is_bridge = find_bridges(matrix.n_nodes, matrix.edges)
+        if id(matrix.source) in asserted:
+            signs = -np.ones(len(matrix.edges))
+        else:
+            signs = _signs_of_entries(model, matrix, ~is_bridge & by_programs)
+        inequality = _judge(matrix, signs, is_bridge)
+        if not inequality.is_exact:
+            inequality = _read_multiplier(model, matrix) or inequality
+        inequalities.append(inequality)
+    return Structure(tuple(inequalities))
 
 
-def _read_signs(
-    model: Model, matrix: AffineMatrix, by_programs: bool, is_nonpositive: bool
+def _judge(
+    matrix: AffineMatrix, signs: FloatArray, is_bridge: BoolArray, is_free: bool = False
 ) -> Inequality:
-    edges, entries = matrix.edges, matrix.entries
-    is_bridge = find_bridges(matrix.n_nodes, edges)
-    if is_nonpositive:
-        signs = -np.ones(len(edges))
-    else:
-        least, largest = entries.interval(model.lower, model.upper)
-        sizes = np.abs(entries.offset)
-        np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
-        signs = _signs_of(least, largest, sizes)
-        for edge in np.flatnonzero((signs == 0) & ~is_bridge) if by_programs else ():
-            entry = entries.matrix[[edge]] @ model.x + entries.offset[edge]
-            ends = np.array([_least(model, entry), -_least(model, -entry)])
-            signs[edge] = _signs_of(ends[:1], ends[1:], sizes[[edge]])[0]
-    in_cycles = ~is_bridge
-    n_unknown = int(np.count_nonzero(in_cycles & (signs == 0)))
-    of_cycles = in_cycles & (signs != 0)
-    cycle = find_switching(matrix.n_nodes, edges[of_cycles], signs[of_cycles])[1]
-    return Inequality(matrix, signs, is_bridge, tuple(cycle), n_unknown)
+    n_unknown = int(np.count_nonzero(~is_bridge & (signs == 0)))
+    of_cycles = ~is_bridge & (signs != 0)
+    cycle = find_switching(matrix.n_nodes, matrix.edges[of_cycles], signs[of_cycles])[1]
+    return Inequality(matrix, signs, is_bridge, tuple(cycle), n_unknown, is_free)
 
 
-def _signs_of(least: FloatArray, largest: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Return the signs of intervals; those of an entry that is 0 for all x are negative."""
-    allowed = _ROUND_OFF * sizes
-    return np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
+def _signs_of_entries(model: Model, matrix: AffineMatrix, is_asked: BoolArray) -> FloatArray:
+    """Return the signs of entries, by intervals, and by programs where those are not enough."""
+    entries = matrix.entries
+    sizes = np.abs(entries.offset)
+    np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
+
+    def signs_of(least: FloatArray, largest: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return the signs of intervals; those of an entry that is 0 for all x are negative."""
+        allowed = _ROUND_OFF * sizes
+        return np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
+
+    signs = signs_of(*entries.interval(*model.bounds), sizes)
+    for edge in np.flatnonzero((signs == 0) & is_asked):
+        entry = entries.matrix[[edge]] @ model.x + entries.offset[edge]
+        ends = np.array([_least(model, entry), -_least(model, -entry)])
+        signs[edge] = signs_of(ends[:1], ends[1:], sizes[[edge]])[0]
+    return signs
 
 
 def _least(model: Model, entry: cp.Expression) -> float:
@@ -208,3 +226,44 @@ def _least(model: Model, entry: cp.Expression) -> float:
     except (InfeasibleProblemError, SolverFailedError):
         return -np.inf
     return float(program.value)
+
+
+# --- The signs of a multiplier --------------------------------------------------------------------
+
+
+def _read_multiplier(model: Model, matrix: AffineMatrix) -> Inequality | None:
+    """Return what the signs of the multiplier of F say, if it is exact by them; else None."""
+    columns, slopes = free_entries(model, matrix)
+    up, down = model.is_harmed[0][columns], model.is_harmed[1][columns]
+    up, down = np.where(slopes > 0, up, down), np.where(slopes > 0, down, up)
+    is_free = slopes != 0
+    in_graph = np.flatnonzero(~is_free | up | down)
+    # What may rise has a multiplier that is at most 0, as the matrix it belongs to.
+    signs = np.where(is_free & ~up, -1.0, np.where(is_free & ~down, 1.0, 0.0))[in_graph]
+    graph = matrix.with_edges(in_graph)
+    size = matrix.n_nodes
+    places: Any = csr_array((np.ones(len(in_graph)), graph.edges.T), shape=(size, size))
+    labels = connected_components(places, directed=False)[1]
+    sizes = np.bincount(labels)
+    is_inside = np.equal(*labels[matrix.edges].T)
+    if np.count_nonzero(is_inside) < (sizes * (sizes - 1) // 2).sum():
+        return None  # an entry that is 0 for all x may not get the value that the others ask for
+    inequality = _judge(graph, signs, find_bridges(size, graph.edges), is_free=True)
+    return inequality if inequality.is_exact else None
+
+
+def free_entries(model: Model, matrix: AffineMatrix) -> tuple[IntArray, FloatArray]:
+    """Return the variable of each entry, and its coefficient: 0 where the entry is not free.
+
+    A free entry has one variable, which is in no other entry of the matrix inequalities.
+    """
+    entries = matrix.entries.matrix
+    uses = np.zeros(entries.shape[1], dtype=int)
+    for each in model.matrices:
+        for part in (each.diagonal.matrix, each.entries.matrix):
+            np.add.at(uses, part.indices, 1)
+    has_one = np.diff(entries.indptr) == 1
+    first = np.minimum(entries.indptr[:-1], max(len(entries.data) - 1, 0))
+    columns = np.where(has_one, entries.indices[first] if len(entries.data) else 0, 0)
+    slopes = entries.data[first] if len(entries.data) else np.zeros(len(columns))
+    return columns, np.where(has_one & (uses[columns] == 1), slopes, 0.0)

@@ -14,6 +14,7 @@ from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_backend
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.lmi.alignment import SEQUENCES, Search
+from gdaopt.lmi.completion import complete, minor_cones, multiplier_of
 from gdaopt.lmi.cones import edge_cones
 from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
@@ -121,7 +122,7 @@ def solve_by_discs(
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
     check_name("by", by, ("cones", *SEQUENCES))
     if strict or by != "cones":
-        check_exact(report)
+        check_exact(report, by_entries=by != "cones")
     name = find_backend(solver or ("CLARABEL" if by == "cones" else "HIGHS"))
     start = time.perf_counter()
     try:
@@ -163,12 +164,17 @@ def _solve_cones(
     model: Model, report: Structure, solver: str, options: dict[str, Any]
 ) -> tuple[str, Proof]:
     """Solve the problem with cones in the place of its exact inequalities."""
-    cones = [
-        edge_cones(each.matrix.diagonal(model.x), each.matrix.edges, each.matrix.entries(model.x))
-        if each.is_exact
-        else [each.matrix.inequality]
-        for each in report.inequalities
-    ]
+    cones = []
+    for each in report.inequalities:
+        matrix = each.matrix
+        if not each.is_exact:
+            cones.append([matrix.inequality])
+        elif each.is_free:
+            cones.append(minor_cones(each, model.x))
+        else:
+            cones.append(
+                edge_cones(matrix.diagonal(model.x), matrix.edges, matrix.entries(model.x))
+            )
     others = [copy for _, copy in model.constraints]
     program = cp.Problem(model.objective, [*others, *(each for both in cones for each in both)])
     solve_program(program, solver, solver_opts=options)
@@ -176,10 +182,17 @@ def _solve_cones(
     squares = [
         np.maximum(np.atleast_1d(both[-1].dual_value), 0.0)
         for each, both in zip(report.inequalities, cones, strict=True)
-        if each.is_exact
+        if each.is_exact and not each.is_free
     ]
+    for matrix, each, both in zip(model.matrices, report.inequalities, cones, strict=True):
+        if each.is_free:
+            x = complete(model, matrix, each, x)
+            if isinstance(matrix.source, cp.Constraint):
+                matrix.source.save_dual_value(multiplier_of(each, both))
     d = np.sqrt(np.concatenate([np.zeros(0), *squares]))
-    if not (report.is_exact and model.is_linear and d.any()) or model.is_integer.any():
+    is_free = any(each.is_free for each in report.inequalities)
+    is_provable = report.is_exact and not is_free and model.is_linear and d.any()
+    if not is_provable or model.is_integer.any():
         return program.status, Proof(-np.inf, np.inf, x, d, 1)
     try:
         proof = prove(DiscPrograms(model, report, "HIGHS", {}), x, d)
@@ -199,6 +212,8 @@ def _save_duals(model: Model, report: Structure, d: FloatArray) -> None:
         if not each.is_exact:
             if isinstance(source, cp.Constraint):
                 source.save_dual_value(each.matrix.inequality.dual_value)
+            continue
+        if each.is_free:
             continue
         if isinstance(source, cp.Constraint):
             entries = each.matrix.entries(np.asarray(model.x.value))

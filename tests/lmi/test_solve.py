@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gdaopt import lmi
+from gdaopt.errors import InvalidInputError
 from tests.lmi.models import NETWORKS, e_optimal, grid_edges, random_inequality
 
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -138,6 +139,35 @@ def test_semidefinite_variables() -> None:
         assert np.linalg.eigvalsh(matrix.value).min() >= -1e-6
         assert rows[0].dual_value is not None
     assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("as_variable", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_relaxations_of_quadratic_programs(seed: int, as_variable: bool) -> None:
+    rng, size = np.random.default_rng(seed), 6
+    sides = rng.choice([-1.0, 1.0], size)
+    forms = []
+    for _ in range(3):  # off-diagonals with the signs of a balanced graph
+        form = -np.triu(rng.random((size, size)) * (rng.random((size, size)) < 0.6), 1)
+        form = (form + form.T) * np.outer(sides, sides)
+        forms.append(form + np.diag(rng.normal(size=size)))
+    values, points, duals = [], [], []
+    for options in ({"solver": "CLARABEL", **ACCURATE}, {"method": "discs", "strict": True}):
+        X: Any = cp.Variable((size, size), PSD=as_variable, symmetric=not as_variable)
+        rows = [cp.trace(form @ X) <= 1 for form in forms[1:]] + [cp.diag(X) <= 2]
+        rows += [] if as_variable else [X >> 0]
+        problem = cp.Problem(cp.Minimize(cp.trace(forms[0] @ X)), rows)
+        values.append(problem.solve(**options))
+        points.append(X.value)
+        duals.append([np.copy(row.dual_value) for row in rows])
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+    assert np.linalg.eigvalsh(points[1]).min() >= -1e-7
+    assert all(np.vdot(form, points[1]) <= 1 + 1e-6 for form in forms[1:])
+    for first, second in zip(*duals, strict=True):
+        assert np.allclose(first, second, atol=1e-3)
+    assert stats_of(problem).structure.inequalities[0].is_free
+    with pytest.raises(InvalidInputError, match="own entries"):
+        problem.solve(method="discs", by="tangents")
 
 
 @pytest.mark.parametrize("by", ["cones", "tangents", "multipliers"])

@@ -113,7 +113,9 @@ def test_signs_follow_from_bounds_rows_programs_or_the_users_word() -> None:
     inequality = matrix >> 0
 
     def asked(*rows: cp.Constraint, **options: Any) -> lmi.Structure:
-        return lmi.structure(cp.Problem(cp.Minimize(y), [inequality, y >= 0, *rows]), **options)
+        held = [x <= 9, x >= -9]  # else the entries are free, and the inequality exact
+        constraints = [inequality, y >= 0, *held, *rows]
+        return lmi.structure(cp.Problem(cp.Minimize(y), constraints), **options)
 
     assert "3 of 3 signs" in str(asked())
     assert asked(x <= 0).is_exact
@@ -129,9 +131,13 @@ def test_signs_follow_from_bounds_rows_programs_or_the_users_word() -> None:
 def test_semidefinite_variables_and_blocks_are_read() -> None:
     matrix = cp.Variable((3, 3), PSD=True)
     free = cp.Problem(cp.Minimize(cp.trace(matrix)), [matrix[0, 1] >= 1])
-    assert lmi.structure(free).inequalities[0].n_unknown == 2
+    assert lmi.structure(free).inequalities[0].is_free
     chain = cp.Problem(cp.Minimize(cp.trace(matrix)), [matrix[0, 1] >= 1, matrix[0, 2] == 0])
-    assert not lmi.structure(chain).is_exact  # 0 has no sign of its own in a cycle
+    assert lmi.structure(chain).inequalities[0].is_bridge.all()
+    held = cp.Problem(
+        cp.Minimize(cp.trace(matrix)), [matrix >= -1, matrix[0, 1] + matrix[1, 2] <= 1]
+    )
+    assert lmi.structure(held).inequalities[0].n_unknown == 3
     negative = cp.Problem(cp.Minimize(cp.trace(matrix)), [matrix - cp.diag(cp.diag(matrix)) <= 0])
     assert lmi.structure(negative).is_exact
 
