@@ -271,7 +271,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "GraphClassifier": {"y": ["a", "b", -1, -1, "a", "b"]},
     "estimators.MetricKNeighborsClassifier": {"weights": "uniform"},
     "estimators.OneVsRestMetricClassifier": {"learner": baselines.EuclideanMetric()},
-    "datasets.read_csv": {"path": "absent.csv"},
+    "datasets.read_table": {"path": "absent.csv"},
     "datasets.read_svmlight": {"path": Path(_recorded()).parent / "words.svm"},
     "linalg.dual_alignment": {"edges": EDGES},
     "linalg.entries_of": {"edges": EDGES},
