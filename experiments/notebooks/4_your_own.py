@@ -63,8 +63,8 @@ _ = file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 print("\n".join(line[:90] for line in lines[:3]))
 
 # %% [markdown]
-# `read_table` finds separators and decimal commas by itself. It does not guess what it should not guess: an id would
-# be a feature, and an empty cell is an error until you say what to do.
+# `read_table` finds separators and decimal commas by itself. It leaves out the column that
+# numbers the rows. It does not guess what it should not guess: an empty cell is an error until you say what to do.
 
 # %%
 try:
@@ -72,7 +72,7 @@ try:
 except gda.errors.InvalidInputError as error:
     print(str(error).replace(folder.name, "…"))
 
-data = read_table(file, drop=["number"], impute="median")
+data = read_table(file, impute="median")
 print(f"\n{len(data.labels)} samples, {len(data.feature_names)} features, classes {data.classes}")
 
 # %% [markdown]

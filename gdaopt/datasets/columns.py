@@ -33,7 +33,9 @@ _DATE = re.compile(
     r"|[0-9]{1,2}[- .][^\W\d_]{3,9}\.?[- .][0-9]{2,4})(?:[T ,].*)?"
     r"|[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)?(?: ?[AaPp][Mm])?"
 )
-_ID_NAME = re.compile(r"(?i:(?:.*[^a-z])?(?:id|nr|no|number|index|key|uuid)\.?)|[A-Za-z]+(?:ID|Nr)")
+_ID_NAME = re.compile(  # "column 1" has no name in the file, as the rows' numbers of pandas and R
+    r"(?i:(?:.*[^a-z])?(?:id|nr|no|number|index|key|uuid)\.?)|[A-Za-z]+(?:ID|Nr)|column [0-9]+"
+)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,6 @@ def is_id(name: str, values: FloatArray) -> bool:
         return False
     if (values % 1 != 0).any():
         return False
-    # Rows that were shuffled, or a sample of numbered ones.
+    # Rows that may be shuffled, or a sample of numbered ones.
     is_dense = len(values) >= 20 and float(np.ptp(values)) + 1 <= 2 * len(values)
-    counts = bool((np.diff(values) == 1).all())
-    return counts or is_dense or _ID_NAME.fullmatch(name) is not None
+    return is_dense or _ID_NAME.fullmatch(name) is not None

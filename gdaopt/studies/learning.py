@@ -248,7 +248,7 @@ def load_source(
 def check_no_table(source: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
     """Refuse options of tables, by their names, for another kind of data."""
     for name, value in options.items():
-        if value is not None and value != ():
+        if value not in (None, (), []):
             option = name.replace("_", "-")
             shown = value if isinstance(value, str | int) else ",".join(value)
             raise InvalidInputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import itertools
 import re
 import shlex
 import zipfile
@@ -77,7 +78,7 @@ def parquet(frame: pd.DataFrame) -> Callable[[], bytes]:
 
 
 TEXT = "a,b,kind\n1.5,2,x\n-0.25,7,y\n3,4,x\n"
-ROWS = [["a", "b", "kind"], [1.5, 2, "x"], [-0.25, 7, "y"], [3, 4, "x"]]
+ROWS: list[list[Any]] = [["a", "b", "kind"], [1.5, 2, "x"], [-0.25, 7, "y"], [3, 4, "x"]]
 GERMAN = (
     "Kunde-Nr;Umsatz (€);Rabatt;Größe;Note;Aktiv;Region;Klasse\n"
     "1007;1.825,51;5 %;1,80;2;ja;Süd;gut\n1013;925,00;12 %;1,65;3;nein;Nord;gut\n"
@@ -300,7 +301,7 @@ def remedied(message: str) -> dict[str, Any]:
     words = shlex.split(remedy[remedy.index("--") :].replace(", which", " which"))
     found: dict[str, Any] = {}
     form: dict[str, Any] = {}
-    for option, value in zip(words, words[1:], strict=False):
+    for option, value in itertools.pairwise(words):
         match option:
             case "--drop" | "--keep":
                 found[option[2:]] = read_names(value)
