@@ -112,7 +112,7 @@ class Cells:
 def read_cells(path: Path, form: TableFormat, names: Sequence[str] = ()) -> Cells:
     """Return the cells of a file; a first line with one of these names is a line of names."""
     with cli_extra("reading a table"):
-        pass
+        import pandas  # noqa: F401
     notes: list[str] = []
     try:
         content = _unpack(path, form)
