@@ -71,7 +71,7 @@ problem = gda.MetricProblem(gda.Linear(np.eye(2)), gda.GraphMetrics(trace_bound=
 result = gda.solve(problem, "certified")
 for missing, ask in {{
     "a trace as a table needs pandas": result.trace.to_pandas,
-    "reading a table needs pandas": lambda: gda.datasets.read_csv({table!r}),
+    "reading a table needs pandas": lambda: gda.datasets.read_table({table!r}),
 }}.items():
     with pytest.raises(gda.errors.NotInstalledError, match=missing) as caught:
         ask()

@@ -67,7 +67,7 @@ def test_every_public_name_is_walked() -> None:
     assert public.keys() - calls().keys() == EXEMPT.keys()
 
 
-@pytest.mark.parametrize("name", sorted(calls().keys() - {"datasets.read_csv"}))
+@pytest.mark.parametrize("name", sorted(calls().keys() - {"datasets.read_table"}))
 def test_the_calls_are_valid(name: str) -> None:
     call, arguments = calls()[name]
     call(**arguments)

@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.datasets import load, read_csv, scale_features
+from gdaopt.datasets import load, read_table, scale_features
 
 plt.rcParams["figure.dpi"] = 80
 np.set_printoptions(precision=4, suppress=True)
@@ -63,16 +63,16 @@ _ = file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 print("\n".join(line[:90] for line in lines[:3]))
 
 # %% [markdown]
-# `read_csv` finds separators and decimal commas by itself. It does not guess what it should not guess: an id would
-# be a feature, and an empty cell is an error until you say what to do.
+# `read_table` finds separators and decimal commas by itself. It leaves out the column that
+# numbers the rows. It does not guess what it should not guess: an empty cell is an error until you say what to do.
 
 # %%
 try:
-    read_csv(file)
+    read_table(file)
 except gda.errors.InvalidInputError as error:
     print(str(error).replace(folder.name, "…"))
 
-data = read_csv(file, drop=["number"], impute="median")
+data = read_table(file, impute="median")
 print(f"\n{len(data.labels)} samples, {len(data.feature_names)} features, classes {data.classes}")
 
 # %% [markdown]

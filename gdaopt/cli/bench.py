@@ -30,7 +30,8 @@ from gdaopt.bench.sequences import (
 from gdaopt.bench.study import Bench
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
-from gdaopt.datasets import FROM_UCI
+from gdaopt.datasets import BUILTIN, FROM_UCI
+from gdaopt.datasets.svmlight import is_svmlight
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.learning import load_source
 from gdaopt.support.text import shortened
@@ -92,9 +93,14 @@ def bench(
     jobs: Annotated[int, typer.Option(help="cells at a time; more than one blurs the times")] = 1,
     label: option.Label = None,
     drop: option.Drop = None,
+    keep: option.Keep = None,
     impute: option.Impute = None,
     decimal: option.Decimal = None,
     thousands: option.Thousands = None,
+    missing: option.Missing = None,
+    encoding: option.Encoding = None,
+    skip_rows: option.SkipRows = None,
+    table: option.TableName = None,
     data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
 ) -> None:
@@ -123,9 +129,9 @@ def bench(
     of_tables = {
         "label": label,
         "drop": option.read_names(drop),
+        "keep": option.read_names(keep),
         "impute": impute,
-        "decimal": decimal,
-        "thousands": thousands,
+        "form": option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
     }
     sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), of_tables, data_dir)
     with output.status("trying the solvers"):
@@ -175,7 +181,7 @@ def _sequences(
             found.append(ProgramSequence.from_mps(source))
             continue
         if source not in GENERATED:
-            is_table = source.lower().endswith(".csv")
+            is_table = source not in BUILTIN and not is_svmlight(source)
             dataset = load_source(
                 source,
                 data_dir=data_dir if source in FROM_UCI else None,

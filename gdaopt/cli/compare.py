@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
-from gdaopt.datasets.tabular import remarks
+from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.status import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
@@ -46,9 +46,14 @@ def compare(
     metric_set: option.MetricSet = "graph",
     label: option.Label = None,
     drop: option.Drop = None,
+    keep: option.Keep = None,
     impute: option.Impute = None,
     decimal: option.Decimal = None,
     thousands: option.Thousands = None,
+    missing: option.Missing = None,
+    encoding: option.Encoding = None,
+    skip_rows: option.SkipRows = None,
+    table: option.TableName = None,
     data_dir: option.DataDir = None,
     positive: option.Positive = None,
     max_classes: option.MaxClasses = 20,
@@ -83,9 +88,15 @@ def compare(
     command is writing to the directory.
     """
     output = Output()
-    marks = {"decimal": decimal, "thousands": thousands}
-    dropped = option.read_names(drop)
-    dataset = load_source(source, label, data_dir, drop=dropped, impute=impute, **marks)
+    dataset = load_source(
+        source,
+        label,
+        data_dir,
+        drop=option.read_names(drop),
+        keep=option.read_names(keep),
+        impute=impute,
+        form=option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
+    )
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
     problem = LearningOptions(

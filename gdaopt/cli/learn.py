@@ -14,7 +14,7 @@ from rich.table import Table
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, last_words
 from gdaopt.datasets import Dataset
-from gdaopt.datasets.tabular import remarks
+from gdaopt.datasets.remarks import remarks
 from gdaopt.errors import GdaoptError
 from gdaopt.methods import METHODS, Method, State
 from gdaopt.methods.solve import make_method
@@ -50,9 +50,14 @@ def learn(
     source: option.Source,
     label: option.Label = None,
     drop: option.Drop = None,
+    keep: option.Keep = None,
     impute: option.Impute = None,
     decimal: option.Decimal = None,
     thousands: option.Thousands = None,
+    missing: option.Missing = None,
+    encoding: option.Encoding = None,
+    skip_rows: option.SkipRows = None,
+    table: option.TableName = None,
     data_dir: option.DataDir = None,
     positive: option.Positive = None,
     max_classes: option.MaxClasses = 20,
@@ -178,9 +183,15 @@ def learn(
             return measured
 
         say(f"reading {source}")
-        dropped = option.read_names(drop)
-        marks = {"decimal": decimal, "thousands": thousands}
-        dataset = load_source(source, label, data_dir, drop=dropped, impute=impute, **marks)
+        dataset = load_source(
+            source,
+            label,
+            data_dir,
+            drop=option.read_names(drop),
+            keep=option.read_names(keep),
+            impute=impute,
+            form=option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
+        )
         classes = options.classes(dataset)  # before anything is printed
         for remark in remarks(dataset):
             output.print(plain(f"note: {remark}"))
@@ -196,10 +207,7 @@ def learn(
             runner,
             {
                 "source": source,
-                "label": dataset.label_name,
-                "drop": dropped,
-                "impute": impute,
-                **marks,
+                "table": None if dataset.schema is None else dataset.schema.record(),
                 "edge_floor": edge_floor or 0.0,
                 "time_limit": time_limit,
             },

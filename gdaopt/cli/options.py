@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gdaopt.datasets import BUILTIN, FROM_UCI
-from gdaopt.datasets.tabular import IMPUTE
+from gdaopt.datasets import BUILTIN, FROM_UCI, TableFormat
+from gdaopt.datasets.columns import IMPUTE
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
@@ -19,42 +19,70 @@ from gdaopt.support.text import shortened
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="DATASET|FILE.csv|FILE.svmlight",
-        help=f"{', '.join(BUILTIN)}, a CSV file, or sparse samples in an svmlight file (.svm, "
-        f".svmlight, .libsvm); {', '.join(FROM_UCI)} are downloaded from UCI on first use",
+        metavar="DATASET|FILE",
+        help=f"{', '.join(BUILTIN)}, a table (.csv, .tsv, .txt, .xlsx or .parquet, also packed as "
+        ".gz or .zip), or sparse samples in an svmlight file (.svm, .svmlight, .libsvm); "
+        f"{', '.join(FROM_UCI)} are downloaded from UCI on first use",
     ),
 ]
-Label = Annotated[str | None, typer.Option(help="label column of the CSV file (default: the last)")]
+Label = Annotated[str | None, typer.Option(help="label column of the table (default: the last)")]
 Drop = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMNS",
-        help="columns of the CSV file to leave out, separated by commas (a name with a comma in "
+        help="columns of the table to leave out, separated by commas (a name with a comma in "
         "double quotes)",
+    ),
+]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="columns to read though they look like an ID, or hold many texts, of which each "
+        "becomes a feature",
     ),
 ]
 Impute = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(IMPUTE),
-        help="what replaces missing values of the CSV file, by column (default: they are an error)",
+        help="what replaces missing values of the table, by column (default: they are an error)",
     ),
 ]
 Decimal = Annotated[
     str | None,
     typer.Option(
         metavar="MARK",
-        help="decimal mark of the CSV file, a point or a comma (default: what fits, for each "
-        "column; of new samples, that of the run)",
+        help="decimal mark of the file, a point or a comma (default: what fits, for each column)",
     ),
 ]
 Thousands = Annotated[
     str | None,
     typer.Option(
         metavar="MARK",
-        help="what stands between groups of digits in the CSV file, as in 1,234: a comma, a "
-        "point, an apostrophe or a space (default: nothing; of new samples, that of the run)",
+        help="what stands between groups of digits in the file, as in 1,234: a comma, a point, "
+        "an apostrophe or a space (default: what fits)",
     ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXTS",
+        help="what stands for a missing value in the file beside nothing, ?, NA and their like: "
+        "texts or numbers such as -99, separated by commas",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="of the text (default: utf-8, utf-16 if it says so, or else cp1252)"),
+]
+SkipRows = Annotated[
+    int | None,
+    typer.Option(help="lines above that of the names (default: those that leave columns unnamed)"),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option("--table", help="sheet of a workbook, or file in an archive of several"),
 ]
 DataDir = Annotated[
     Path | None,
@@ -132,6 +160,25 @@ def read_max_samples(text: str) -> int | None:
         raise InvalidInputError(
             f"--max-samples must be a whole number or all, got {shortened(text)}"
         ) from None
+
+
+def table_format(
+    decimal: str | None,
+    thousands: str | None,
+    missing: str | None,
+    encoding: str | None,
+    skip_rows: int | None,
+    table: str | None,
+) -> TableFormat:
+    """Return how a file is written, by the options above."""
+    return TableFormat(
+        decimal=decimal,
+        thousands=thousands,
+        missing=tuple(read_names(missing)),
+        encoding=encoding,
+        skip_rows=skip_rows,
+        table=table,
+    )
 
 
 def read_names(text: str | None) -> list[str]:

@@ -23,8 +23,8 @@ def apply(
     table: Annotated[
         Path,
         typer.Argument(
-            metavar="NEW.csv|NEW.svmlight",
-            help="new samples: a CSV file with the columns of the features, or, where the run has "
+            metavar="NEW",
+            help="new samples: a table with the columns of the features, or, where the run has "
             "learned from one, an svmlight file",
         ),
     ],
@@ -47,11 +47,15 @@ def apply(
     label: Annotated[
         str | None,
         typer.Option(
-            help="column of NEW.csv with known labels, to compare with (default: the run's)",
+            help="column of NEW with known labels, to compare with (default: the run's)",
         ),
     ] = None,
     decimal: option.Decimal = None,
     thousands: option.Thousands = None,
+    missing: option.Missing = None,
+    encoding: option.Encoding = None,
+    skip_rows: option.SkipRows = None,
+    table_name: option.TableName = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -82,7 +86,8 @@ def apply(
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
     check_writable(path)
     learned = LearnedRun.load(run)
-    X, labels = learned.read(table, label, decimal, thousands)
+    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table_name)
+    X, labels = learned.read(table, label, form)
     n_samples = X.shape[0]
     if transform:
         text = coordinates_text(learned.transform(X, class_name), labels)

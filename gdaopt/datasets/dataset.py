@@ -34,8 +34,10 @@ class Dataset:
         The class of each sample: text, a number or a truth value. Kept as a read-only array of str.
     feature_names : sequence of str
         The names of the K features.
-    label_name : str, optional
-        The name of the labels' column in the file that they come from.
+    schema : gdaopt.datasets.tabular.TableSchema, optional
+        How the table that the samples come from became numbers.
+    notes : sequence of str, optional
+        What was odd in their file, a sentence each.
 
     Raises
     ------
@@ -57,15 +59,14 @@ class Dataset:
     features: Samples = field(repr=False)
     labels: npt.NDArray[np.str_] = field(repr=False)
     feature_names: tuple[str, ...]
-    label_name: str | None = field(default=None, repr=False)
+    schema: Any = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         features = _copy_features(self.features)
         labels = _as_text(self.labels)
         labels.flags.writeable = False
         _check_text("name", self.name)
-        if self.label_name is not None:
-            _check_text("label_name", self.label_name)
         feature_names = _as_names(self.feature_names)
         n_samples, n_features = features.shape
         if labels.shape != (n_samples,):
@@ -92,7 +93,7 @@ class Dataset:
     @property
     def classes(self) -> tuple[str, ...]:
         """The distinct labels in natural order: ``"c2"`` comes before ``"c10"``."""
-        return tuple(sorted(set(self.labels.tolist()), key=_natural_order))
+        return order_texts(set(self.labels.tolist()))
 
     @property
     def sha256(self) -> str:
@@ -187,6 +188,11 @@ def _check_text(what: str, text: Any) -> None:
             f"{what} is {shortened(text)}, with a character that files of text cannot hold; remove "
             "it"
         )
+
+
+def order_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts in natural order: ``"c2"`` comes before ``"c10"``."""
+    return tuple(sorted(texts, key=_natural_order))
 
 
 def _natural_order(text: str) -> tuple[list[tuple[int, str]], str]:

@@ -1,31 +1,41 @@
-"""Numbers in columns of text: their marks, missing values, and what is said of other columns."""
+"""Numbers in columns of texts: their marks, their units, and when a text has two readings."""
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DECIMALS = (",", ".")
-_THOUSANDS = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}  # and their likes
+DECIMALS = (".", ",")
+"""Decimal marks."""
+
+THOUSANDS = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}
+"""What may stand between groups of digits, as a pattern of it and its likes."""
+
 _MISSING = {
     *("", "?", "-", ".", "na", "n/a", "nan", "null", "none", "missing"),
     *("#n/a", "#na", "#nv", "<na>"),  # of spreadsheets and pandas
 }
-_MOST_COLUMNS = 5  # bad ones that a message tells of one by one
+
+_CURRENCY = "[$€£¥]|EUR|USD|GBP|CHF|JPY|CNY"
+_NUMBER = (
+    r"(?P<sign>[-+−]?)\s*"
+    rf"(?P<before>{_CURRENCY}|)\s*"
+    r"(?P<inner>[-+−]?)"
+    r"(?P<digits>[.,]?[0-9](?:[0-9.,'’ \u00a0\u2009\u202f]*[0-9.,])?)"
+    r"(?P<power>[eE][-+]?[0-9]+)?\s*"
+    r"(?P<after>(?:[%‰$€£¥°]|[^\W\d_])[^\s\d]{0,9}|)"
+)
+_GROUPED_BY_POINTS = r"[+-]?[0-9]+|[+-]?[1-9][0-9]{0,2}[.][0-9]{3}"
 
 
 def float_or_nan(text: str) -> float:
@@ -38,191 +48,128 @@ def float_or_nan(text: str) -> float:
         return math.nan
 
 
+def is_missing(cell: object) -> bool:
+    """Say whether a cell stands for a missing value."""
+    return isinstance(cell, str) and cell.lower() in _MISSING
+
+
 @dataclass(frozen=True)
-class Marks:
-    """What stands in the numbers of a file: a decimal mark, by default that of each column."""
+class Numbers:
+    """A column as numbers; where it has more than one reading, it is not known which is meant."""
 
-    decimal: str | None = None
-    thousands: str | None = None  # none by default
+    readings: Mapping[str, FloatArray]  # by the decimal mark; NaN where a text is no number
+    unit: str = ""  # what stands at each number
+    mark: str | None = None  # the decimal mark that its texts show
 
-    def __post_init__(self) -> None:
-        for name, marks, words in (
-            ("decimal", _DECIMALS, "a point or a comma"),
-            ("thousands", _THOUSANDS, "a comma, a point, an apostrophe or a space"),
-        ):
-            mark = getattr(self, name)
-            if mark is not None and not (isinstance(mark, str) and mark in marks):
-                raise InvalidInputError(f"{name} must be {words}, got {shortened(mark)}")
-        if self.decimal is not None and self.decimal == self.thousands:
-            raise InvalidInputError(
-                f"decimal and thousands are both {shortened(self.decimal)}; leave one out"
-            )
-
-    def __str__(self) -> str:
-        said = f'--decimal "{self.decimal}"'
-        return said if self.thousands is None else f'{said} --thousands "{self.thousands}"'
-
-    def numbers(self, texts: pd.Series[str]) -> FloatArray:
-        """Return the numbers that texts stand for, NaN for what is no number with these marks."""
-        if self.decimal is None:
-            counts = {mark: int(_have(texts, mark).sum()) for mark in _DECIMALS}
-            counts.pop(self.thousands or "", None)
-            return replace(self, decimal=max(counts, key=counts.__getitem__)).numbers(texts)
-        mark, digits = re.escape(self.decimal), "[0-9]+"
-        if self.thousands is not None:
-            group = _THOUSANDS[self.thousands]
-            digits = f"(?:[0-9]{{1,3}}(?:{group}[0-9]{{2,3}})*{group}[0-9]{{3}}|[0-9]+)"
-        number = f"[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-        texts = texts.where(texts.str.fullmatch(number), "nan")
-        if self.thousands is not None:
-            texts = texts.str.replace(_THOUSANDS[self.thousands], "", regex=True)
-        return texts.str.replace(self.decimal, ".", regex=False).to_numpy(dtype=np.float64)
+    @property
+    def values(self) -> FloatArray:
+        """The numbers of the first reading."""
+        return next(iter(self.readings.values()))
 
 
 def read_numbers(
-    path: Path,
     columns: Mapping[str, pd.Series[str]],
-    marks: Marks,
-    separator: str,
+    decimal: str | None = None,
+    thousands: str | None = None,
     *,
-    is_filled: bool,
-    is_new: bool,
-) -> FloatArray:
-    """Return columns as numbers, NaN where one is missing; refuse columns of other values."""
-    features = {name: marks.numbers(texts) for name, texts in columns.items()}
-    doubtful = set() if marks != Marks() else _doubtful(columns, separator)
-    bad: dict[str, pd.Series[str]] = {}
-    for name, texts in columns.items():
-        is_right = np.isfinite(features[name])
-        if is_filled and is_right.any():
-            is_right |= is_missing(texts).to_numpy()
-        if name in doubtful:
-            is_right &= ~(_have(texts, ",") | _have(texts, ".")).to_numpy()
-        if not is_right.all():
-            bad[name] = texts[~is_right]
-    if bad:
-        raise InvalidInputError(_complaint(path, columns, bad, is_new))
-    return np.column_stack([*features.values()])
+    separator: str,
+    usual: str | None = None,
+) -> dict[str, Numbers]:
+    """Return columns of texts as numbers.
 
-
-def _doubtful(columns: Mapping[str, pd.Series[str]], separator: str) -> set[str]:
-    """Return the columns whose decimal marks may be marks of thousands.
-
-    Digits behind each of them are groups of three, and no other column shows what the mark is. A
-    point is then a decimal mark where all numbers have one, as many programs write three decimals,
-    but for files with semicolons: they are written where commas are decimal marks.
+    The marks of a column are those with which all its texts are numbers. Where ``1,234`` may be
+    two numbers, the decimal mark that other columns show decides. Where none shows one, a point is
+    a decimal mark if all texts of the column have one, because many programs write three decimals;
+    but not between semicolons, which are written where commas are decimal marks. Then `usual`
+    decides. Without it the column has two readings.
     """
-    pairs = [(name, mark) for name in columns for mark in _DECIMALS]
-    grouped = [(name, mark) for name, mark in pairs if _in_groups(columns[name], mark)]
-    if not grouped:
-        return set()
-    certain_marks = {
-        mark
-        for name, mark in pairs
-        if _have(columns[name], mark).any()
-        and (name, mark) not in grouped
-        and _fit(Marks(mark), columns[name])
-    }
-    return {
-        name
-        for name, mark in grouped
-        if certain_marks != {mark}
-        and (
-            certain_marks
-            or mark == ","
-            or separator == ";"
-            or columns[name].str.fullmatch("[+-]?[0-9]+").any()
-        )
-    }
+    decimals = [mark for mark in DECIMALS if decimal in (None, mark) and thousands != mark]
+    groups = (None, *THOUSANDS) if thousands is None else (thousands,)
+    read = {name: _read_column(texts, decimals, groups) for name, texts in columns.items()}
+    shown = {numbers.mark for numbers in read.values() if numbers.mark is not None}
+    for name, numbers in read.items():
+        if len(numbers.readings) > 1:
+            decided = usual
+            if len(shown) == 1:
+                (decided,) = shown
+            elif not shown and separator != ";" and columns[name].str.contains("[.]").all():
+                decided = "."
+            if decided is not None:
+                values = numbers.readings[decided]
+                read[name] = Numbers({decided: values}, numbers.unit, decided)
+    return read
 
 
-def _have(texts: pd.Series[str], mark: str) -> pd.Series[bool]:
-    """Say of each text whether it has a mark beside a digit."""
-    return texts.str.contains(f"[0-9][{mark}]|[{mark}][0-9]")
+def _read_column(
+    texts: pd.Series[str], decimals: Sequence[str], groups: Sequence[str | None]
+) -> Numbers:
+    """Return a column as numbers, in each way in which all its texts are some."""
+    plain = _read_plain(texts) if "." in decimals else None
+    if plain is not None:
+        has_points = bool(texts.str.contains("[.]").any())
+        may_be_groups = "," in decimals and texts.str.fullmatch(_GROUPED_BY_POINTS).all()
+        if not (has_points and may_be_groups):
+            return Numbers({".": plain}, mark="." if has_points else None)
+    # Negative numbers of accounts, (5.00), and of SAP, 5.00-.
+    signed = texts.str.replace(r"^\((.*)\)$|^(.*[0-9])-$", r"-\1\2", regex=True)
+    parts = signed.str.extract(f"^(?:{_NUMBER})$").fillna("")
+    units = []
+    is_number = parts["digits"] != ""
+    for side in ("before", "after"):
+        counts = parts[side][is_number].value_counts()
+        units.append(str(counts.index[0]) if len(counts) else "")
+    for side, unit in zip(("before", "after"), units, strict=True):
+        is_number &= parts[side] == unit
+    digits = parts["digits"].where(is_number, "")
+    is_negative = parts["sign"].isin(["-", "−"]) ^ parts["inner"].isin(["-", "−"])
+    signs = np.where(is_negative, -1.0, 1.0)
+    readings: dict[str, FloatArray] = {}
+    for mark in decimals:
+        ways = [
+            signs * _read_digits(digits, parts["power"], mark, group)
+            for group in groups
+            if group != mark
+        ]
+        values = max(ways, key=_count)
+        best = max(map(_count, readings.values()), default=0)
+        if _count(values) > best or not readings:
+            readings = {mark: values}
+        elif _count(values) == best and not np.array_equal(
+            values, readings[next(iter(readings))], equal_nan=True
+        ):
+            readings[mark] = values
+    (mark, values), *others = readings.items()
+    shows_mark = not others and _count(values) == len(values) and digits.str.contains("[.,]").any()
+    return Numbers(readings, "".join(units), mark if shows_mark else None)
 
 
-def _in_groups(texts: pd.Series[str], mark: str) -> bool:
-    texts = texts[_have(texts, mark)]
-    groups = f"[+-]?[1-9][0-9]{{0,2}}(?:[{mark}][0-9]{{3}})+"
-    return len(texts) > 0 and bool(texts.str.fullmatch(groups).all())
+def _read_plain(texts: pd.Series[str]) -> FloatArray | None:
+    """Return a column of numbers as programs write them; None for any other."""
+    together = "".join(texts)
+    if "_" in together or not together.isascii():
+        return None
+    try:
+        values = texts.to_numpy(dtype=np.float64)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
 
 
-def _fit(marks: Marks, texts: pd.Series[str]) -> bool:
-    """Say whether a column holds numbers with these marks, and else only missing values."""
-    texts = texts[~is_missing(texts)]
-    return len(texts) > 0 and bool(np.isfinite(marks.numbers(texts)).all())
+def _read_digits(
+    digits: pd.Series[str], power: pd.Series[str], decimal: str, thousands: str | None
+) -> FloatArray:
+    """Return the numbers of texts without signs and units, NaN for what the marks do not fit."""
+    mark, whole = re.escape(decimal), "[0-9]+"
+    if thousands is not None:
+        group = THOUSANDS[thousands]
+        whole = f"(?:[0-9]{{1,3}}(?:{group}[0-9]{{2,3}})*{group}[0-9]{{3}}|[0-9]+)"
+    fits = digits.str.fullmatch(f"{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+")
+    if thousands is not None:
+        digits = digits.str.replace(THOUSANDS[thousands], "", regex=True)
+    written = digits.str.replace(decimal, ".", regex=False) + power
+    values: FloatArray = written.where(fits, "nan").to_numpy(dtype=np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
-def is_missing(texts: pd.Series[str]) -> pd.Series[bool]:
-    """Say of each text whether it stands for a missing value."""
-    return texts.str.lower().isin(_MISSING)
-
-
-def _complaint(
-    path: Path,
-    columns: Mapping[str, pd.Series[str]],
-    bad: Mapping[str, pd.Series[str]],
-    is_new: bool,
-) -> str:
-    told = [_told(name, texts) for name, texts in [*bad.items()][:_MOST_COLUMNS]]
-    rest = [shortened(name) for name in bad][_MOST_COLUMNS:]
-    if rest:
-        told.append(f"and {len(rest)} more columns: {', '.join(rest[:_MOST_COLUMNS])}")
-    present = {name: texts[~is_missing(texts)] for name, texts in bad.items()}
-    wrong = {name: texts.iloc[0] for name, texts in present.items() if len(texts)}
-    fitting = {name: [marks for marks in _ALL if _fit(marks, columns[name])] for name in bad}
-    marked = [name for name in wrong if fitting[name]]
-    good = [texts for name, texts in columns.items() if name not in bad]
-    common = [
-        marks
-        for marks in _ALL
-        if marked
-        and all(marks in ways for ways in fitting.values() if ways)
-        and all(_fit(marks, texts) for texts in good)
-    ]
-    advice = []
-    if common:
-        advice.append(_list_choices(columns[marked[0]], wrong[marked[0]], common))
-    if len(wrong) > len(marked) or (marked and not common):
-        advice.append("correct them to numbers of the same marks without units, or to nothing")
-    if any(fitting[name] and is_missing(texts).any() for name, texts in bad.items()):
-        impute = "gdaopt learn --impute mean"
-        advice.append(
-            f"fill missing values in, or learn again by {impute}, which fills them here, too"
-            if is_new
-            else "fill missing values by --impute mean"
-        )
-    if not is_new:
-        advice.append(f"leave the columns out by {drop_option(bad)}")
-        advice.append("or name the column of the labels by --label")
-    return f"{path}: {'; '.join(told)}; features must be finite numbers: {', '.join(advice)}"
-
-
-def _told(name: str, texts: pd.Series[str]) -> str:
-    more = f" and {len(texts) - 1} more like it" if len(texts) > 1 else ""
-    row = texts.index[0]
-    return f"column {shortened(name)} holds {shortened(texts.iloc[0])} in row {row}{more}"
-
-
-_ALL = [Marks(mark, t) for t in (None, *_THOUSANDS) for mark in _DECIMALS if mark != t]
-
-
-def _list_choices(texts: pd.Series[str], wrong: str, ways: Sequence[Marks]) -> str:
-    """Return the options that read a column in different ways, and what a text of it is then."""
-    choices: dict[bytes, Marks] = {}
-    for marks in ways:
-        choices.setdefault(marks.numbers(texts).tobytes(), marks)
-    said = []
-    for marks in choices.values():
-        sign = re.escape(wrong) if marks.thousands is None else _THOUSANDS[marks.thousands]
-        with_sign = texts[texts.str.contains(sign)]
-        example = texts[texts == wrong] if with_sign.empty else with_sign
-        value = marks.numbers(example)[0]
-        said.append(f"pass {marks} if {shortened(example.iloc[0])} is {value:.15g}")
-    return ", or ".join(said)
-
-
-def drop_option(names: Iterable[str]) -> str:
-    """Return the option that leaves columns out, as a shell takes it."""
-    listed = ",".join(f'"{name}"' if "," in name else name for name in names)
-    return cut(f"--drop {shlex.quote(listed)}", 300)
+def _count(values: FloatArray) -> int:
+    return int(np.isfinite(values).sum())

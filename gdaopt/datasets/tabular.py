@@ -1,281 +1,382 @@
-"""Data sets read from tables of text, as people save them.
+"""Data sets from tables, as people save them, and how a table became features.
 
-pandas reads the table. What is decided here is what it leaves open: the encoding, what separates
-the values, the decimal mark of each feature, whether the first line names the columns, which of
-them are features, and which texts are missing values.
+What is decided here is which columns are features, which one holds the labels, and what is no
+feature: a `TableSchema` that is learned from one file and reads new ones in the same way.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from gdaopt.datasets.columns import (
+    IMPUTE,
+    MOST_TEXTS,
+    Column,
+    are_dates,
+    are_missing,
+    fold,
+    is_id,
+    number_columns,
+    order_column_texts,
+)
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.datasets.numbers import Marks, drop_option, float_or_nan, is_missing, read_numbers
+from gdaopt.datasets.faults import Fault, Kind, drop_option, list_option, refusal
+from gdaopt.datasets.numbers import Numbers, float_or_nan
+from gdaopt.datasets.table_files import Cells, TableFormat, cell_text, read_cells
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.support.extras import cli_extra
-from gdaopt.support.text import reason, shortened
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.nanmean, "median": np.nanmedian}
-"""What a missing value may be replaced by, computed from the other values of its column."""
-
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LINES = 50  # that are looked at to find the separator
-_EXCEL_LINE = re.compile(r'"?sep=(.)"?\s*')  # with which a file tells Excel its separator
-_MOST_ROWS = 5  # without a label, that a message tells of
+_MOST_ROWS = 5  # without a label, that a note tells of
+_MOST_LABELS = 3  # columns that a message offers as labels
+_FEW_VALUES = 10  # fractions, at most so many, may be classes
 
 
-def read_csv(
+@dataclass(frozen=True, eq=False)
+class NewSamples:
+    """Rows of a file, read as those of another one."""
+
+    features: FloatArray  # not scaled, shape (N, K)
+    labels: npt.NDArray[np.str_] | None  # "" where one is missing; None without such a column
+    ids: pd.DataFrame  # the columns that were left out as IDs, as texts; the index counts the rows
+    notes: tuple[str, ...]  # a sentence on each thing that is odd in the file
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """How a table became a data set: by it new files are read in the same way."""
+
+    label: str | None
+    columns: tuple[Column, ...]
+    ids: tuple[str, ...]  # columns left out because they number or name the rows
+    form: TableFormat
+    has_names: bool  # else the columns are x1, x2, …
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of all features."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    def record(self) -> dict[str, Any]:
+        """Return the schema as plain values."""
+        return {**asdict(self), "form": self.form.record()}
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str]) -> Self:
+        """Return the schema of a table with these columns of numbers."""
+        return cls(None, tuple(map(Column, names)), (), TableFormat(), True)
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """Return the schema of a record."""
+        columns = [
+            Column(
+                column["name"],
+                None if column["texts"] is None else tuple(column["texts"]),
+                column["decimal"],
+                None if column["fill"] is None else tuple(column["fill"]),
+            )
+            for column in record["columns"]
+        ]
+        form = TableFormat().replaced_by(TableFormat(**record["form"]))
+        return cls(record["label"], tuple(columns), tuple(record["ids"]), form, record["has_names"])
+
+    def read(
+        self,
+        path: str | os.PathLike[str],
+        label: str | None = None,
+        form: TableFormat | None = None,
+    ) -> NewSamples:
+        """Read new samples from a file; `form` says where it is written in another way."""
+        path = as_path("path", path)
+        form = self.form if form is None else self.form.replaced_by(form)
+        cells = read_cells(path, form, [column.name for column in self.columns])
+        rows = cells.rows
+        if label is not None and label not in rows:
+            raise InvalidInputError(f"{path} has no column {shortened(label)} for --label")
+        absent = [column.name for column in self.columns if column.name not in rows]
+        if absent:
+            raise InvalidInputError(
+                f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
+                f"{shortened(', '.join(rows.columns))}"
+            )
+        present = {c.name: rows[c.name][~are_missing(rows[c.name], form)] for c in self.columns}
+        numbers = number_columns(
+            {c.name: present[c.name] for c in self.columns if c.texts is None},
+            cells.separator,
+            form,
+            usual=next((column.decimal for column in self.columns if column.decimal), None),
+        )
+        features, faults = [], []
+        for column in self.columns:
+            name = column.name
+            fault = None
+            if column.texts is None:
+                fault = _find_number_fault(present[name], numbers[name], len(rows))
+            values = _encode(column, rows[name], present[name], numbers.get(name))
+            is_absent = np.isnan(values).any(axis=1)
+            if column.fill is not None:
+                values = np.where(np.isnan(values), column.fill, values)
+            elif fault is None and is_absent.any():
+                odd = rows[name].iloc[np.flatnonzero(is_absent)]
+                kind: Kind = "missing" if are_missing(odd, form).all() else "unknown"
+                fault = Fault(kind, name, odd, len(rows))
+            features.append(values)
+            faults += [] if fault is None else [fault]
+        if faults:
+            raise refusal(path, faults, is_new=True)
+        label = self.label if label is None else label
+        has_labels = label is not None and label in rows
+        labels = _read_labels(rows[label], form).to_numpy(dtype=np.str_) if has_labels else None
+        ids = rows[[name for name in self.ids if name in rows]].map(cell_text)
+        return NewSamples(np.column_stack(features), labels, ids, tuple(cells.notes))
+
+
+def read_table(
     path: str | os.PathLike[str],
     label: str | None = None,
     *,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     impute: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
+    form: TableFormat | None = None,
 ) -> Dataset:
-    r"""Read a data set from a table in a file whose first line names the columns.
+    r"""Read a data set from a file with a table, whose first line names the columns.
 
     Parameters
     ----------
     path : path-like
-        The file: text in UTF-8, or in UTF-16 with a byte order mark. The values are separated by
-        commas, semicolons, tabs or bars, whichever the lines have, or by what a line such as
-        ``sep=;`` at the top says. Rows without any value, and columns without value and name, do
-        not count. The data set is named after the file.
+        The file: a text with values between commas, semicolons, tabs, bars or spaces (``.csv``,
+        ``.tsv``, ``.txt``), a workbook of Excel (``.xlsx``) or a Parquet file. It may be packed
+        (``.gz``, ``.bz2``, ``.xz``), or be in a ``.zip`` archive. What it holds decides, not its
+        name. The data set is named after the file.
     label : str, optional
-        The name of the column that holds the labels; by default the last that is not dropped. All
-        other columns are features and must hold finite numbers. Labels are kept as they are
-        written, so that ``1`` and ``1.0`` differ.
+        The name of the column that holds the labels; by default the last that is not dropped.
+        Labels are kept as they are written. Rows without a label are left out.
     drop : sequence of str, optional
         Names of columns to leave out.
+    keep : sequence of str, optional
+        Names of columns that are features though they look like an ID, or hold many texts.
     impute : {"mean", "median"}, optional
         Replace missing values of a feature (nothing, ``?``, ``NA``, ``NaN``, …) by the mean or the
-        median of its other values. By default a missing value is an error, as a missing label
-        always is.
-    decimal : {".", ","}, optional
-        The decimal mark of all features. By default it is the one with which all values of a
-        feature are numbers.
-    thousands : {",", ".", "'", " "}, optional
-        What stands between groups of digits, as in ``1,234``; by default nothing does.
+        median of its other values. By default a missing value is an error.
+    form : TableFormat, optional
+        How the file is written, where that is not found out: decimal marks, encoding, ….
 
     Returns
     -------
     Dataset
-        With unscaled features, in the order of their columns.
+        With unscaled features, in the order of their columns. Its `schema` says how columns became
+        features, and its `notes` what was odd in the file.
 
     Raises
     ------
     InvalidInputError
-        When there is no such file or column, when the file is not such a table, and when features
-        are missing, infinite or not a number, or a label is missing. The message names all such
-        columns, and a row of each; rows are counted from 1 below the line of names. A column that
-        can be read in two ways is refused unless a mark is given, or shown by another feature: one
-        in which each comma stands before three digits, as in ``1,234``, or each point does, and
-        other values have none or semicolons separate them. So are two columns of the same name, and
-        a first line of numbers, which is a sample in a file without names: only 0, 1, 2, … and 1,
-        2, 3, … are taken as names of features.
+        When there is no such file or column, when the file is not such a table, and when a column
+        cannot become features: dates, over 20 different texts, texts among numbers, missing
+        values, and numbers such as ``1,234`` whose mark no other column shows. The message names
+        all such columns, with a value of each, and what helps. Rows are counted from 1 below the
+        line of names.
+
+    Notes
+    -----
+    A column of numbers is a feature, without its unit (``5 kg``, ``7 %``, ``€ 3``). One of two
+    texts is a feature too, 1 for the second of them or for ``yes``. One of up to 20 texts becomes a
+    feature for each text. A column that numbers or names the rows is left out as an ID, and an
+    empty one as well.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "flowers.csv"
-    ...     _ = path.write_text("id;length;kind;width\n7;1,5;a;2\n8;3,5;b;?\n")
-    ...     flowers = read_csv(path, label="kind", drop=["id"], impute="mean")
+    ...     _ = path.write_text("id;length;open;kind\n7;1,5;yes;a\n8;;no;b\n9;3,5;yes;b\n")
+    ...     flowers = read_table(path, impute="mean")
     >>> flowers
-    Dataset(name='flowers', feature_names=('length', 'width'))
+    Dataset(name='flowers', feature_names=('length', 'open'))
     >>> flowers.features
-    array([[1.5, 2. ],
-           [3.5, 2. ]])
+    array([[1.5, 1. ],
+           [2.5, 0. ],
+           [3.5, 1. ]])
+    >>> flowers.notes[0]
+    "column 'id' numbers the rows and is left out; --keep id takes it"
     """
     path = as_path("path", path)
-    drop = column_names(drop)
+    drop, keep = column_names("drop", drop), column_names("keep", keep)
+    form = TableFormat() if form is None else form
     if impute is not None:
         check_name("impute", impute, IMPUTE)
-    marks = Marks(decimal, thousands)
-    table, separator = _read_text(path)
-    columns = _list_columns(path, table, label, drop)
+    cells = read_cells(path, form, [name for name in (label, *drop, *keep) if name is not None])
+    names = _list_columns(path, cells.rows, label, drop, keep)
+    notes = cells.notes
     if label is None:
-        label = columns[-1]
-        _check_that_names_are_no_sample(path, columns[:-1])
-    labels = _labels(table, label)
-    _check_that_none_is_missing(path, table, label, labels)
-    names = [name for name in columns if name != label]
-    texts = {name: table[name] for name in names}
-    features = read_numbers(
-        path, texts, marks, separator, is_filled=impute is not None, is_new=False
-    )
+        label = names[-1]
+        _check_label(path, cells, label, names[:-1], form)
+    labels = _read_labels(cells.rows[label], form)
+    notes += _describe_unlabelled(label, cells.rows[label][labels == ""])
+    rows, labels = cells.rows[labels != ""], labels[labels != ""]
+    if rows.empty:
+        raise InvalidInputError(
+            f"{path}: column {shortened(label)} holds no label; name another one by --label"
+        )
+    columns: list[Column] = []
+    ids: list[str] = []
+    features: list[FloatArray] = []
+    faults: list[Fault] = []
+    present = {name: rows[name][~are_missing(rows[name], form)] for name in names if name != label}
+    numbers = number_columns(present, cells.separator, form)
+    for name, known in present.items():
+        if known.empty:
+            notes.append(f"column {shortened(name)} is empty and left out")
+            continue
+        column = _learn_column(rows[name], known, numbers[name], name in keep, notes)
+        if column is None:
+            ids += [name] if known.nunique() > 1 else []
+            continue
+        if isinstance(column, Fault):
+            faults.append(column)
+            continue
+        values = _encode(column, rows[name], known, numbers[name])
+        is_absent = np.isnan(values).any(axis=1)
+        if impute is not None:
+            fill = tuple(float(IMPUTE[impute](feature)) for feature in values.T)
+            column = replace(column, fill=fill)
+            values = np.where(np.isnan(values), fill, values)
+            if is_absent.mean() > 0.5:
+                notes.append(
+                    f"column {shortened(name)} has no value in {is_absent.mean():.0%} of the rows; "
+                    f"{drop_option([name])} leaves it out"
+                )
+        elif is_absent.any():
+            faults.append(
+                Fault("missing", name, rows[name].iloc[np.flatnonzero(is_absent)], len(rows))
+            )
+        columns.append(column)
+        features.append(values)
+    if faults:
+        raise refusal(path, faults, is_new=False)
+    if not columns:
+        raise InvalidInputError(
+            f"{path} has no column of features: it has {shortened(label)}, the label, and "
+            f"{', '.join(map(shortened, ids)) or 'empty columns'}; "
+            + (f"pass {list_option('--keep', ids)}" if ids else "add features")
+        )
+    array = np.column_stack(features)
+    whole = np.column_stack([array, np.unique(labels.to_numpy(), return_inverse=True)[1]])
+    n_copies = len(whole) - len(np.unique(whole, axis=0))
+    if n_copies:
+        notes.append(
+            f"{n_copies} rows repeat another one exactly; a copy makes an accuracy that is "
+            "measured on other rows too high"
+        )
+    schema = TableSchema(label, tuple(columns), tuple(ids), form, cells.has_names)
+    stem = path.name.partition(".")[0] or path.stem
     return Dataset(
-        path.stem, _fill(features, fill_values(features, impute)), labels, tuple(names), label
+        stem, array, labels.to_numpy(dtype=np.str_), schema.feature_names, schema, tuple(notes)
     )
 
 
-def read_features(
-    path: str | os.PathLike[str],
-    names: Sequence[str],
-    *,
-    fill: FloatArray | None = None,
-    label: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-) -> tuple[FloatArray, npt.NDArray[np.str_] | None]:
-    """Read columns of numbers, and labels where there are some, from a file as for `read_csv`.
-
-    A missing label is "".
-    """
-    path = as_path("path", path)
-    marks = Marks(decimal, thousands)
-    table, separator = _read_text(path)
-    absent = [name for name in names if name not in table]
-    if absent:
+def column_names(option: str, names: Any) -> tuple[str, ...]:
+    """Return names of columns; refuse what is no list of texts."""
+    is_list = isinstance(names, Sequence) and not isinstance(names, str | bytes)
+    if not is_list or not all(isinstance(name, str) for name in names):
         raise InvalidInputError(
-            f"{path} has no column {', '.join(map(shortened, absent))}; its columns are "
-            f"{shortened(', '.join(table.columns))}"
+            f"{option} must be names of columns, such as ['id'], got {shortened(names)}"
         )
-    texts = {name: table[name] for name in names}
-    numbers = read_numbers(path, texts, marks, separator, is_filled=fill is not None, is_new=True)
-    features = _fill(numbers, fill)
-    if label is None or label not in table:
-        return features, None
-    return features, _labels(table, label)
+    return tuple(names)
 
 
-def column_names(drop: Any) -> tuple[str, ...]:
-    """Return the names of columns to leave out; refuse what is no list of texts."""
-    is_list = isinstance(drop, Sequence) and not isinstance(drop, str | bytes)
-    if not is_list or not all(isinstance(name, str) for name in drop):
-        raise InvalidInputError(
-            f"drop must be names of columns, such as ['id'], got {shortened(drop)}"
-        )
-    return tuple(drop)
-
-
-def fill_values(features: FloatArray, impute: str | None) -> FloatArray | None:
-    """Return what missing values are replaced by; they may be NaN or replaced already."""
-    if impute is None:
+def _learn_column(
+    cells: pd.Series[Any], known: pd.Series[Any], numbers: Numbers, is_kept: bool, notes: list[str]
+) -> Column | Fault | None:
+    """Return what a column becomes, of which some cells are known; None for an ID."""
+    name = str(cells.name)
+    keep = list_option("--keep", [name])
+    if 2 * np.isfinite(numbers.values).sum() >= len(known):
+        fault = _find_number_fault(known, numbers, len(cells))
+        if (
+            fault is None
+            and not is_kept
+            and len(known) == len(cells)
+            and is_id(name, numbers.values)
+        ):
+            notes.append(f"column {name!r} numbers the rows and is left out; {keep} takes it")
+            return None
+        if fault is None and numbers.unit:
+            notes.append(f"column {name!r}: {numbers.unit!r} at its numbers is left out")
+        return fault or Column(name, decimal=numbers.mark)
+    if are_dates(known):
+        return Fault("date", name, known, len(cells))
+    folded = fold(known)
+    writings = known.map(cell_text).groupby(folded.to_numpy()).unique()
+    if not is_kept and len(writings) == len(known) == len(cells) >= 3:
+        notes.append(f"column {name!r} has no text twice and is left out; {keep} takes it")
         return None
-    return np.array([IMPUTE[impute](column) for column in features.T])
-
-
-def _read_text(path: Path) -> tuple[pd.DataFrame, str]:
-    """Return the rows of a file below its line of names, as texts, and what separates them."""
-    with cli_extra("reading a table"):
-        import pandas as pd
-
-    try:
-        encoding = _encoding(path)
-        separator, n_skipped = _separator(path, encoding)
-        lines = pd.read_csv(
-            path,
-            sep=separator,
-            encoding=encoding,
-            skiprows=n_skipped,
-            header=None,
-            dtype=str,
-            na_filter=False,
-            skipinitialspace=True,
+    if not is_kept and len(writings) > MOST_TEXTS:
+        return Fault("many texts", name, known, len(cells))
+    alike = [each for each in writings if len(each) > 1]
+    if alike:
+        notes.append(
+            f"column {name!r} holds {alike[0][0]!r} beside {alike[0][1]!r}, which are taken for one"
         )
-    except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {reason(error)}") from error
-    except UnicodeError as error:
-        raise InvalidInputError(
-            f"cannot read {path} as text in UTF-8: {reason(error)}; save it as CSV in UTF-8"
-        ) from error
-    except ValueError as error:
-        raise InvalidInputError(
-            f"cannot read {path} as comma-separated values below a line that names every column: "
-            f"{reason(error)}; remove titles, comments and separators at the ends of lines, and "
-            "put values that hold the separator into double quotes"
-        ) from error
-    lines = lines.apply(lambda column: column.str.strip())
-    is_value = lines != ""
-    lines = lines.loc[is_value.any(axis="columns"), is_value.any(axis="index")]
-    if lines.empty:
-        raise InvalidInputError(f"{path} holds no values; name the columns, and add samples")
-    names = lines.iloc[0]
-    columns: pd.DataFrame = lines.iloc[1:].set_axis(names, axis="columns")
-    columns.index -= lines.index[0]
-    if (names == "").any():
-        raise InvalidInputError(
-            f"{path}: the first line does not name every column; name them all, or remove those "
-            "without a name (such as row numbers: pandas writes them unless told index=False), and "
-            "titles above the names"
-        )
-    if names.duplicated().any():
-        raise InvalidInputError(
-            f"{path} has two columns of the name {shortened(names[names.duplicated()].iloc[0])}; "
-            "rename one"
-        )
-    if len(names) < 2:
-        raise InvalidInputError(
-            f"{path} has the one column {shortened(names.iloc[0])}; it needs features and a "
-            f"label, separated by {', '.join(_SEPARATORS.values())}, and no titles above them"
-        )
-    if columns.empty:
-        raise InvalidInputError(f"{path} has column names but no rows; add samples")
-    return columns, separator
+    # A mark, such as an x, and nothing where it is not set.
+    is_mark = len(writings) == 1 and bool((cells == "").any())
+    if len(writings) == 1 and not is_mark:
+        notes.append(f"column {name!r} holds {writings.iloc[0][0]!r} alone and is left out")
+        return None
+    texts = [*(str(each[0]) for each in writings), *([""] if is_mark else [])]
+    column = Column(name, order_column_texts(texts))
+    notes.append(column.describe())
+    return column
 
 
-def _encoding(path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(2000)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if b"\0" in start:
-        raise UnicodeError("it holds zero bytes, as text in UTF-16 does, and other kinds of files")
-    return "utf-8-sig"
+def _find_number_fault(known: pd.Series[Any], numbers: Numbers, n_rows: int) -> Fault | None:
+    """Return what is wrong with a column of numbers."""
+    is_wrong = np.isnan(numbers.values)
+    if is_wrong.any():
+        return Fault("no number", str(known.name), known[is_wrong], n_rows)
+    if len(numbers.readings) > 1:
+        has_mark = known.map(cell_text).str.contains("[.,]").to_numpy()
+        readings = {mark: values[has_mark] for mark, values in numbers.readings.items()}
+        return Fault("doubtful", str(known.name), known[has_mark], n_rows, readings)
+    return None
 
 
-def _separator(path: Path, encoding: str) -> tuple[str, int]:
-    """Return what separates values, and how many lines at the top say so.
-
-    It splits the first lines into most parts, as many in each where one does so.
-    """
-    with path.open(encoding=encoding, newline="") as file:
-        lines = [line for _, line in zip(range(_LINES), file, strict=False) if line.strip()]
-    told = _EXCEL_LINE.fullmatch(lines[0]) if lines else None
-    if told:
-        return told[1], 1
-
-    def score(separator: str) -> tuple[bool, list[int]]:
-        counts = _parts(lines, separator)
-        return len(set(counts)) == 1 and counts[0] > 1, counts[:1]
-
-    # The last of several: commas may be decimal marks, too.
-    return max(reversed(_SEPARATORS), key=score), 0
-
-
-def _parts(lines: Sequence[str], separator: str) -> list[int]:
-    try:
-        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        return [len(row) for row in rows if row]
-    except csv.Error:  # a quote that is open at the last line looked at
-        return []
+def _encode(
+    column: Column, cells: pd.Series[Any], known: pd.Series[Any], numbers: Numbers | None
+) -> FloatArray:
+    """Return the features of a column, shape (N, n_features), NaN for cells without a value."""
+    if column.texts is not None and "" in column.texts:
+        known = cells
+    if column.texts is not None:
+        values = column.indicate(known)
+    else:
+        assert numbers is not None
+        values = numbers.values[:, None]
+    features = np.full((len(cells), values.shape[1]), math.nan)
+    features[cells.index.get_indexer(known.index)] = values
+    return features
 
 
 def _list_columns(
-    path: Path, table: pd.DataFrame, label: str | None, drop: Sequence[str]
+    path: Path, rows: pd.DataFrame, label: str | None, drop: Sequence[str], keep: Sequence[str]
 ) -> list[str]:
     """Return the names of the columns to read; refuse names that are no column."""
-    names = list(table.columns)
-    if label is not None:
-        check_name(f"column of {path}:", label, names)
-    for name in drop:
+    names = list(rows.columns)
+    for name in (*drop, *keep, *([] if label is None else [label])):
         check_name(f"column of {path}:", name, names)
+    for name in drop:
         if name == label:
             raise InvalidInputError(f"column {shortened(name)} is the label and cannot be dropped")
     columns = [name for name in names if name not in drop]
@@ -286,118 +387,60 @@ def _list_columns(
     return columns
 
 
-def _check_that_names_are_no_sample(path: Path, names: list[str]) -> None:
-    counts = [[str(first + number) for number in range(len(names))] for first in (0, 1)]
-    if names not in counts and all(math.isfinite(float_or_nan(name)) for name in names):
-        raise InvalidInputError(
-            f"{path}: the first line holds numbers, {shortened(', '.join(names))}, where "
-            "names of columns belong; write a line of names above the samples"
-        )
-
-
-def _labels(table: pd.DataFrame, label: str) -> npt.NDArray[np.str_]:
+def _read_labels(cells: pd.Series[Any], form: TableFormat) -> pd.Series[str]:
     """Return the labels of a column, "" where one is missing."""
-    texts = table[label]
-    return texts.mask(is_missing(texts), "").to_numpy(dtype=np.str_)
+    return cells.map(cell_text).mask(are_missing(cells, form), "")
 
 
-def _check_that_none_is_missing(
-    path: Path, table: pd.DataFrame, label: str, labels: npt.NDArray[np.str_]
+def _describe_unlabelled(label: str, cells: pd.Series[Any]) -> list[str]:
+    if cells.empty:
+        return []
+    rows = ", ".join(map(str, cells.index[:_MOST_ROWS]))
+    more = f" and {len(cells) - _MOST_ROWS} more" if len(cells) > _MOST_ROWS else ""
+    written = sorted({cell_text(cell) for cell in cells} - {""})
+    words = (
+        f" ({', '.join(map(shortened, written))}; a class needs another name)" if written else ""
+    )
+    return [
+        f"column {label!r} holds no label in row{'s' * (len(cells) > 1)} {rows}{more}{words}; "
+        f"{'they are' if len(cells) > 1 else 'it is'} left out"
+    ]
+
+
+def _check_label(
+    path: Path, cells: Cells, label: str, others: Sequence[str], form: TableFormat
 ) -> None:
-    texts = table[label][labels == ""]
-    if texts.empty:
+    """Refuse a last column that holds no classes, where others look as if they did."""
+    if _may_be_classes(cells, label, form):
         return
-    rows = ", ".join(map(str, texts.index[:_MOST_ROWS]))
-    more = f" and {len(texts) - _MOST_ROWS} more" if len(texts) > _MOST_ROWS else ""
-    written = ", ".join(map(shortened, texts.unique()))
+    likely = [name for name in others if _may_be_classes(cells, name, form)]
+    if not likely:
+        return
+    # Texts, and the first and the last column, are the likeliest.
+    texts = [name for name in likely if cells.rows[name].map(_is_word).all()]
+    ends = [name for name in (others[-1], others[0]) if name in likely]
+    options = [list_option("--label", [name]) for name in dict.fromkeys([*texts, *ends, *likely])]
+    column = cells.rows[label]
     raise InvalidInputError(
-        f"{path}: column {shortened(label)} holds no label in row{'s' * (len(texts) > 1)} "
-        f"{rows}{more} ({written}); fill in what is missing, remove the rows, or name another "
-        "column by --label; a class of such a name needs another one"
+        f"{path}: the last column, {shortened(label)}, holds {column.nunique()} different values, "
+        f"such as {shortened(cell_text(column.iloc[0]))}, and no classes; name the column of the "
+        f"labels: pass {' or '.join(options[:_MOST_LABELS])}, or, if it is the last one, "
+        f"{list_option('--label', [label])}"
     )
 
 
-def _fill(features: FloatArray, fill: FloatArray | None) -> FloatArray:
-    return features if fill is None else np.where(np.isnan(features), fill, features)
-
-
-_MOST_NAMES = 5  # constant columns that are named
-_FEW_VALUES = 10  # numbers as labels, at most so many, are classes
-
-
-def remarks(dataset: Dataset) -> list[str]:
-    """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
-    if is_sparse(dataset.features):
-        notes, advice = [_on_sparse(dataset.features)], ""
-    else:
-        notes, advice = _on_columns(dataset), "; --label names another column"
-    labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
-    is_fraction = np.isfinite(labels).all() and bool((labels % 1 != 0).any())
-    is_count = np.isfinite(labels).all() and len(labels) > _FEW_VALUES
-    if is_fraction or is_count:
-        notes.append(
-            f"the labels are {len(labels)} different numbers, from {labels.min():g} to "
-            f"{labels.max():g}, and look like measurements rather than classes{advice}"
-        )
-    pair = _written_alike(dataset.classes)
-    if pair:
-        notes.append(
-            f"the labels {' and '.join(map(shortened, pair))} differ in writing alone, and are two "
-            "classes; write them alike if they are one"
-        )
-    return notes
-
-
-def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two names that are the same number, or differ in capitals alone."""
-    seen: dict[float | str, str] = {}
-    for name in names:
-        number = float_or_nan(name)
-        key = name.casefold() if math.isnan(number) else number
-        if key in seen:
-            return seen[key], name
-        seen[key] = name
-    return None
-
-
-def _on_sparse(samples: Samples) -> str:
-    share = 100 * samples.nnz / math.prod(samples.shape)
-    return (
-        f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
-        "features are not centred, which changes no distance"
-    )
-
-
-def _on_columns(dataset: Dataset) -> list[str]:
-    notes = []
-    constant = []
-    for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
-        if _numbers_the_rows(column):
-            notes.append(
-                f"column {shortened(name)} numbers the rows; {drop_option([name])} leaves it out"
-            )
-        elif (column == column[0]).all():
-            constant.append(name)
-    if constant:
-        names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
-        if len(constant) == 1:
-            option = drop_option(constant)
-            notes.append(f"column {names} is constant and says nothing; {option} leaves it out")
-        else:
-            more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
-            notes.append(
-                f"columns {names}{more} are constant and say nothing; --drop leaves them out"
-            )
-    return notes
-
-
-def _numbers_the_rows(column: FloatArray) -> bool:
-    """Say whether a column counts up by 1, or holds distinct whole numbers close together."""
-    if len(column) < 3 or math.isinf(column.max() - column.min()):
+def _may_be_classes(cells: Cells, name: str, form: TableFormat) -> bool:
+    column = cells.rows[name]
+    known = column[~are_missing(column, form)]
+    n_values = known.nunique()
+    if n_values < 2:
         return False
-    if (np.diff(column) == 1).all():
-        return True
-    whole = bool((column % 1 == 0).all())
-    # Rows that were shuffled, or a sample of numbered ones.
-    extent = float(np.ptp(column)) + 1
-    return whole and len(np.unique(column)) == len(column) >= 20 and extent <= 2 * len(column)
+    if n_values > MOST_TEXTS and len(known) < 10 * n_values:
+        return False
+    values = number_columns({name: known}, cells.separator, form)[name].values
+    is_fraction = np.isfinite(values).all() and bool((values % 1 != 0).any())
+    return not (is_fraction and n_values > _FEW_VALUES) and n_values < max(len(known), 5)
+
+
+def _is_word(cell: object) -> bool:
+    return isinstance(cell, str) and math.isnan(float_or_nan(cell.replace(",", ".")))

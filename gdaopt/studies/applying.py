@@ -20,7 +20,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
-from gdaopt.datasets.tabular import fill_values, read_features
+from gdaopt.datasets.table_files import TableFormat
+from gdaopt.datasets.tabular import TableSchema
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.components import components_of, metric_of
 from gdaopt.linalg.samples import Samples, is_sparse
@@ -34,8 +35,6 @@ from gdaopt.studies.study_directory import RECORD, read_study
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name, integer
 
-_MARKS = ("decimal", "thousands")
-
 
 @dataclass(frozen=True, eq=False)
 class LearnedRun:
@@ -43,8 +42,7 @@ class LearnedRun:
 
     dataset: Dataset  # not scaled
     scale: str  # of the features, see `gdaopt.scaling.scale_features`
-    fill: FloatArray | None  # what missing values of new samples are replaced by
-    table: Mapping[str, str | None]  # the label column and the marks of its file: see `read_csv`
+    schema: TableSchema | None  # of its table, by which new ones are read
     metrics: Mapping[str, FloatArray | csr_array]  # of each class
 
     @classmethod
@@ -67,45 +65,43 @@ class LearnedRun:
                 for file in entry["files"]
             }
             scale = str(options["scale"])
-            table = {name: options.get(name) for name in ("label", *_MARKS)}
-            fill = fill_values(dataset.features, options["impute"])
+            table = options["table"]
+            schema = (
+                TableSchema.of_numbers(dataset.feature_names)
+                if table is None
+                else TableSchema.from_record(table)
+            )
         except (OSError, KeyError, TypeError, ValueError) as error:
             reason = str(error) if not isinstance(error, KeyError) else f"no {error} in {RECORD}"
             raise InvalidInputError(
                 f"{path} does not hold a whole run of gdaopt learn: {reason}; learn it again"
             ) from error
-        return cls(dataset, scale, fill, table, metrics)
+        return cls(dataset, scale, schema, metrics)
 
     def read(
         self,
         path: str | os.PathLike[str],
         label: str | None = None,
-        decimal: str | None = None,
-        thousands: str | None = None,
+        form: TableFormat | None = None,
     ) -> tuple[Samples, npt.NDArray[np.str_] | None]:
         """Read new samples, not scaled, and their labels where the file has some.
 
         Missing labels are "". Labels that are equal to a class as numbers are written like it.
         """
         names, classes = self.dataset.feature_names, self.dataset.classes
-        answers = {"label": label, "decimal": decimal, "thousands": thousands}
         is_of_run = is_sparse(self.dataset.features)
         if is_of_run != is_svmlight(path):
-            kind = "an svmlight file (.svm, .svmlight or .libsvm)" if is_of_run else "a CSV file"
+            kind = "an svmlight file (.svm, .svmlight or .libsvm)" if is_of_run else "a table"
             raise InvalidInputError(
                 f"{path} is not {kind}, in which new samples of this run have to come"
             )
         if is_of_run:
-            check_no_table(path, answers)
+            check_no_table(path, {"label": label, **(form.record() if form else {})})
             samples, numbers = read_numbered(path, names)
             return samples, numbers if np.isin(numbers, classes).any() else None
-        source = answers if (decimal, thousands) != (None, None) else self.table
-        marks = {name: source[name] for name in _MARKS}
-        label_name = label or self.table["label"]
-        X, labels = read_features(path, names, fill=self.fill, label=label_name, **marks)
-        if label is not None and labels is None:
-            raise InvalidInputError(f"{path} has no column {label!r} for --label")
-        return X, labels if labels is None else _as_classes(labels, classes)
+        assert self.schema is not None
+        new = self.schema.read(path, label, form)
+        return new.features, None if new.labels is None else _as_classes(new.labels, classes)
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
         """Return coordinates of unscaled samples with the distances of a metric."""
@@ -257,7 +253,7 @@ def cross_validated(
         )
         identity: dict[str, Any] = {"": csr_array(eye_array(dataset.features.shape[1]))}
         for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
-            run = LearnedRun(part, options.scale, None, {}, metrics)
+            run = LearnedRun(part, options.scale, None, metrics)
             predicted = run.predict(dataset.features[new], min(NEIGHBORS, len(learned_from)))
             right[k] += (predicted == dataset.labels[new]).sum()
     learned, without_learning = (right / len(dataset.labels)).tolist()

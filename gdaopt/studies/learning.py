@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_constraints
-from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load, read_csv
+from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, TableFormat, load, read_table
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
-from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.linalg.samples import is_sparse
@@ -219,19 +218,20 @@ def load_source(
     data_dir: str | os.PathLike[str] | None = None,
     *,
     drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
     impute: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
+    form: TableFormat | None = None,
 ) -> Dataset:
     """Return the data set of a name or a file; refuse options that do not go with it."""
     check_instance("source", source, str)
-    is_table, is_sparse_file = source.lower().endswith(".csv"), is_svmlight(source)
-    if not (is_table or is_sparse_file or source in BUILTIN):
-        raise unknown_name("data set (or a file ending in .csv or .svmlight):", source, BUILTIN)
-    marks = {"decimal": decimal, "thousands": thousands}
+    form = TableFormat() if form is None else form
+    is_sparse_file = is_svmlight(source)
+    is_table = not is_sparse_file and source not in BUILTIN
+    if is_table and not Path(source).suffix and not Path(source).expanduser().exists():
+        raise unknown_name("data set (and no file of this name):", source, BUILTIN)
     if not is_table:
-        dropped = ",".join(column_names(drop)) or None
-        check_no_table(source, {"label": label, "drop": dropped, "impute": impute, **marks})
+        options = {"label": label, "drop": drop, "keep": keep, "impute": impute, **form.record()}
+        check_no_table(source, options)
     if data_dir is not None and source not in FROM_UCI:
         data_dir = as_path("data_dir", data_dir)
         raise InvalidInputError(
@@ -241,17 +241,18 @@ def load_source(
     if is_sparse_file:
         return load_svmlight(source)
     if is_table:
-        return read_csv(source, label, drop=drop, impute=impute, **marks)
+        return read_table(source, label, drop=drop, keep=keep, impute=impute, form=form)
     return load(source, data_dir)
 
 
-def check_no_table(source: str | os.PathLike[str], options: Mapping[str, str | None]) -> None:
+def check_no_table(source: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
     """Refuse options of tables, by their names, for another kind of data."""
     for name, value in options.items():
-        if value is not None:
-            check_instance(name, value, str)
+        if value not in (None, (), []):
+            option = name.replace("_", "-")
+            shown = value if isinstance(value, str | int) else ",".join(value)
             raise InvalidInputError(
-                f"--{name} {value} goes with a CSV file, which {source} is not; leave it out"
+                f"--{option} {shown} goes with a table, which {source} is not; leave it out"
             )
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier
 
 import gdaopt as gda
-from gdaopt.datasets import load
+from gdaopt.datasets import TableFormat, load
 from gdaopt.scaling import scale_features
 from gdaopt.studies.applying import LearnedRun
 from tests.cli.cases import (
@@ -148,7 +148,7 @@ def test_the_order_of_columns_and_others_do_not_matter(split: Split, tmp_path: P
 def test_labels_are_those_of_the_column_of_the_run(split: Split, out: Path) -> None:
     """Its last one, which has to be named no more than in the run."""
     _, new, folder = split
-    assert record(folder)["label"] == "kind"
+    assert record(folder)["table"]["label"] == "kind"
     said = apply(folder, new, "--label", "kind", "--out", out)
     assert " of 50 labels are those of the file" in said
     assert apply(folder, new, "--out", out, "--force") == said
@@ -203,12 +203,9 @@ def test_the_marks_are_those_of_the_run(tmp_path: Path, out: Path) -> None:
     new.write_text("a\tb\n1,234\t1\n900\t0\n")
     run_ = LearnedRun.load(tmp_path / "run")
     np.testing.assert_array_equal(run_.read(new)[0], [[1234, 1], [900, 0]])
-    apply(tmp_path / "run", new, "--decimal", ",", "--out", out)
-    np.testing.assert_array_equal(run_.read(new, decimal=",")[0], [[1.234, 1], [900, 0]])
-    new.write_text("a\tb\n1,5\t1\n900\t0\n")
-    said = apply(tmp_path / "run", new, "--out", out, "--force", code=2)
-    assert "'1,5' in row 1; features must be finite numbers: pass --decimal \",\" if '1,5'" in said
-    apply(tmp_path / "run", new, "--decimal", ",", "--out", out, "--force")
+    apply(tmp_path / "run", new, "--decimal", ",", "--thousands", ".", "--out", out)
+    form = TableFormat(decimal=",", thousands=".")
+    np.testing.assert_array_equal(run_.read(new, form=form)[0], [[1.234, 1], [900, 0]])
 
 
 def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
@@ -292,12 +289,12 @@ TABLE, SPARSE = ("split", "new.csv"), ("sparse_split", "new.svm")
         (*TABLE, None, ("--neighbors", 101), "neighbors must be at most 100"),
         (*TABLE, None, ("--label", "class"), "has no column 'class' for --label"),
         ("split", "my.csv", "length,kind\n1,x\n", (), "has no column 'sepal length (cm)'"),
-        ("split", "my.csv", changed(""), (), "holds '' in row 4; .*gdaopt learn --impute mean"),
-        ("split", "my.csv", changed("wide"), (), "holds 'wide' in row 4; .*correct them"),
-        ("split", "my.svm", "1 1:1\n", (), "is not a CSV file, in which new samples of this run"),
+        ("split", "my.csv", changed(""), (), "no value ('') in row 4.*with --impute mean"),
+        ("split", "my.csv", changed("wide"), (), "holds 'wide' in row 4, which is no number"),
+        ("split", "my.svm", "1 1:1\n", (), "is not a table, in which new samples of this run"),
         ("sparse_split", "my.csv", "a\n1\n", (), "is not an svmlight file (.svm, .svmlight or .li"),
-        (*SPARSE, None, ("--label", "x"), "--label x goes with a CSV file"),
-        (*SPARSE, None, ("--decimal", ","), "--decimal , goes with a CSV file"),
+        (*SPARSE, None, ("--label", "x"), "--label x goes with a table"),
+        (*SPARSE, None, ("--decimal", ","), "--decimal , goes with a table"),
         (
             *TABLE,
             None,

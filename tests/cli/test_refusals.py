@@ -17,18 +17,25 @@ from tests.datasets.cases import SEEDS_TEXT, hide_other_data
 from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
-    (("irsi",), "unknown data set (or a file ending in .csv or .svmlight): 'irsi'; did you mean"),
+    (("irsi",), "unknown data set (and no file of this name): 'irsi'; did you mean"),
     (("absent.csv",), "cannot read absent.csv"),
     (("absent.svm.gz",), "absent.svm.gz cannot be read: "),
     (("file.libsvm",), "file.libsvm cannot be read: "),
     *(
-        ((source, f"--{option}", "mean"), f"--{option} mean goes with a CSV file, which {source}")
+        ((source, f"--{option}", value), f"--{option} {value} goes with a table, which {source}")
         for source in ("iris", "seeds", "absent.svmlight")
-        for option in ("label", "drop", "impute", "decimal", "thousands")
+        for option, value in {
+            **dict.fromkeys(("label", "drop", "keep", "impute", "missing", "table"), "mean"),
+            **dict.fromkeys(("decimal", "thousands"), ","),
+            "encoding": "utf-8",
+            "skip-rows": "2",
+        }.items()
     ),
     (("absent.csv", "--decimal", ";"), "decimal must be a point or a comma, got ';'"),
-    (("marks.csv",), "'1,234' in row 1; features must be finite numbers: pass --decimal \",\" if"),
-    (("labels.csv",), "column 'kind' holds no label in row 2 ('NA'); fill in what is missing"),
+    (
+        ("marks.csv",),
+        "'1,234' in row 1, which may be two numbers. What helps: pass --decimal \".\" if",
+    ),
     *(
         ((name, "--data-dir", "x"), f" goes with page_blocks, pb300, seeds, not with {name}; leave")
         for name in ("iris", "leaves.csv", "absent.svm")
@@ -52,7 +59,6 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
 FILES = {
     "file": "",
     "marks.csv": "a\tkind\n1,234\tx\n900\ty\n",
-    "labels.csv": "a,kind\n1,x\n2,NA\n3,y\n",
     "unknown.csv": "petal length,petal width (cm)\n",
     "three.csv": "a,b,c\n",
     "loop.csv": "petal width (cm),petal width (cm)\n",

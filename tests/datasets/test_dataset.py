@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, load
-from gdaopt.datasets.tabular import remarks
+from gdaopt.datasets.remarks import remarks
 from gdaopt.errors import InvalidInputError
 
 
@@ -103,10 +103,8 @@ def of_column(column: Any, labels: Any = None) -> Dataset:
     return Dataset("d", features, labels, ("x", "y"))
 
 
-NUMBERS_ROWS = "column 'y' numbers the rows; --drop y leaves it out"
 CONSTANT = "column 'y' is constant and says nothing; --drop y leaves it out"
 COLUMNS: dict[str, list[Any]] = {
-    NUMBERS_ROWS: [np.arange(30), np.arange(1001, 1031), RNG.permutation(40)[:30], np.arange(3)],
     CONSTANT: [np.full(9, 2.5)],
     "": [RNG.integers(0, 30, 30), np.arange(30) / 2, 10 * np.arange(30), RNG.permutation(9)],
 }
