@@ -175,7 +175,10 @@ def _valid() -> dict[str, Any]:
         (False, "verbose zero_based"),
         (True, "circles convex legend"),
         (None, "ax callback class_weight classifier cone constraints covariance data_dir decimal"),
-        (None, "form impute label max_pairs multipliers quadruplets scheduler schema signs similar"),
+        (
+            None,
+            "form impute label max_pairs multipliers quadruplets scheduler schema signs similar",
+        ),
         (None, "encoding skip_rows solver_opts table thousands warm_start"),
         ([], "drop keep solvers"),
         (M, "A B D S gradient initial matrix metric"),

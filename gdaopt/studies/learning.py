@@ -31,7 +31,7 @@ from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_feature
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import iterate, solve
 from gdaopt.support.processes import forget_peak_memory, peak_memory
-from gdaopt.support.text import percent, reason
+from gdaopt.support.text import percent, reason, shortened
 from gdaopt.support.validation import (
     as_path,
     check_instance,
@@ -250,7 +250,9 @@ def check_no_table(source: str | os.PathLike[str], options: Mapping[str, Any]) -
     for name, value in options.items():
         if value not in (None, (), []):
             option = name.replace("_", "-")
-            shown = value if isinstance(value, str | int) else ",".join(value)
+            names = [value] if isinstance(value, str | int) else value
+            is_list = isinstance(names, list | tuple)
+            shown = ",".join(map(str, names)) if is_list else shortened(value)
             raise InvalidInputError(
                 f"--{option} {shown} goes with a table, which {source} is not; leave it out"
             )

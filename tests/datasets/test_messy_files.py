@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -47,7 +48,6 @@ class File:
 
 def workbook(*sheets: Sequence[Sequence[object]]) -> Callable[[], bytes]:
     def content() -> bytes:
-        openpyxl = pytest.importorskip("openpyxl")
         file, book = io.BytesIO(), openpyxl.Workbook()
         book.remove(book.active)
         for number, rows in enumerate(sheets, 1):

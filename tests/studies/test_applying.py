@@ -33,7 +33,7 @@ def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
 def test_the_distances_are_those_of_the_metric(scale: str) -> None:
     data = load("iris")
     root = np.random.default_rng(2).standard_normal((4, 4))
-    run = LearnedRun(data, scale, None, {}, {"setosa": root.T @ root})
+    run = LearnedRun(data, scale, None, {"setosa": root.T @ root})
     X = data.features[:7]
     mapped = gda.datasets.scale_features(X, scale, data.features) @ root.T
     np.testing.assert_allclose(pdist(run.transform(X)), pdist(mapped), rtol=1e-8)
@@ -42,7 +42,7 @@ def test_the_distances_are_those_of_the_metric(scale: str) -> None:
 
 def test_a_run_that_is_not_finished_says_so() -> None:
     data = load("iris")
-    run = LearnedRun(data, "unit", None, {}, {"setosa": np.eye(4), "virginica": np.eye(4)})
+    run = LearnedRun(data, "unit", None, {"setosa": np.eye(4), "virginica": np.eye(4)})
     with pytest.raises(gda.errors.InvalidInputError, match="no metric of class 'versicolor' yet"):
         run.predict(data.features[:3])
     assert run.predict(data.features[:3], 3, "setosa").tolist() == ["setosa"] * 3
