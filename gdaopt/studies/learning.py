@@ -225,6 +225,7 @@ def load_source(
     """Return the data set of a name or a file; refuse options that do not go with it."""
     check_instance("source", source, str)
     form = TableFormat() if form is None else form
+    check_instance("form", form, TableFormat)
     is_sparse_file = is_svmlight(source)
     is_table = not is_sparse_file and source not in BUILTIN
     if is_table and not Path(source).suffix and not Path(source).expanduser().exists():
@@ -248,11 +249,11 @@ def load_source(
 def check_no_table(source: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
     """Refuse options of tables, by their names, for another kind of data."""
     for name, value in options.items():
-        if value not in (None, (), []):
+        is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+        if value is not None and not (is_list and not len(value)):
             option = name.replace("_", "-")
-            names = [value] if isinstance(value, str | int) else value
-            is_list = isinstance(names, list | tuple)
-            shown = ",".join(map(str, names)) if is_list else shortened(value)
+            shown = ",".join(value) if is_list else value
+            shown = shown if isinstance(shown, str) else shortened(shown)
             raise InvalidInputError(
                 f"--{option} {shown} goes with a table, which {source} is not; leave it out"
             )

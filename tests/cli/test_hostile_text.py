@@ -60,7 +60,7 @@ def test_learn_and_plot(tmp_path: Path) -> None:
         options = ("--method", "certified", "--tolerance", "0.5", "--out", out)
         output = shown("learn", table, *options)
         shown("plot", out, "--out", tmp_path / "\x1b[31mpictures")
-    for escaped in (r"\x1b[31mred\x1b[0m:", r"\u202eright to left:", r"two\nlines:"):
+    for escaped in (r"\x1b[31mred\x1b[0m:", r"\u202eright to left:", "two lines:"):
         assert escaped in output
 
 

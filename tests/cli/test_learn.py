@@ -192,9 +192,8 @@ def test_record(iris: Path) -> None:
     digests = {name: hashlib.sha256((iris / name).read_bytes()).hexdigest() for name in others}
     assert content["files"] == digests
     options = {
-        **{"source": "iris", "label": None, "scale": "unit", "objective": "glr"},
+        **{"source": "iris", "table": None, "scale": "unit", "objective": "glr"},
         **{"set": "graph", "trace_bound": "K", "min_eigenvalue": 1e-6, "edge_floor": 0.0},
-        **{"drop": [], "impute": None, "decimal": None, "thousands": None},
         **{"method": "certified", "solver": "analytic", "tolerance": 1e-6, "time_limit": None},
     }
     assert options.items() <= content.items()
