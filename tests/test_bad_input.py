@@ -197,7 +197,11 @@ CASES: list[tuple[str, Make, str]] = [
     ("option", solve(tolerence=1), "'alternating': 'tolerence'; did you mean 'tolerance'"),
     ("connectivity", method(connectivity="tre"), "connectivity 'tre'; did you mean 'tree'"),
     ("on_interrupt", method(on_interrupt="retrun"), "on_interrupt 'retrun'; .* 'return'"),
-    ("neither data set nor CSV", lambda: load_source("iris.txt"), "ending in .csv.*mean 'iris'"),
+    (
+        "neither data set nor file",
+        lambda: load_source("iris.txt"),
+        "no file of this name.*mean 'iris'",
+    ),
     ("scale", lambda: scale_features(FEATURES, "zscor"), "scale 'zscor'; did you mean 'zscore'"),
     (
         "class",

@@ -228,7 +228,8 @@ def load_source(
     check_instance("form", form, TableFormat)
     is_sparse_file = is_svmlight(source)
     is_table = not is_sparse_file and source not in BUILTIN
-    if is_table and not Path(source).suffix and not Path(source).expanduser().exists():
+    is_missing = is_table and not Path(source).expanduser().exists()
+    if is_missing and (not Path(source).suffix or Path(source).stem in BUILTIN):
         raise unknown_name("data set (and no file of this name):", source, BUILTIN)
     if not is_table:
         options = {"label": label, "drop": drop, "keep": keep, "impute": impute, **form.record()}

@@ -173,15 +173,15 @@ def test_at_most_one_evaluation_after_the_limit(name: str, limit: float, clock: 
 
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.usefixtures("few_are_many")
-def test_a_pass_asks_the_clock_in_each_block(name: str, clock: FakeTime) -> None:
+def test_a_pass_asks_the_clock_in_each_tile(name: str, clock: FakeTime) -> None:
     asked = objective(name)
-    n_blocks = sum(1 for _ in asked.pairs.blocks())
+    n_tiles = sum(1 for _ in asked.pairs.tiles())
     with until(Deadline.after(1e6)):
         clock.n_readings = 0
         asked.at(np.eye(SIZE)).gradient()
-    assert clock.n_readings >= n_blocks
+    assert clock.n_readings >= n_tiles
     with until(Deadline(at=clock.now + 0.5, time_limit=0.5)):
         start = clock.now
         with pytest.raises(gda.errors.TimeLimitError):
             asked.at(np.eye(SIZE)).gradient()
-    assert clock.now - start <= 0.5 + 2 / n_blocks + 0.1
+    assert clock.now - start <= 0.5 + 2 / n_tiles + 0.1
