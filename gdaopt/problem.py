@@ -90,8 +90,8 @@ class MetricProblem(ShownAsTable):
         ----------
         problem : cvxpy.Problem
             Its constraints are those of a set, as `FeasibleSet.of` returns them for a variable M,
-            and affine ones of M. Its objective is a function of M. Parameters count with the
-            values that they have.
+            and affine ones of M. Its objective is a function of M. CVXPY parameters enter with
+            their current values.
 
         Returns
         -------

@@ -21,6 +21,24 @@ Status = Literal[
     "failed",
 ]
 
+ENDS = {
+    "converged": "optimum, proven",
+    "stationary": "stationary point",
+    "block_minimum": "no block improves",
+    "slow_progress": "gains too little",
+    "stalled": "at round-off",
+    "inaccurate": "solver inexact",
+    "iteration_limit": "limit of steps",
+    "time_limit": "time limit",
+    "interrupted": "interrupted",
+    "solver_failed": "solver failed",
+    "left_domain": "left the domain",
+    "disconnected": "would disconnect",
+    "infeasible": "infeasible",
+    "failed": "failed",
+}
+"""What tables say of a run of each status, in few words."""
+
 FAILURES = frozenset({"solver_failed", "left_domain"})
 """The statuses of runs that something went wrong in."""
 

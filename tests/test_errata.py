@@ -164,3 +164,40 @@ class TestErratum4:
         metric += np.diag(np.maximum(rho - left_ends(metric, v), 0))
         assert left_ends(metric, v).min() >= rho - 1e-12 * np.trace(metric)
         assert eigvalsh(metric)[0] >= rho - 1e-12 * np.trace(metric)
+
+
+def test_the_example_breaks_what_lemma_1_assumes() -> None:
+    self_loop = EXAMPLE.sum(axis=1)[0]
+    assert self_loop == -1
+    assert self_loop + eigvalsh(EXAMPLE)[0] == pytest.approx(-0.892, abs=5e-4)
+
+
+def test_the_optimum_of_wine_is_not_connected() -> None:
+    """The paper's set is not closed: connected metrics come near to this value, none has it."""
+    X, z = scaled("wine", "class_1")
+    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(float(X.shape[1]), 1e-3))
+    optimum = gda.solve(problem, "certified", tolerance=1e-9)
+    assert optimum.components == 3
+    joined = gda.GraphMetrics(float(X.shape[1]), 1e-3, path_weight=1e-7)
+    connected = gda.solve(gda.MetricProblem(gda.GLR(X, z), joined), "certified", tolerance=1e-9)
+    assert connected.components == 1
+    assert optimum.objective < connected.objective < optimum.objective * (1 + 1e-5)
+
+
+@PROPERTY
+@given(generators)
+def test_joint_programs_lead_on_from_where_the_alternation_stops(rng: Rng) -> None:
+    """Neither the diagonal nor a column program gains anything there; the joint program does."""
+    K, rho = int(rng.integers(3, 6)), 0.1
+    weights = np.triu(rng.uniform(0.2, 1.0, (K, K)), 1)
+    laplacian = np.diag(rng.uniform(1.0, 2.0, K)) - weights - weights.T
+    excess = laplacian - eigvalsh(laplacian)[0] * np.eye(K)
+    stop = rho * np.eye(K) + (K - K * rho) * excess / np.trace(excess)
+    gradient = rng.uniform(0.1, 1.0, (K, K)) - np.diag(rng.uniform(2.0, 4.0, K))
+    gradient += gradient.T
+    problem = gda.MetricProblem(gda.Linear(gradient), gda.GraphMetrics(float(K), rho))
+    block_end = gda.solve(problem, "alternating", solver="analytic", initial=stop)
+    assert block_end.status == "block_minimum"
+    np.testing.assert_allclose(block_end.metric, stop, atol=1e-6)
+    gain = np.vdot(gradient, stop) - gda.programs.at(problem, stop).solve("CLARABEL")
+    assert gain > 1e-6

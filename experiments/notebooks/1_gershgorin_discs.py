@@ -210,8 +210,8 @@ print("left-ends, s = 1/v:", gda.linalg.left_ends(M, printed))
 print("left-ends, s = v:  ", gda.linalg.left_ends(M, 1 / printed))
 
 # %% [markdown]
-# **One kept edge does not keep a graph connected.** The bound of the first eigenvector is always exact, but all
-# left-ends are *equal* for connected graphs only (exercise 2). So the paper keeps one edge of each column at
+# **One kept edge does not keep a graph connected.** The first eigenvector makes all left-ends *equal*, and the bound exact,
+# for connected graphs only. Otherwise it has zeros, by which no disc can be scaled (exercise 2). So the paper keeps one edge of each column at
 # least $\varepsilon$: the largest one. But an edge that is not the largest
 # of its column can be the only bridge between two parts of the graph. On the iris data this happens in the first
 # round. The package keeps the edges of a maximum spanning tree instead (`connectivity="tree"`, the default).
@@ -300,7 +300,8 @@ else:
 
 # %% [markdown]
 # `gda.plotting.left_ends` shows all steps at once: the band is between the smallest and the largest left-end.
-# It closes where the discs are aligned anew, opens with each step, and never goes below $\rho$.
+# Each step is drawn with the left-ends *after* it, under the $v$ before it. So the band never closes: the discs were aligned,
+# and the step has moved them apart again. It never goes below $\rho$.
 
 # %%
 result = gda.solve(problem, "alternating", solver="analytic", max_iterations=30)

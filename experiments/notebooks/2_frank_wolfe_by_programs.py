@@ -125,7 +125,8 @@ print("its eigenvalues:", np.linalg.eigvalsh(vertex))
 
 # %% [markdown]
 # The vertex is a metric: its smallest eigenvalue is $\rho$. And it is a simple one: two features and the edge
-# between them, or one feature alone. That is so for every cost (the polytope is a simplex), and it means that
+# between them, or one feature alone. One vertex more is $\rho I$ itself, the best one if no feature is worth its trace. That
+# is so for every cost (the polytope is a simplex), and it means that
 # this program has a *closed form*, a search for the best of some numbers. The package has it as the solver
 # `"analytic"`. Every other solver has to find the same value, and can be taken in its place:
 
@@ -154,10 +155,10 @@ for call in ("first", "second"):
     print(f"{call} solve: {1e3 * (time.perf_counter() - begin):.1f} ms")
 
 # %% [markdown]
-# ### Duals: what is a unit more of the trace bound worth?
+# ### Duals: at which rate does a larger trace bound pay?
 #
-# A linear program comes with a *dual value* for each constraint: by how much the least value falls when the
-# constraint is loosened by 1. `solution.duals` has them by the names that the constraints have on paper, where
+# A linear program comes with a *dual value* for each constraint: the rate at which the least value falls
+# when the constraint is loosened. `solution.duals` has them by the names that the constraints have on paper, where
 # `floors` stands for the signs, in the units of the cost. We check the dual of `budget` by solving the program again with $C + 0.1$.
 
 # %%

@@ -91,7 +91,7 @@ certificate = gda.certify(problem, M)
 print(f"lower bound {certificate.lower_bound:.2f} ({certificate.bound})")
 
 # %% [markdown]
-# Its bound is a little better than ours. The objective here is a sum of exponentials, and even its *logarithm*
+# Its bound is better than ours by more than half. The objective here is a sum of exponentials, and even its *logarithm*
 # is convex. The tangent of the logarithm gives $Q^\ast \ge Q(M) \exp(-\text{gap} / Q(M))$, and
 # $e^{-x} \ge 1 - x$. (The bound is also lowered by all that round-off may have added to it, which is too little
 # to be seen here.)
@@ -391,7 +391,8 @@ assert two.objective.value(stuck) > 1.2 * optimum.objective
 # %% [markdown]
 # ## Edges of both signs
 #
-# Two features that measure the same with opposite signs cannot be joined by an edge of positive weight. *Signed*
+# An edge of positive weight makes the distance small where its two features differ by the same amount. Two features that
+# measure the same with *opposite* signs would need an edge of negative weight. *Signed*
 # graphs have negative edges, too: $M_{ij} > 0$. A signed graph is *balanced* if each feature can have one of two
 # colours, such that positive edges join features of the same colour, and negative edges features of different ones. For given
 # colours, nothing new is needed: change the sign of the features of one colour, and the metric is a graph metric.

@@ -311,8 +311,9 @@ for ax, run, title in zip(
 # %% [markdown]
 # Linear constraints are written in CVXPY. The whole problem can be: an objective called with a CVXPY variable is an
 # expression, and a set is a list of constraints. Say that three features are expensive to measure, and that together they
-# may have a tenth of the trace at most. What does that cost? The *dual value* of the constraint says it: by how
-# much the objective falls when the bound rises by 1.
+# may have a tenth of the trace at most. What does that cost? The *dual value* of the constraint says it: it is the *rate* at
+# which the least objective falls when the bound rises. The least objective is a convex function of the bound, so that it lies
+# above its tangent: a finite step gains at most the rate times the step.
 
 # %%
 expensive = list(order[:3])
@@ -326,7 +327,24 @@ print("expensive features:", ", ".join(wine.feature_names[i] for i in expensive)
 print(f"their share of the trace before: {np.diag(all_edges.metric)[expensive].sum() / K:.2f}")
 print(f"their share of the trace now:    {np.diag(metric.value)[expensive].sum() / K:.2f}")
 print(f"objective {all_edges.objective:.0f} before, {limited.value:.0f} now")
-print(f"a unit more of their trace is worth {price:.0f}")
+print(f"the objective falls at the rate of {price:.0f} for a unit more of their trace")
+
+bounds, least = np.append(np.linspace(K / 20, K / 10 + 1, 15), K / 10), []
+for bound in bounds:  # the last one is the one from before
+    budget.value = bound
+    limited.solve(method="gdaopt")
+    least.append(limited.value)
+bounds, least, here = bounds[:-1], least[:-1], least[-1]
+tangent = here - price * (bounds - K / 10)
+gain = here - least[-1]
+print(f"a whole unit more gains {gain:.0f}")
+assert gain < price
+
+_, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.plot(bounds, least, "o-", label="least objective")
+ax.plot(bounds, tangent, "--", label="tangent at a tenth of the trace: minus the dual value")
+ax.set(xlabel="bound of the three features' trace", ylabel="objective")
+_ = ax.legend()
 
 # %% [markdown]
 # The budget is a CVXPY parameter, so the same problem can be solved for another one. If the dual value is right, a

@@ -105,9 +105,10 @@ for (solver, start), answers in replayed.items():
     print(f"{solver:9} {start:9} {total:6.2f} ms {inside:17.2f} ms {share:10.2f} times")
 
 # %% [markdown]
-# The times were measured on the machine that made this page, so read their sizes and not their digits. Of a warm
-# program of HIGHS or CLARABEL the solver itself takes the smaller part; the rest is CVXPY, and a cold program has
-# the compilation on top. `"highspy"` is the same HiGHS without CVXPY. `"analytic"` is the exact solution in closed
+# The times were measured on the machine that made this page, so read their sizes and not their digits. On a
+# re-solve most time is CVXPY's, for HIGHS and for CLARABEL; a cold program has the compilation on top. A hot start of
+# `"HIGHS"` can take longer than a re-solve: to hand over the last answer costs more than the few steps that it saves in
+# programs as small as these. `"highspy"` is the same HiGHS without CVXPY. `"analytic"` is the exact solution in closed
 # form. **Trap 1: to time `problem.solve()` is to time CVXPY.**
 #
 # The picture has the same means by their stages.

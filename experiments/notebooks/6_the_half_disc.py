@@ -89,7 +89,8 @@ for angle in np.linspace(0, np.pi / 2, 5):
 # A linear function has its least value over a convex set at an extreme point. So *minimise a linear function over the
 # set* means *find the best atom*: over the arc, a formula.
 #
-# **Exercise 1.** The best point of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
+# **Exercise 1.** Let the costs be such that the whole trace is spent (the solution makes them so by a $-2 I$). The best point
+# of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
 # that is above the flat side. Write it as a formula, and compare it with `minimize_linear`.
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
@@ -224,18 +225,50 @@ nearest.solve(solver="CLARABEL")
 print("projected:", np.linalg.eigvalsh(M.value), "trace", np.trace(M.value).round(4))
 
 # %% [markdown]
-# What many programs do in its place is to *clip*: compute the eigenvalues, raise those that are too small to $\rho$, set the
-# entries of the wrong sign to 0, and scale the trace back. Each of these is a projection on one condition; one after the other
-# they are not the projection on all.
+# Here only the trace is too large. The projection on "the trace is at most $C$" alone subtracts a multiple of $I$. Its result
+# keeps the other two conditions, so that it is the projection on the whole set. A point that breaks *two* conditions is
+# another matter. Each condition has a projection in closed form; take one after the other.
+
+
+# %%
+def raise_eigenvalues(matrix):
+    """Return the nearest matrix whose eigenvalues are at least ρ."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, rho)) @ vectors.T
+
+
+def cut_trace(matrix):
+    """Return the nearest matrix whose trace is at most C."""
+    return matrix - max(np.trace(matrix) - C, 0.0) / 2 * np.eye(2)
+
+
+assert np.allclose(cut_trace(outside), M.value, atol=1e-6)
+
+far = np.array([[2.6, -0.9], [-0.9, -0.1]])  # trace 2.5, and an eigenvalue below 0
+first_raised = cut_trace(raise_eigenvalues(far))
+first_cut = raise_eigenvalues(cut_trace(far))
+for name, matrix in (
+    ("eigenvalues, then trace", first_raised),
+    ("trace, then eigenvalues", first_cut),
+):
+    smallest = np.linalg.eigvalsh(matrix)[0]
+    print(f"{name}: smallest eigenvalue {smallest:.3f} (ρ = {rho}), trace {np.trace(matrix):.3f}")
+assert np.linalg.eigvalsh(first_raised)[0] < 0
+assert np.trace(first_cut) > C + 0.1
+
+# %% [markdown]
+# The second projection breaks what the first one has mended: both results are outside of the set. What many programs do in
+# place of the projection is to *clip*: compute the eigenvalues, raise those that are too small to $\rho$, set the
+# entries of the wrong sign to 0, and *scale* the trace back. That ends in the set. But to scale is not to project on the
+# trace condition, and the result is not the nearest point.
 
 
 # %%
 def clipped(matrix):
     """Return the matrix with eigenvalues raised to ρ, no positive off-diagonal, and trace at most C."""
-    values, vectors = np.linalg.eigh(matrix)
-    found = (vectors * np.maximum(values, rho)) @ vectors.T
-    found[0, 1] = found[1, 0] = min(found[0, 1], 0.0)
-    beyond = found - rho * np.eye(2)
+    raised = raise_eigenvalues(matrix)
+    raised[0, 1] = raised[1, 0] = min(raised[0, 1], 0.0)
+    beyond = raised - rho * np.eye(2)
     return rho * np.eye(2) + beyond * min(1.0, (C - 2 * rho) / np.trace(beyond))
 
 
@@ -323,6 +356,6 @@ assert by_program < 0.1 * by_oracle
 #
 # * The extreme points of the set are $\rho I$ and the arc, and each point of the arc is an atom of rank one beside $\rho I$.
 # * The discs under a fixed $v$ are a triangle in the half disc: linear, safe, and smaller.
-# * A projection is the nearest point under all conditions at once; clipping one after the other is another map, and
-#   leads elsewhere.
+# * A projection is the nearest point under all conditions at once. Projections on one condition after the other may leave the
+#   set, and clipping is another map, which leads elsewhere.
 # * The best vertex of the whole set is a formula, and so is the proof that a point is optimal.

@@ -175,7 +175,11 @@ def certify_point(
         inside = members.made_feasible(point.metric) - members.base
         gap = float(np.vdot(support.gradient, inside)) - support.least
         if gap < -certificate.allowance:
-            raise _contradiction(f"a member of the set has a gap of {gap:.6g}, which is negative")
+            raise GdaoptError(
+                f"a member of the set has a gap of {gap:.6g}, which is negative, though the "
+                "minimum is over that member, too: the gradient is not symmetric, or best_atoms of "
+                "a family of your own is not exact; gda.check_objective tests the gradient"
+            )
         certificate = replace(certificate, lower_bound=value)
     return certificate
 
@@ -204,14 +208,9 @@ def certificate_by(
 
 def value_below(value: float, lower_bound: float) -> GdaoptError:
     """Return the error for a member of the set whose value is below a lower bound."""
-    return _contradiction(
-        f"the objective is {value:.10g} at a member of the set, below the certified lower bound of "
-        f"{lower_bound:.10g}"
-    )
-
-
-def _contradiction(what: str) -> GdaoptError:
     return GdaoptError(
-        f"{what}: the gradient is wrong, or the objective is not convex; gda.check_objective looks "
-        "for the fault, and an objective that is not convex says so by convex=False"
+        f"the objective is {value:.10g} at a member of the set, below the certified lower bound of "
+        f"{lower_bound:.10g}: the gradient is wrong, or the objective is not convex; "
+        "gda.check_objective looks for the fault, and an objective that is not convex says so by "
+        "convex=False"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich import box
@@ -16,12 +16,11 @@ from gdaopt.datasets.tabular import remarks
 from gdaopt.methods import METHODS
 from gdaopt.status import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_table import COMPACT, LEGEND, format_columns
+from gdaopt.studies.comparison_table import BRIEF, brief_cells, verdict
 from gdaopt.studies.learning import LearningOptions, load_source, read_edges
 from gdaopt.support.text import plain
 
-_METHODS = "certified,sdp,projected-gradient,frank-wolfe:variant=pairwise,joint,alternating"
-_WIDTHS = {"method": 16, "solver": 8, "status": 9}  # least widths of columns that are folded
+_METHODS = "alternating,joint:tolerance=1e-3,sdp,projected-gradient,certified"
 _FAILURES = FAILURES | {"failed", "died"}
 
 
@@ -79,7 +78,7 @@ def compare(
 ) -> None:
     """Solve the same problems by several methods and solvers, and compare the runs.
 
-    Writes comparison.md, comparison.parquet, convergence.png, and each run's result (tasks/).
+    Writes comparison.md, comparison.parquet, pictures, and each run's result (tasks/).
     When it was interrupted, the same command goes on with what is missing. Exit code 75: another
     command is writing to the directory.
     """
@@ -115,8 +114,12 @@ def compare(
         output.say(f"left out: {sentence}")
     rows = run_study(output, comparison, "runs")
     output.print(_table(rows))
-    output.print(LEGEND)
-    output.say(f"written to {comparison.path}")
+    said = verdict(rows)
+    if said is not None:
+        output.print(plain(f"{said}."))
+        output.print()
+    output.print(plain(f"Pictures: {', '.join(comparison.pictures)}."))
+    output.say(f"written to {comparison.path}; comparison.md there says more of each run")
     statuses = {row["status"] for row in rows}
     if "died" in statuses:
         output.print("some runs died; run the same command again to try them again")
@@ -125,18 +128,16 @@ def compare(
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
-    for heading, is_number in COMPACT.items():
-        table.add_column(
-            heading,
-            justify="right" if is_number else "left",
-            no_wrap=is_number,
-            overflow="fold",
-            min_width=_WIDTHS.get(heading),
-        )
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    for heading, is_number in BRIEF.items():
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        is_name = heading == "method"
+        table.add_column(heading, justify=justify, no_wrap=not is_name, min_width=18 * is_name)
     for name in dict.fromkeys(row["class"] for row in rows):
         table.add_row(plain(f"{name}:"))
-        for cells in format_columns([row for row in rows if row["class"] == name], COMPACT):
-            table.add_row(*map(plain, cells))
+        same = [row for row in rows if row["class"] == name]
+        for row in same:
+            method, *cells = map(plain, brief_cells(row, same))
+            table.add_row(method.replace(":", ": "), *cells)  # long names break at spaces
         table.add_section()
     return table

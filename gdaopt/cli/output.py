@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from gdaopt.errors import DirectoryInUseError, GdaoptError, UnwritableError
+from gdaopt.status import ENDS, FAILURES
 from gdaopt.support.text import plain
 
 IN_USE = 75
@@ -136,9 +137,12 @@ def run_study(output: Output, study: _Study[FoundT], what: str) -> FoundT:
         def show(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
             label = plain(study.label(key))
             progress.update(task, description=f"{done} of {total} done; {label}")
-            if row is not None:
-                message = f" ({row['message']})" if row["message"] else ""
-                output.say(f"{label}: {row['status']}{message}")
+            if row is None:
+                return
+            is_end = row["status"] in ENDS and row["status"] not in FAILURES | {"failed"}
+            message = f" ({row['message']})" if row["message"] and not is_end else ""
+            if message or not output.is_terminal:  # there the line above says how far it is
+                output.say(f"{label}: {ENDS.get(row['status'], row['status'])}{message}")
 
         try:
             return study.run(show)

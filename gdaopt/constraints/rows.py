@@ -221,8 +221,9 @@ def as_list(returned: Any) -> Sequence[Any]:
 def read_constraints(function: ConstraintsOf, n_features: int) -> LinearConstraints:
     """Read linear constraints from CVXPY: the function's constraints on a K×K variable.
 
-    Parameters count with the values they have. An InvalidInputError refuses what is no list of
-    affine constraints, an InfeasibleProblemError a constraint that is false whatever the metric is.
+    CVXPY parameters enter with their current values. An InvalidInputError refuses what is no
+    list of affine constraints, an InfeasibleProblemError a constraint that is false whatever the
+    metric is.
     """
     if isinstance(function, LinearConstraints):
         return function

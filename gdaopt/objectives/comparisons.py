@@ -17,7 +17,7 @@ from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, not
 from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
 from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Tile
 from gdaopt.objectives.pairs.reading import (
     class_codes,
     mean_squares,
@@ -44,7 +44,7 @@ class MarginLoss(DistanceLoss):
         self.constant = margin
         self.curvature_is_local = function.curvature_is_local
 
-    def at(self, _block: Block, distances: FloatArray) -> LossValues:
+    def at(self, _tile: Tile, distances: FloatArray) -> LossValues:
         near = distances[0::2]
         z = self.margin + near - distances[1::2]
         values, slopes = self.function(z)
@@ -216,7 +216,7 @@ class LSMLLoss(DistanceLoss):
 
     weight: float
 
-    def at(self, _block: Block, distances: FloatArray) -> LossValues:
+    def at(self, _tile: Tile, distances: FloatArray) -> LossValues:
         near, far = np.maximum(distances[0::2], 0), np.maximum(distances[1::2], 0)
         place = np.flatnonzero(near > far)
         x, y = near[place], far[place]

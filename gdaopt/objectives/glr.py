@@ -13,7 +13,7 @@ from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curva
 from gdaopt.objectives.pair_objective import PairObjective, draw_stratified
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Tile
 from gdaopt.objectives.pairs.signal_pairs import SignalWeights, signal_pairs, weighted_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
@@ -41,7 +41,7 @@ class Exponentials(DistanceLoss):
     constant: float
     shift: float = 0.0
 
-    def at(self, _block: Block, distances: FloatArray) -> LossValues:
+    def at(self, _tile: Tile, distances: FloatArray) -> LossValues:
         out = distances if distances.flags.writeable else None
         terms = np.subtract(-self.shift, distances, out=out)
         np.exp(terms, out=terms)

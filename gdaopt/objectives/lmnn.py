@@ -13,7 +13,7 @@ from gdaopt.objectives.pair_loss import LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
-from gdaopt.objectives.pairs.passes import Block, classes_of, own_classes
+from gdaopt.objectives.pairs.passes import Tile, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import (
     LabelledPairs,
     class_codes,
@@ -27,7 +27,7 @@ from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, integer, number
 
-_BLOCK_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
+_TILE_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 
 def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Indices:
@@ -35,7 +35,7 @@ def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Ind
     targets = np.zeros((features.shape[0], n_neighbors), dtype=np.intp)
     for code in range(int(codes.max()) + 1):
         members = np.flatnonzero(codes == code)
-        step = max(1, _BLOCK_ENTRIES // len(members))
+        step = max(1, _TILE_ENTRIES // len(members))
         for start in range(0, len(members), step):
             check_time()
             some = members[start : start + step]
@@ -66,13 +66,13 @@ class LMNNLoss(MarginLoss):
         self.targets = targets
         self.classes = classes_of(codes)
 
-    def at(self, block: Block, distances: FloatArray) -> LossValues:
+    def at(self, tile: Tile, distances: FloatArray) -> LossValues:
         """Return the loss in some rows, over the triplets within the margin."""
-        every, targets = np.arange(len(distances)), self.targets[block.rows]
+        every, targets = np.arange(len(distances)), self.targets[tile.rows]
         near = distances[every[:, None], targets]
         reach = self.margin + near
         within = distances < reach.max(axis=1)[:, None]
-        for rows, columns in own_classes(block, self.classes):
+        for rows, columns in own_classes(tile, self.classes):
             within[rows, columns] = False
         row, impostor = np.divmod(np.flatnonzero(within), within.shape[1])
         z = reach[row] - distances[row, impostor][:, None]
@@ -183,10 +183,10 @@ class LMNN(PairObjective[LMNNLoss]):
         """Return ``L = (μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         triplets, total = self.loss, 0.0
         n_targets = triplets.targets.shape[1]
-        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
+        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
             fourth = squares**2
-            near = np.take_along_axis(fourth, triplets.targets[block.rows], axis=1).sum(axis=1)
-            is_other = np.not_equal.outer(triplets.codes[block.rows], triplets.codes)
+            near = np.take_along_axis(fourth, triplets.targets[tile.rows], axis=1).sum(axis=1)
+            is_other = np.not_equal.outer(triplets.codes[tile.rows], triplets.codes)
             total += float(near @ is_other.sum(axis=1))
             total += n_targets * float(fourth[is_other].sum())
         return triplets.push * triplets.function.max_curvature * total

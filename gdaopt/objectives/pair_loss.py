@@ -1,6 +1,6 @@
 """Losses of squared distances, over all pairs of samples: at a metric, and along a direction.
 
-A loss can be evaluated on any rows of a block alone, and needs no samples. If pairs have weights
+A loss can be evaluated on any rows of a tile alone, and needs no samples. If pairs have weights
 w, it gets ``δ - log w`` in place of a distance δ: ``w exp(-δ) = exp(-(δ - log w))``.
 """
 
@@ -14,17 +14,17 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 
 from gdaopt.objectives.pairs.base import Changes
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Tile
 from gdaopt.support.validation import FloatArray
 
 NEGLIGIBLE = 1e-9
-"""Second derivatives hardly change a Newton step by this share of the largest in a block."""
+"""Second derivatives hardly change a Newton step by this share of the largest in a tile."""
 
 _FEW_ROWS = 8  # for so few, BLAS multiplies two matrices faster than one by its own transpose
 
 
 class LossValues(NamedTuple):
-    """A loss f at the distances δ of one block, or of some of its rows.
+    """A loss f at the distances δ of one tile, or of some of its rows.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ class DistanceLoss(ABC):
     is_exponential: bool = False
 
     @abstractmethod
-    def at(self, block: Block, distances: FloatArray) -> LossValues:
-        """Return the loss at the distances of a block; a writeable array may be overwritten."""
+    def at(self, tile: Tile, distances: FloatArray) -> LossValues:
+        """Return the loss at the distances of a tile; a writeable array may be overwritten."""
 
     def in_unit(self, _shift: float, /) -> Self:
         """Return the loss in units of ``exp(shift)``, for one that is exponential."""

@@ -11,7 +11,7 @@ from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curva
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
 from gdaopt.objectives.pairs.base import Changes
 from gdaopt.objectives.pairs.expressions import squared_distances
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Tile
 from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
@@ -44,10 +44,10 @@ class _SeparableLoss(DistanceLoss):
         self.constant = max(abs(term.threshold) for term in terms)
         self.curvature_is_local = any(term.function.curvature_is_local for term in terms)
 
-    def at(self, block: Block, distances: FloatArray) -> LossValues:
+    def at(self, tile: Tile, distances: FloatArray) -> LossValues:
         value, parts = 0.0, list[tuple[Term, Chosen, FloatArray, FloatArray]]()
         for term in self.terms:
-            chosen = self.pairs.choose(block, term.similar)
+            chosen = self.pairs.choose(tile, term.similar)
             if chosen is not None:
                 z = term.sign * (distances[chosen] - term.threshold)
                 values, slopes = term.function(z)
@@ -80,9 +80,9 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
     def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
         total = 0.0
-        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
+        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
             for term in self.terms:
-                fourth = float((squares[self.labelled.mask(block, term.similar)] ** 2).sum())
+                fourth = float((squares[self.labelled.mask(tile, term.similar)] ** 2).sum())
                 total += term.weight * term.function.max_curvature * fourth
         return total
 
@@ -337,6 +337,6 @@ class DEML(SeparablePairs):
         if not min_eigenvalue > 0:
             return None
         term, total = self.terms[0], 0.0
-        for block, squares in zip(self.pairs.blocks(), self.squares(), strict=True):
-            total += float(np.sqrt(squares[self.labelled.mask(block, False)]).sum())
+        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
+            total += float(np.sqrt(squares[self.labelled.mask(tile, False)]).sum())
         return float(term.weight * total / (4 * min_eigenvalue**1.5))

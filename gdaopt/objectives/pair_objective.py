@@ -31,7 +31,7 @@ MOST_DENSE = 1000
 
 _GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
 _ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
-_ROUNDINGS = 200  # in a value, for few features and one block of pairs
+_ROUNDINGS = 200  # in a value, for few features and one tile of pairs
 _SLOPE_ROUNDINGS = 64  # in a derivative, but for sums over samples
 _SMALLEST_NUMBER = 2.0**-1074  # below 1e-308, numbers are rounded to multiples of it
 _CURVATURE_SAMPLES = 512, 2048  # in the subsample for second derivatives, at least and at most
@@ -70,7 +70,7 @@ class PairObjective(Objective, Generic[LossT]):
     ----------
     memory_limit : int
         Of the class: bytes that the numbers of all pairs of an objective may take. If they need
-        more, they are recomputed block by block in each pass instead of being kept.
+        more, they are recomputed tile by tile in each pass instead of being kept.
     """
 
     memory_limit = 2**28
@@ -156,7 +156,7 @@ class PairObjective(Objective, Generic[LossT]):
             cancelled = self.pairs.squares(self.loss.cancelled)
         of_terms = abs(sums.scaled) + self.constant * weight
         of_terms += magnitude_form(metric, np.sqrt(sums.squares + cancelled))
-        factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_blocks
+        factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_tiles
         of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
         unit = UNIT * sums.scale + _SMALLEST_NUMBER
         return RoundOff(
@@ -180,7 +180,7 @@ class PairObjective(Objective, Generic[LossT]):
         return expression_bytes(self.pairs)
 
     def squares(self) -> Iterator[FloatArray]:
-        """Yield ``‖d_p‖²`` for the pairs of each block."""
+        """Yield ``‖d_p‖²`` for the pairs of each tile."""
         features = self.pairs.features
         if self.is_sparse:
             gram = (features @ features.T).toarray()
@@ -235,13 +235,13 @@ class PairObjective(Objective, Generic[LossT]):
     @cached_property
     def constant(self) -> float:
         """The largest number that is added to a distance."""
-        sizes = (np.abs(block[np.isfinite(block)]) for block in self.pairs.log_weights or ())
+        sizes = (np.abs(tile[np.isfinite(tile)]) for tile in self.pairs.log_weights or ())
         return self.loss.constant + max((size.max(initial=0.0) for size in sizes), default=0.0)
 
     @cached_property
-    def n_blocks(self) -> int:
-        """How many blocks the pairs have."""
-        return sum(1 for _ in self.pairs.blocks())
+    def n_tiles(self) -> int:
+        """How many tiles the pairs have."""
+        return sum(1 for _ in self.pairs.tiles())
 
 
 def draw_stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:

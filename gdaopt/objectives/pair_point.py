@@ -148,12 +148,12 @@ class PairPoint(Point):
         if not loss.curvature_is_local:
             every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen, rng = 0, 0, np.random.default_rng(0)
-        for block, of_block in zip(pairs.blocks(), self.distances, strict=True):
-            for part, rows in pairs.parts(block, n_values):
+        for tile, of_tile in zip(pairs.tiles(), self.distances, strict=True):
+            for part, rows in pairs.parts(tile, n_values):
                 place += 1
                 if place % every:
                     continue
-                distances, changes = of_block[rows], pairs.changes(part, values, means)
+                distances, changes = of_tile[rows], pairs.changes(part, values, means)
                 n_seen += distances.size
                 at = loss.at(part, distances)
                 if least:
@@ -259,9 +259,9 @@ class PairLine(Line):
             yield trial
 
     def losses(self, gamma: float) -> Iterator[LossValues]:
-        """Yield the loss of each block at ``M + γ D``."""
-        blocks, distances = self.start.pairs.blocks(), self._distances(gamma, self.rates)
-        return map(self.start.loss.at, blocks, distances)
+        """Yield the loss of each tile at ``M + γ D``."""
+        tiles, distances = self.start.pairs.tiles(), self._distances(gamma, self.rates)
+        return map(self.start.loss.at, tiles, distances)
 
     @_without_warnings
     def value(self, gamma: float) -> float:

@@ -82,13 +82,13 @@ def pair_sums(
     """Return the sums of a loss at the distances of all pairs, which may be gone through twice.
 
     The adjoint of the distances is `Pairs.scatter`, if it is left out; and squares `Pairs.squares`.
-    In `derivatives`, if given, are those by the distances of each block afterwards.
+    In `derivatives`, if given, are those by the distances of each tile afterwards.
     """
     adjoint, squares = adjoint or pairs.scatter, squares or pairs.squares
-    for n_blocks in (1, None):
+    for n_tiles in (1, None):
         shift = 0.0
-        if loss.is_exponential:  # its unit is the largest term, at first that of one block
-            shift = -float(min(map(np.min, islice(distances, n_blocks))))
+        if loss.is_exponential:  # its unit is the largest term, at first that of one tile
+            shift = -float(min(map(np.min, islice(distances, n_tiles))))
         all_vanish = shift == -math.inf
         in_unit = loss if all_vanish else loss.in_unit(shift)
         values: list[float] = []
@@ -111,16 +111,16 @@ def _derivatives(
     values: list[float],
     degrees: FloatArray,
 ) -> Iterator[FloatArray]:
-    """Yield the derivatives by the distances of each block; append its value to the values.
+    """Yield the derivatives by the distances of each tile; append its value to the values.
 
     To the degrees of samples it adds the magnitudes of derivatives that can have both signs.
     """
-    for block, of_block in zip(pairs.blocks(), distances, strict=True):
-        at = loss.at(block, of_block)
+    for tile, of_tile in zip(pairs.tiles(), distances, strict=True):
+        at = loss.at(tile, of_tile)
         values.append(at.value)
         first = at.first()
         if loss.sign > 0:
-            pairs.add_degrees(degrees, block, np.abs(first))
+            pairs.add_degrees(degrees, tile, np.abs(first))
         yield first
 
 

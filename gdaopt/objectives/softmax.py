@@ -12,7 +12,7 @@ from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gr
 from gdaopt.objectives.pair_objective import PairObjective, draw_stratified, isotropic_trace
 from gdaopt.objectives.pairs.base import Changes, Indices
 from gdaopt.objectives.pairs.expressions import all_distances
-from gdaopt.objectives.pairs.passes import MANY_PAIRS, Block, classes_of, own_classes
+from gdaopt.objectives.pairs.passes import MANY_PAIRS, Tile, classes_of, own_classes
 from gdaopt.objectives.pairs.reading import class_codes, read_samples, read_weights
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.objectives.protocol import Expression, Terms
@@ -38,24 +38,24 @@ class SoftmaxLoss(DistanceLoss):
         # The pulls on pairs: what is left of them is their difference from a softmax.
         self.cancelled = weights + np.bincount(codes, self._pulls)[codes] - self._pulls
 
-    def pulls(self, block: Block) -> FloatArray:
-        """Return the derivatives of the mean distances within classes, by those of a block."""
-        pulls = np.zeros(block.shape)
-        self.pull(block, pulls)
+    def pulls(self, tile: Tile) -> FloatArray:
+        """Return the derivatives of the mean distances within classes, by those of a tile."""
+        pulls = np.zeros(tile.shape)
+        self.pull(tile, pulls)
         return pulls
 
-    def pull(self, block: Block, coefficients: FloatArray) -> None:
+    def pull(self, tile: Tile, coefficients: FloatArray) -> None:
         """Add these derivatives, also those of the samples themselves."""
-        pulls = self._pulls[block.rows]
-        for rows, members in own_classes(block, self.classes):
+        pulls = self._pulls[tile.rows]
+        for rows, members in own_classes(tile, self.classes):
             if members.stop - members.start > 1:
                 coefficients[rows, members] += pulls[rows, None]
 
-    def terms(self, block: Block, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def terms(self, tile: Tile, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``exp(min_k δ_ik - δ_ij)``, which may overwrite the distances, and the minima."""
         out = distances if distances.flags.writeable else None
         terms, every = np.negative(distances, out=out), np.arange(len(distances))
-        terms[every, block.rows.start + every] = -math.inf  # the samples themselves
+        terms[every, tile.rows.start + every] = -math.inf  # the samples themselves
         largest = terms.max(axis=1)
         terms -= largest[:, None]
         return np.exp(terms, out=terms), -largest
@@ -96,36 +96,36 @@ class SoftmaxObjective(PairObjective[LossT]):
 
     def auto_trace_bound(self) -> float:
         """Return the trace under which the mean squared distance within classes is log(N - 1)."""
-        pulls = (self.loss.pulls(block) for block in self.pairs.blocks())
+        pulls = (self.loss.pulls(tile) for tile in self.pairs.tiles())
         distance = math.log(self.pairs.features.shape[0] - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric."""
-        blocks = zip(self.pairs.blocks(), self.squares(), strict=True)
+        tiles = zip(self.pairs.tiles(), self.squares(), strict=True)
         return sum(
-            float(self.loss.weights[block.rows] @ squares.max(axis=1) ** 2)
-            for block, squares in blocks
+            float(self.loss.weights[tile.rows] @ squares.max(axis=1) ** 2)
+            for tile, squares in tiles
         )
 
 
 class _MCMLLoss(SoftmaxLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
 
-    def at(self, block: Block, distances: FloatArray) -> LossValues:
+    def at(self, tile: Tile, distances: FloatArray) -> LossValues:
         every, pulled = np.arange(len(distances)), np.zeros(len(distances))
-        itself = distances[every, block.rows.start + every]  # nothing but round-off
-        for rows, members in own_classes(block, self.classes):
+        itself = distances[every, tile.rows.start + every]  # nothing but round-off
+        for rows, members in own_classes(tile, self.classes):
             if n_others := members.stop - members.start - 1:  # the mean within the own class
                 pulled[rows] = (distances[rows, members].sum(axis=1) - itself[rows]) / n_others
-        terms, nearest = self.terms(block, distances)
-        totals, weights = terms.sum(axis=1), self.weights[block.rows]
+        terms, nearest = self.terms(tile, distances)
+        totals, weights = terms.sum(axis=1), self.weights[tile.rows]
         value = float(weights @ (pulled - nearest + np.log(totals)))
 
         def first() -> FloatArray:
             derivatives: FloatArray = terms * (-weights / totals)[:, None]
-            self.pull(block, derivatives)
-            derivatives[every, block.rows.start + every] = 0.0
+            self.pull(tile, derivatives)
+            derivatives[every, tile.rows.start + every] = 0.0
             return derivatives
 
         def curvature(changes: Changes) -> FloatArray:
@@ -197,7 +197,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
         distances, position, constraints = all_distances(self.pairs.features, metric)
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")
-        pulls = np.concatenate([self.loss.pulls(block) for block in self.pairs.blocks()])
+        pulls = np.concatenate([self.loss.pulls(tile) for tile in self.pairs.tiles()])
         pulls += pulls.T
         pulled = pulls[np.triu_indices(size, 1)] @ distances
         return pulled + self.loss.weights @ cp.log_sum_exp(-rows, axis=1), constraints
@@ -209,10 +209,10 @@ class _NCALoss(SoftmaxLoss):
     convex = False
     curvature_is_local = True  # no pair of a sample that is sure of its class
 
-    def at(self, block: Block, distances: FloatArray) -> LossValues:
-        terms, _ = self.terms(block, distances)
-        totals, weights = terms.sum(axis=1), self.weights[block.rows]
-        classes = list(own_classes(block, self.classes))
+    def at(self, tile: Tile, distances: FloatArray) -> LossValues:
+        terms, _ = self.terms(tile, distances)
+        totals, weights = terms.sum(axis=1), self.weights[tile.rows]
+        classes = list(own_classes(tile, self.classes))
         of_class, others = np.empty_like(totals), np.empty_like(totals)  # p_i, and 1 - p_i exactly
         for rows, members in classes:
             of_class[rows] = terms[rows, members].sum(axis=1)
@@ -237,7 +237,7 @@ class _NCALoss(SoftmaxLoss):
             magnitudes = np.abs(derivatives)
             n_rows, n_samples = magnitudes.shape
             if n_samples**2 > MANY_PAIRS and len(means) > 1:
-                rng = np.random.default_rng(block.rows.start)
+                rng = np.random.default_rng(tile.rows.start)
                 least = float(magnitudes.sum()) * n_samples / (n_rows * MANY_PAIRS)
                 magnitudes = thin(magnitudes, least, rng)
             counts = magnitudes > NEGLIGIBLE * magnitudes.max()

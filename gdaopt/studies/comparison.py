@@ -18,7 +18,7 @@ from gdaopt.result import Result
 from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
 from gdaopt.studies.learning import LearningOptions, solve_task
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
-from gdaopt.studies.pictures import write_pictures
+from gdaopt.studies.pictures import picture_names, write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
 from gdaopt.studies.saved_runs import make_runs
 from gdaopt.studies.study_directory import (
@@ -34,6 +34,7 @@ from gdaopt.support.files import write_text
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, number, store_checked
 
+_DRAWN = "alternating"  # the method whose left-ends and discs are drawn
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
 
 
@@ -166,8 +167,11 @@ class ComparisonOptions:
 class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
-    `left_out` has a sentence for each method and solver that do not go together.
+    `left_out` has a sentence for each method and solver that do not go together; `pictures` has,
+    after `run`, the names of the pictures.
     """
+
+    pictures: Sequence[str] = ()
 
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
@@ -238,11 +242,18 @@ class Comparison(Study):
         )
         read = [(rows[key], result) for key, result in results.items()]
         runs = make_runs(self._directory.options, read)
-        if runs:
-            classes = self._directory.options["classes"]
-            only = f", {classes[0]}" if len(classes) == 1 else ""
-            title = f"{self._dataset.name}{only}: methods compared"
-            write_pictures(runs, self.path, title, names=["convergence"], replace=True)
+        classes = self._directory.options["classes"]
+        only = f", {classes[0]}" if len(classes) == 1 else ""
+        title = f"{self._dataset.name}{only}: "
+        drawn = {"convergence": (runs, f"{title}methods compared")}
+        # Of each class the discs of one alternation, the first.
+        aligned = {run.problem: run for run in reversed(runs) if run.result.method == _DRAWN}
+        for name in ("left_ends", "discs"):
+            drawn[name] = (list(aligned.values())[::-1], f"{title}{_DRAWN}")
+        drawn = {name: both for name, both in drawn.items() if both[0]}
+        for name, (shown, title) in drawn.items():
+            write_pictures(shown, self.path, title, names=[name], replace=True)
+        self.pictures = picture_names(drawn)
         return whole
 
     def _name(self, row: Mapping[str, Any]) -> str:

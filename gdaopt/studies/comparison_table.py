@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.plotting.convergence import largest_bound
 from gdaopt.result import Result
-from gdaopt.status import FAILURES
+from gdaopt.status import ENDS, FAILURES
 from gdaopt.support.text import markdown as markdown_text
-from gdaopt.support.text import markdown_table
+from gdaopt.support.text import markdown_table, percent
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -31,13 +31,10 @@ _KINDS = {
 }
 """The columns of the data frame with their types, which allow missing values."""
 
-LEGEND = (
+_LEGEND = (
     "excess: how far the objective can be above the optimum, by the largest lower bound that any "
-    "method found; gap: the same by the method's own bound; both as a share of the objective"
-)
-"""What excess and gap mean: columns of all tables."""
-
-_MORE_LEGEND = (
+    "method found and as a share of it; gap: the same by the method's own bound, as a share of the "
+    "objective; "
     "λ_min - ρ: by how much the smallest eigenvalue exceeds its bound; comp: components of the "
     "metric's graph; edges: edges above the set's threshold; seconds: the time of the method, "
     "without the time that measuring it took (tracing s); steps: iterations of the method; oracle "
@@ -57,8 +54,8 @@ def add_excess(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[d
     whole = []
     for key, row in rows.items():
         excess = math.inf
-        if key in results:
-            excess = relative_gap(results[key].objective, bounds[row["class"]])
+        if key in results and bounds[row["class"]] > -math.inf:
+            excess = relative_gap(-bounds[row["class"]], -results[key].objective)
         whole.append({**row, "excess": excess if excess < math.inf else None})
     return whole
 
@@ -77,13 +74,15 @@ def spec_of(row: Row) -> str:
 
 
 def name_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method and options, and its solver where other rows differ in it alone."""
-    alike = [
-        other["solver"]
-        for other in rows
-        if all(other[name] == row[name] for name in ("class", "method", "options"))
-    ]
-    return spec_of(row) if len(alike) == 1 else f"{spec_of(row)}, {row['solver']}"
+    """Return a row's method, with its options and its solver where other rows differ in them."""
+    same = [row, *(other for other in rows if other["method"] == row["method"])]
+    name = spec_of(row) if len({other["options"] for other in same}) > 1 else row["method"]
+    solvers = {other["solver"] for other in same if other["options"] == row["options"]}
+    return name if len(solvers) == 1 else f"{name}, {row['solver']}"
+
+
+_NEAR = 1e-3  # above the optimum: less of it counts as reached
+_SOLVERS = {"analytic": "closed form"}
 
 
 def _as(form: str, name: str, scale: float = 1.0) -> Callable[[Row], str]:
@@ -116,17 +115,48 @@ _COLUMNS: Mapping[str, Callable[[Row], str]] = {
 }
 _WORDS = ("class", "method", "solver", "status")  # columns of text; all others hold numbers
 
-COMPACT = {
-    name: name not in _WORDS
-    for name in ("method", "solver", "objective", "excess", "gap", "edges", "seconds", "MB")
-} | {"status": False}
+BRIEF = {"method": False, "solver": False, "objective": True, "above\noptimum": True}
+BRIEF |= {"seconds": True, "how it ended": False}
 """The columns for a terminal, and whether they hold numbers."""
 
 
-def format_columns(rows: Iterable[Row], columns: Iterable[str]) -> list[list[str]]:
-    """Return columns of rows as text."""
-    names = list(columns)
-    return [[_COLUMNS[name](row) for name in names] for row in rows]
+def brief_cells(row: Row, rows: Iterable[Row]) -> list[str]:
+    """Return the cells of `BRIEF` of a row of `add_excess`, which is one of the rows."""
+    excess = row.get("excess")
+    return [
+        name_among({**row, "solver": ""}, ({**other, "solver": ""} for other in rows)),
+        _SOLVERS.get(str(row["solver"]), str(row["solver"])),
+        _COLUMNS["objective"](row),
+        "" if excess is None else percent(excess),
+        _COLUMNS["seconds"](row),
+        ENDS.get(str(row["status"]), str(row["status"])),
+    ]
+
+
+def verdict(rows: Sequence[Row]) -> str | None:
+    """Return how far above the optimum the methods end, or how soon they reach it; in a sentence.
+
+    It speaks of the methods that ended for all classes.
+    """
+    names = dict.fromkeys(name_among(row, rows) for row in rows)
+    ended = {name: [row for row in rows if name_among(row, rows) == name] for name in names}
+    far, near = {}, {}
+    for name, same in ended.items():
+        excess = [row["excess"] for row in same if row.get("excess") is not None]
+        if len(excess) < len(same):
+            continue
+        if max(excess) > _NEAR:
+            low, high = percent(min(excess)).removesuffix(" %"), percent(max(excess))
+            far[name] = high if f"{low} %" == high else f"{low} to {high}"
+        else:
+            near[name] = sum(row["seconds"] for row in same)
+    above = [f"{name} {shares}" for name, shares in far.items()]
+    soonest = sorted(near, key=near.__getitem__)
+    reached = [f"{name} in {near[name]:.2g} s" for name in soonest]
+    parts = [f"above the optimum end {', '.join(above)}"] if above else []
+    parts += [f"the optimum is reached by {', '.join(reached)}"] if reached else []
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}" if sentence else None
 
 
 def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence[str]) -> str:
@@ -135,12 +165,12 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
     lines = [f"# {markdown_text(title)}: methods compared", "", markdown_text(statement), ""]
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
-        cells = [[markdown_text(cell) for cell in line] for line in format_columns(same, names)]
+        cells = [[markdown_text(_COLUMNS[name](row)) for name in names] for row in same]
         lines += [f"## {markdown_text(label)}", ""]
         lines += markdown_table(names, cells, _WORDS)
         notes = [row for row in same if "objective" not in row or row["status"] in FAILURES]
         lines += ["", *(_note(row) for row in notes), *([""] if notes else [])]
-    lines += [f"{LEGEND[0].upper()}{LEGEND[1:]}. {_MORE_LEGEND}.", ""]
+    lines += [f"{_LEGEND[0].upper()}{_LEGEND[1:]}.", ""]
     if left_out:
         lines += ["Left out, since they do not go together:", ""]
         lines += [*(f"* {markdown_text(sentence)}" for sentence in left_out), ""]

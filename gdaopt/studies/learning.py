@@ -32,7 +32,7 @@ from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_feature
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import iterate, solve
 from gdaopt.support.processes import forget_peak_memory, peak_memory
-from gdaopt.support.text import reason
+from gdaopt.support.text import percent, reason
 from gdaopt.support.validation import (
     as_path,
     check_instance,
@@ -358,9 +358,9 @@ def outcome(result: Result) -> str:
     end = _ENDS.get(result.status) or result.message.partition(":")[0]
     above = _above(result)
     if result.status == "converged":
-        end += f" to {_percent(above)}"
+        end += f" to {percent(above)}"
     elif above < math.inf:
-        end += f"; at most {_percent(above)} above the optimum"
+        end += f"; at most {percent(above)} above the optimum"
     else:
         end += "; how far above the optimum is not known"
     return f"{end}; objective from {result.trace[0].objective:.6g} to {result.objective:.6g}"
@@ -401,10 +401,3 @@ def _above(result: Result) -> float:
     if result.lower_bound is None:
         return math.inf
     return relative_gap(-result.lower_bound, -result.objective)
-
-
-def _percent(share: float) -> str:
-    """Return what a share is at most in per cent, in two digits and without a power of ten."""
-    per_cent = max(100 * share, 1e-4)
-    digits = max(2, 1 + math.floor(math.log10(per_cent)))
-    return f"{np.format_float_positional(per_cent, digits, fractional=False, trim='-')} %"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.arguments import as_drawn
-from gdaopt.plotting.canvas import FORMATS, is_picture, new_figure, save_figure
+from gdaopt.plotting.canvas import FORMATS, is_picture, look, new_figure, save_figure
 from gdaopt.plotting.legends import escape_text, legend_beside, short_label
 from gdaopt.result import Result
 from gdaopt.support.validation import check_name
@@ -30,6 +30,8 @@ _SMALL_COLUMNS = 4
 _SMALL = (2.6, 2.1)  # inches: width and height of a small panel
 _SMALL_PAD = 30.0  # points: the legend is between title and panel
 _SHORT = 26  # letters of its title
+_TIMES: tuple[Literal["iterations", "seconds"], ...] = ("iterations", "seconds")
+_SCREEN = 6.6  # inches: the rows of a picture that fits on one screen
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 
 
@@ -107,23 +109,37 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
         return _small_multiples(parts, title)
     if max(map(len, parts)) <= _MOST_TOGETHER:
         parts = [list(runs)]
+    if len(parts) > 1:
+        return _rows_of_gaps(parts, title)
+    figure = _figure(9, 6.3 + 0.2 * len(runs), title)
+    problems = [run.problem for run in runs]
+    alone = len(set(problems)) == 1
+    named = _by_name(runs, in_group=alone)
+    plotting.convergence(named, ax=figure.subplots(2, 2), relative=not alone, problems=problems)
+    return figure
+
+
+def _rows_of_gaps(parts: Sequence[Sequence[Run]], title: str) -> Figure:
+    """Draw a row of gaps for each problem; runs of one name look alike in all rows."""
     shown = parts[:MOST_PANELS]
-    heights = [6.0 + 0.2 * len(part) for part in shown]
-    figure = _figure(9, 0.3 + sum(heights), _part_of(title, len(shown), len(parts), "problems"))
-    for part, rows in zip(shown, _rows(figure, heights), strict=True):
-        of_part = [run.problem for run in part]
-        alone = len(set(of_part)) == 1
-        plotting.convergence(
-            _by_name(part, in_group=alone),
-            ax=rows.subplots(2, 2),
-            relative=not alone,
-            problems=of_part,
-        )
-        if alone and len(parts) > 1:
-            (legend,) = rows.legends
-            legend.get_title().set_parse_math(False)
-            legend.set_title(escape_text(short_label(part[0].group)))
-            legend.set_alignment("left")
+    names = list(dict.fromkeys(run.name for part in shown for run in part))
+    height = min(2.6, _SCREEN / len(shown))
+    title = _part_of(title, len(shown), len(parts), "problems")
+    figure = _figure(10, 0.8 + height * len(shown), title)
+    rows = figure.subplots(len(shown), 2, squeeze=False, sharex="col")
+    handles: dict[str, Any] = {}
+    for part, panels in zip(shown, rows, strict=True):
+        named = _by_name(part, in_group=True)
+        for ax, x in zip(panels, _TIMES, strict=True):
+            plotting.convergence(named, ax=ax, x=x, relative=True, legend=False)
+            for line, run in zip(ax.lines, part, strict=False):
+                line.set(**look(names.index(run.name), names.index(run.name)))
+                handles.setdefault(short_label(run.name), line)
+            if ax not in rows[-1]:
+                ax.set_xlabel("")
+        panels[1].set_ylabel("")
+        _set_title(panels[0], short_label(part[0].group or part[0].label), loc="left")
+    legend_beside(list(rows.ravel()), handles, loc="lower center", handlelength=3)
     return figure
 
 

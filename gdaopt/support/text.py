@@ -8,11 +8,14 @@ and pictures, `markdown` and `latex`; `html_table` does it itself.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 from unicodedata import category
+
+import numpy as np
 
 _LONGEST = 60  # characters of a value that a message shows
 _LONGEST_LINE = 300  # of another error's message, and of a cell
@@ -80,6 +83,13 @@ def number_text(value: float | str | None) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, in two digits or more and without a power of ten."""
+    per_cent = max(100 * share, 1e-4)
+    digits = max(2, 1 + math.floor(math.log10(per_cent)))
+    return f"{np.format_float_positional(per_cent, digits, fractional=False, trim='-')} %"
 
 
 def text_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> str:

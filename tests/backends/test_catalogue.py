@@ -5,7 +5,6 @@ Solvers know all of these names, and a looser tolerance makes a first-order meth
 
 import importlib.metadata
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,14 +41,6 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     hinted = [entry for entry in CATALOGUE.values() if "[solvers]" in entry.hint]
     assert [entry.package for entry in hinted if entry.package not in extra] == []
     assert sum(not entry.twin_of for entry in hinted) >= 14
-
-
-def test_a_twin_has_what_is_not_said_of_it_from_its_namesake() -> None:
-    twins = {name: entry for name, entry in CATALOGUE.items() if entry.twin_of}
-    assert set(twins) == {"ECOS_BB", "GLPK_MI"}
-    for name, inside in {"ECOS_BB": "", "GLPK_MI": ""}.items():  # GLPK's is "glpk"
-        namesake = CATALOGUE[twins[name].twin_of]
-        assert replace(namesake, twin_of=twins[name].twin_of, inside=inside) == twins[name]
 
 
 def needed(solver: str) -> None:

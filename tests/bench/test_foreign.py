@@ -150,16 +150,6 @@ def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "cap must be above 0" in run(*data, read, code=2)  # the data were read
 
 
-def test_a_single_file(tmp_path: Path) -> None:
-    folder = series(tmp_path / "towns", 2)
-    for sequence in (
-        ProgramSequence.from_mps(folder / "town01.mps"),
-        ProgramSequence.from_mps(folder),
-    ):
-        assert sequence.programs[-1].value == read_programs(folder)[1].value
-    assert ProgramSequence.from_mps(folder / "town01.mps").name == "town01"
-
-
 # --- By arrays -----------------------------------------------------------------------------------
 
 

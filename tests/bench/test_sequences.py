@@ -166,22 +166,6 @@ def test_a_command_writes_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
         assert len({gzip.decompress(each).partition(b"ROWS")[2] for each in packed}) == 2
 
 
-@pytest.mark.parametrize(
-    ("what", "changed"),
-    [
-        ("costs", {"cost": [2.0]}),
-        ("coefficients", {"matrix": [[2.0]]}),
-        ("bounds", {"upper": 2.0}),
-        ("right-hand sides", {"row_upper": 2.0}),
-        (None, {}),
-    ],
-)
-def test_each_part_that_changes_is_named(what: str | None, changed: dict[str, Any]) -> None:
-    parts: dict[str, Any] = {"cost": [1.0], "matrix": [[1.0]], "row_upper": 3.0}
-    one, other = LinearArrays.of(**parts), LinearArrays.of(**parts | changed)
-    assert [*make.list_changes(one, other)] == [what] * (what is not None)
-
-
 def test_programs_differ_and_are_read_as_they_are(tmp_path: Path) -> None:
     (recipe,) = (recipe for recipe in RECIPES if recipe.name == "column-synthetic-100")
     programs = recipe.arrays(40)

@@ -96,17 +96,6 @@ def test_recordings_are_those_of_runs(recorded: Recorded) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["iris.npz"]
 
 
-def test_programs_are_spread_evenly(recorded: Recorded, tmp_path: Path) -> None:
-    record_task(tmp_path / "all", IRIS, ("column",), 24, 24, False)
-    every, some = (gda.bench.load_programs(path) for path in (tmp_path / "all.npz", recorded[0]))
-    picked = [one for one in some if one.kind == "column"]
-    assert len(every) > 6
-    for one, other in zip(
-        picked, [every[0], every[round((len(every) - 1) / 2)], every[-1]], strict=True
-    ):
-        np.testing.assert_array_equal(one.cost, other.cost)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_programs_are_the_same_each_time(kind: str, tmp_path: Path) -> None:
     sequence = ProgramSequence("random", size=6)
@@ -235,18 +224,6 @@ def test_a_feasible_program_that_is_called_infeasible(
     frame = pd.read_parquet(tmp_path / "a.parquet")
     assert set(frame["verdict"]) == {"infeasible"}
     assert set(frame["residual"]) == {np.inf}
-
-
-def test_tolerances_are_asked_for(
-    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replay = MagicMock(wraps=gda.bench.replay)
-    monkeypatch.setattr(study, "replay", replay)
-    replay_task(tmp_path / "a", recorded[0], "HIGHS", "re-solve", 1e-4, LIMITS)
-    names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-    for call in replay.call_args_list:
-        assert {call.kwargs["solver_opts"][name] for name in names} == {1e-4}
-        assert call.kwargs["time_limit"] == 10.0
 
 
 def test_whole_runs(recorded: Recorded, tmp_path: Path) -> None:

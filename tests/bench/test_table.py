@@ -162,13 +162,6 @@ def test_all_is_inside(name: str, width: float) -> None:
     assert outside(figure) == []
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_nothing_is_verified(name: str) -> None:
-    """All points are at the cap, and no axis says that it has no extent."""
-    none = programs("wine").assign(verdict="failed", seconds=10.0, residual=np.inf)
-    PICTURES[name](none, 10.0).draw_without_rendering()
-
-
 def test_times_are_those_that_count() -> None:
     """The fastest is on top; a solver that verifies nothing stands at the cap."""
     figure = PICTURES["times"](programs("wine"), 10.0)
@@ -185,15 +178,6 @@ def test_times_are_those_that_count() -> None:
     assert sorted({x for x, _ in shares}) == [0, 100]
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_pictures_say_programs_starts_and_tolerances(name: str) -> None:
-    figure = PICTURES[name](programs("wine"), 10.0)
-    title = figure.get_suptitle()
-    assert "diagonal, joint programs" in title
-    assert ("hot" in title) == (name == "times")  # the other two are of re-solves
-    assert ("1e-06" in title, "0.0001" in title) == (True, name == "pareto")
-
-
 @pytest.mark.parametrize("start", ["cold", "hot", "re-solve"])
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_bench_of_one_start(name: str, start: str) -> None:
@@ -205,15 +189,6 @@ def test_a_bench_of_one_start(name: str, start: str) -> None:
     )
     assert f"; {start}; " in PICTURES[name](own, 10.0).get_suptitle()
     PICTURES[name](some[closed], 10.0)
-
-
-def test_each_solver_of_the_pareto_picture_has_a_mark_and_a_name_of_its_own() -> None:
-    figure = PICTURES["pareto"](programs("wine"), 10.0)
-    (legend,) = figure.legends
-    kinds = {"closed form", "simplex", "first order"}
-    assert {text.get_text() for text in legend.get_texts()} == kinds | set(SAID)
-    marks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
-    assert len(set(marks)) == len(kinds | set(SAID))
 
 
 def test_profiles_begin_at_no_program_and_end_at_all() -> None:

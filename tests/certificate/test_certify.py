@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 import gdaopt as gda
 from gdaopt.errors import GdaoptError, InvalidInputError
@@ -25,7 +26,7 @@ from tests.certificate_cases import (
     small_glr,
     solved,
 )
-from tests.helpers import random_metric, random_symmetric, scaled
+from tests.helpers import PROPERTY, Rng, generators, random_metric, random_symmetric, scaled
 
 
 @pytest.fixture(
@@ -343,7 +344,9 @@ class TestFaults:
     def test_at_one_metric(self, problem: gda.MetricProblem) -> None:
         right = gda.MetricProblem(Nearest(self.target), self.feasible_set)
         optimum = gda.solve(right, "certified").metric
-        with pytest.raises(GdaoptError, match=r"a member of the set has a gap of -.* convex"):
+        with pytest.raises(
+            GdaoptError, match=r"a member of the set has a gap of -.* not symmetric"
+        ):
             gda.certify(problem, optimum)
 
     @pytest.mark.parametrize("method", ["certified", "alternating", "joint"])
@@ -354,6 +357,38 @@ class TestFaults:
         initial = self.feasible_set.start(4) / 2
         with pytest.raises(GdaoptError, match="convex"):
             gda.solve(problem, method, initial=initial, **METHODS[method])
+
+
+@PROPERTY
+@given(generators)
+def test_no_gradient_makes_the_gap_of_a_member_negative(rng: Rng) -> None:
+    """The member is among the points of the minimum: a wrong gradient shows in values alone."""
+    K = int(rng.integers(2, 6))
+    feasible_set = gda.GraphMetrics(float(K), 1e-3)
+    gradient = rng.standard_normal((K, K))
+    gradient += gradient.T
+    member = feasible_set.made_feasible(random_metric(rng, K))
+    gap = np.vdot(gradient, member) - feasible_set.minimize_linear(gradient).value
+    assert gap >= -1e-12 * np.abs(gradient).max() * K
+
+
+def test_multipliers_are_not_attained_on_the_edge_of_the_base() -> None:
+    """``V - ρI`` is definite, but ``V - B`` is not for any V that keeps the row."""
+    rho, path_weight, bound = 0.1, 0.2, 2.0
+    feasible_set = gda.GraphMetrics(bound, rho, path_weight=path_weight)
+    gradient = np.array([[1.0, 1.0], [1.0, -1.0]])
+    base = np.array([[rho + path_weight, -path_weight], [-path_weight, rho + path_weight]])
+    optimum = base + np.diag([0.0, bound - np.trace(base)])
+    assert np.linalg.eigvalsh(optimum - rho * np.eye(2))[0] > 0
+    assert optimum in feasible_set
+    row = np.diag([1.0, 0.0])
+    least = float(np.vdot(gradient, optimum))
+    short = []
+    for multiplier in (1.0, 100.0, 1e6):  # "Proposition: certificate with linear constraints"
+        lagrangian = feasible_set.minimize_linear(gradient + multiplier * row).value
+        short.append(least - (lagrangian - multiplier * (rho + path_weight)))
+    assert short[0] > 0.1
+    assert short[0] > 10 * short[1] > 1e4 * short[2] > 0
 
 
 def test_given_multipliers_are_those_of_the_bound() -> None:
@@ -409,7 +444,7 @@ def test_a_gap_below_zero_by_more_than_round_off_is_an_error(error: float, is_wr
     objective = SlightlyAsymmetric(target)
     objective.error = error
     problem = gda.MetricProblem(objective, gda.GraphMetrics(8.0, 0.0))
-    with pytest.raises(GdaoptError, match="convex") if is_wrong else nullcontext():
+    with pytest.raises(GdaoptError, match="not symmetric") if is_wrong else nullcontext():
         assert gda.certify(problem, target).gap >= 0
 
 

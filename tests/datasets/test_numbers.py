@@ -49,6 +49,7 @@ def remedies(path: Path, message: str) -> list[FloatArray]:
     return [read_csv(path, decimal=d, thousands=t or None).features for d, t in offered]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize(("decimal", "thousands"), MARKS)
 @pytest.mark.parametrize("name", COLUMNS)

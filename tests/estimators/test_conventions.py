@@ -45,13 +45,17 @@ OTHERS: list[Any] = [
 LABELLED: list[Any] = [*LEARNERS, *OTHERS, *TRANSDUCTIVE]  # all learners of labelled samples
 ESTIMATORS = [
     *(make() for make in LABELLED),
-    gda.MetricLearner("glr", metrics=gda.DiagonalMetrics),
-    gda.MetricLearnerCV(gda.DiagonalMetricLearner(), **SMALL),
     gda.GraphClassifier(),
-    gda.GraphClassifier(n_neighbors=4),
     gda.GraphClassifier(missing_label=None),
     MetricKNeighborsClassifier(),
     OneVsRestMetricClassifier(),
+]
+ALIKE = [  # but for a parameter, or many fits each: their checks are slow
+    gda.MetricLearner("glr", metrics=gda.DiagonalMetrics),
+    gda.MetricLearnerCV(gda.DiagonalMetricLearner(), **SMALL),
+    gda.MetricLearnerCV(**SMALL),
+    gda.MetricLearnerCV(LEARNERS[2](), **SMALL),
+    gda.GraphClassifier(n_neighbors=4),
     OneVsRestMetricClassifier(missing_label=None),
 ]
 TUPLES = [PairMetricLearner, TripletMetricLearner]
@@ -87,10 +91,9 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 
 @pytest.mark.slow
 @parametrize_with_checks(  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    [gda.MetricLearnerCV(**SMALL), gda.MetricLearnerCV(LEARNERS[2](), **SMALL)],
-    expected_failed_checks=expected_failed_checks,
+    ALIKE, expected_failed_checks=expected_failed_checks
 )
-def test_scikit_learns_checks_of_other_searches(estimator: Any, check: Any) -> None:
+def test_scikit_learns_checks_of_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
@@ -109,7 +112,9 @@ def listed_in(doc: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "estimator",
-    {type(each): each for each in (*ESTIMATORS, *MODELS, *(kind() for kind in TUPLES))}.values(),
+    {
+        type(each): each for each in (*ESTIMATORS, *ALIKE, *MODELS, *(kind() for kind in TUPLES))
+    }.values(),
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_docstrings_explain_each_parameter_and_attribute_once(estimator: Any) -> None:
@@ -190,7 +195,7 @@ def test_bad_parameters(kind: Any, name: str, value: Any) -> None:
         kind(**{name: value}).fit(*given(kind))
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *ALIKE[:2]], ids=str)
 def test_labels_are_names_and_copies_are_equal(estimator: Any) -> None:
     X, codes = samples(n=30)
     expected = clone(estimator).fit(X, codes)
@@ -207,7 +212,7 @@ def test_labels_are_names_and_copies_are_equal(estimator: Any) -> None:
     assert type(estimator).__name__ in estimator._repr_html_()
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *ALIKE[:2]], ids=str)
 def test_data_frames_and_sparse_arrays(estimator: Any) -> None:
     X, codes = samples(n=30)
     name = "transform" if hasattr(estimator, "transform") else "predict"

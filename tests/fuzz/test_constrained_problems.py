@@ -109,43 +109,6 @@ def test_hinges_stall_at_their_round_off(
 # --- The generator -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sort", FEW)
-def test_a_seed_and_what_is_printed_give_the_same_problem(sort: str | None) -> None:
-    for seed in range(20):
-        ingredients = ConstrainedIngredients.drawn(seed, sort)
-        assert ingredients == ConstrainedIngredients.drawn(seed, sort) == eval(repr(ingredients))
-        first, again = Constrained(ingredients), Constrained(ingredients)
-        np.testing.assert_array_equal(first.known, again.known)
-        for row, other in zip(first.rows, again.rows, strict=True):
-            np.testing.assert_array_equal(row.matrix, other.matrix)
-            assert (row.relation, row.bound) == (other.relation, other.bound)
-        at = [made.objective.at(made.known).value for made in (first, again)]
-        assert at[0] == at[1]
-
-
-@pytest.mark.parametrize("sort", FEW)
-def test_the_known_member_keeps_all_rows(sort: str | None) -> None:
-    for seed in range(300):
-        made = Constrained(ConstrainedIngredients.drawn(seed, sort))
-        own = made.ingredients
-        if own.sort == "barely infeasible":
-            assert made.broken(made.known) > 0
-            continue
-        rounded = 20 * 10.0**-own.digits if own.sort == "rounded" else 0.0
-        assert made.outside(made.known) <= 1e-14 * made.scale
-        assert made.broken(made.known) <= (rounded + 1e-14) * made.scale
-
-
-def test_nearly_dependent_rows_are_so_by_the_share_that_was_drawn() -> None:
-    count = 0
-    for seed in range(100):
-        made = Constrained(ConstrainedIngredients.drawn(seed, "nearly dependent"))
-        rows = np.array([row.matrix.ravel() / np.linalg.norm(row.matrix) for row in made.rows])
-        shares = np.linalg.svd(rows, compute_uv=False) / made.ingredients.delta
-        count += bool(((shares > 1e-2) & (shares < 1e2)).any())
-    assert count >= 60  # the others have more rows than entries, or exact multiples
-
-
 def least_violation(made: Constrained) -> float:
     """Return by how much every member breaks some row, by CLARABEL."""
     size, unit = len(made.known), made.scale / len(made.known)

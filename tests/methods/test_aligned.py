@@ -179,13 +179,6 @@ def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
         assert result.iterations % 13 == 0
 
 
-def test_an_end_above_the_optimum_says_that_no_block_improves() -> None:
-    result = solve(wine(), "alternating")
-    assert result.objective > 1.1 * gda.solve(wine()).objective
-    assert result.status == "block_minimum"
-    assert result.message.startswith("no block improves on its own: the gap of each is within")
-
-
 @pytest.mark.parametrize(
     ("dataset", "positive", "solver"),
     [

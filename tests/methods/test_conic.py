@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.methods import conic
 from gdaopt.sets import FeasibleSet
 from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
@@ -103,16 +102,3 @@ def test_what_would_not_fit_is_refused_before_it_is_built(
         gda.errors.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-06 are.*force"
     ):
         gda.solve(small(), method)
-
-
-def test_estimates_grow_with_the_program() -> None:
-    quarter = conic.cone_bytes(25, 300, "semidefinite")
-    large, pairs = (conic.cone_bytes(50, 1225, cone) for cone in ("semidefinite", "second-order"))
-    assert large > 10 * quarter
-    assert pairs < large
-    # In a semidefinite cone all entries count, in second-order cones only those of edges.
-    assert conic.cone_bytes(50, 49, "semidefinite") == large
-    assert conic.cone_bytes(50, 49, "second-order") < pairs / 50
-    few, many = (small("graph", 0.0, 5, n).objective.conic_bytes() for n in (20, 40))
-    assert many > 2 * few
-    assert 0 < resources.free_memory() < 1e15

@@ -193,13 +193,6 @@ def test_options_that_do_not_go_with_constraints(
         gda.solve(wine(), method, **options)
 
 
-def test_a_start_of_ones_own() -> None:
-    problem = wine()
-    for method in ("certified", "alternating", "sdp"):
-        result = gda.solve(problem, method, initial=problem.central_metric(), max_iterations=20)
-        assert not problem.violations(result.metric)
-
-
 def test_block_methods_say_that_rows_may_stop_them_early() -> None:
     """A row that ties two blocks together: neither can move alone, and the optimum is elsewhere."""
     problem = gda.MetricProblem(

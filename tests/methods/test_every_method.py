@@ -156,7 +156,7 @@ def test_starts_anywhere_in_the_set(way: str, kind: str, floor: float) -> None:
     base = case.feasible_set.base(SIZE)
     vertex = case.feasible_set.minimize_linear(-np.diag([4.0, 3.0, 2.0, 1.0])).vertex
     for initial in (base, vertex, (base + vertex) / 2):
-        result = solve(case, way, initial=initial, max_iterations=30)
+        result = solve(case, way, initial=initial, max_iterations=10)
         assert result.trace[0].objective == pytest.approx(case.objective.at(initial).value)
         assert result.objective < result.trace[0].objective
         assert result.metric in case.feasible_set

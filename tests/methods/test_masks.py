@@ -56,28 +56,6 @@ def test_the_certified_optimum_is_cvxpys(seed: int, objective: str) -> None:
     assert result.objective == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        *("certified", "alternating, HiGHS", "alternating, floor"),
-        *("joint, HiGHS", "joint, gradient", "frank-wolfe, away", "projected-gradient"),
-        *("socp", "sdp"),
-    ],
-)
-def test_the_mask_of_all_edges_changes_no_bit(way: str) -> None:
-    problem = graph_problem(3)
-    free = without_mask(set_of(problem))
-    full = replace(free, edges=np.ones((6, 6), dtype=bool))
-    results = [
-        solve(replace(problem, feasible_set=feasible_set), way, max_iterations=20)
-        for feasible_set in (free, full)
-    ]
-    np.testing.assert_array_equal(results[0].metric, results[1].metric)
-    assert results[0].objective == results[1].objective
-    assert results[0].lower_bound == results[1].lower_bound
-    assert results[0].iterations == results[1].iterations
-
-
 # --- Edge floors ---------------------------------------------------------------------------------
 
 
@@ -105,15 +83,6 @@ def test_an_edge_floor_that_the_mask_cannot_keep_is_refused() -> None:
     for options in cases:
         with pytest.raises(gda.errors.InvalidInputError, match=message):
             gda.solve(problem, "alternating", edge_floor=0.1, **options)
-
-
-def test_the_papers_rule_keeps_an_edge_of_the_mask() -> None:
-    edges = [(0, 2), (1, 2), (2, 3), (3, 4), (4, 5)]
-    problem = graph_problem(1)
-    problem = replace(problem, feasible_set=gda.GraphMetrics(12.0, 1e-3, edges=edges))
-    options: dict[str, Any] = {"edge_floor": 0.01, "connectivity": "zeta", "max_iterations": 30}
-    result = gda.solve(problem, "alternating", **options)
-    assert result.metric in problem.feasible_set
 
 
 def test_a_column_program_serves_all_columns_of_as_many_neighbours(

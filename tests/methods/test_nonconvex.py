@@ -170,6 +170,7 @@ def test_the_second_start_is_better_where_the_first_is_on_a_plateau(set_name: st
     assert found.status == "stationary"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("min_eigenvalue", "trace_bound"), [(1e-8, 1e4), (3e-4, 1e6)])
 @pytest.mark.parametrize(
     "data",

@@ -93,7 +93,7 @@ def check(problem: gda.MetricProblem, way: str, path: Path) -> None:
     assert gda.Result.load(result.save(path)) == result
 
 
-@pytest.mark.covering(2, 2)
+@pytest.mark.covering(1, 2)
 @pytest.mark.parametrize("size", chosen([3, 2, 5, 20], default=[3]))
 @pytest.mark.parametrize("name", ["glr", "log det", "nearest"])
 @pytest.mark.parametrize(("way", "kind", "floor"), EVERYWHERE)

@@ -104,7 +104,7 @@ def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor:
     problem = small(kind, floor)
     optimum = certified(problem)
     watch = Watch(problem.feasible_set)
-    result = gda.solve(problem, METHOD, projection="clip", callback=watch, max_iterations=400)
+    result = gda.solve(problem, METHOD, projection="clip", callback=watch, max_iterations=150)
     assert result.status in ("slow_progress", "iteration_limit")
     assert_same_optimum(optimum, result)
     excess = result.objective / optimum.objective - 1

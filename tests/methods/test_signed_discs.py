@@ -49,19 +49,6 @@ def test_signed_metrics_are_graph_metrics_of_flipped_features(way: str) -> None:
     np.testing.assert_allclose(signed.metric, plain.metric * np.outer(colors, colors), atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["alternating", "joint"])
-@pytest.mark.parametrize("name", ["sdd", "partial"])
-def test_linear_constraints_are_kept(method: str, name: str) -> None:
-    """A row that asks for an edge of a sign, and one for a small diagonal entry."""
-    rows: Any = lambda M: [M[1, 3] >= 0.2, M[0, 0] <= 1.0]  # noqa: E731
-    bound = problem(name, constraints=rows)
-    found = gda.solve(bound, method, solver="HIGHS", max_iterations=40)
-    assert bound.rows is not None
-    assert bound.rows.violation(found.metric) <= 1e-8 * C
-    assert found.objective >= gda.solve(bound, tolerance=1e-8).objective * (1 - 1e-8)
-    assert found.objective < found.trace[0].objective
-
-
 def member(rng: np.random.Generator) -> FloatArray:
     """Return a metric inside of the hull of all colourings, edges of both signs."""
     metric = random_symmetric(rng, SIZE) / SIZE / 3

@@ -160,19 +160,6 @@ def result(request: pytest.FixtureRequest) -> gda.Result:
     return solved(request.param)
 
 
-def test_numbers_make_sense(result: gda.Result) -> None:
-    trace = result.trace
-    assert np.isfinite(trace.column("objective")).all()
-    np.testing.assert_array_equal(trace.column("iteration"), np.arange(len(trace)))
-    for cumulative in ("round", "oracle_calls", "eig_iterations", "seconds"):
-        assert (np.diff(trace.column(cumulative)) >= 0).all(), cumulative
-    assert trace.column("oracle_calls")[-1] > 0
-    assert (np.diff(trace.column("objective")) <= 1e-12 * trace[0].objective).all()
-    for positive in ("block_gap", "step", "repair_distance", "solve_seconds", "eig_seconds"):
-        assert np.nanmin(trace.column(positive)) >= 0, positive
-    assert np.nanmax(trace.column("step")) <= 1
-
-
 def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gershgorin, "LARGEST_DENSE", 4)
     assert solve().trace.column("eig_iterations")[-1] > 0
@@ -278,6 +265,7 @@ def test_left_ends_of_steps_without_scalars(
 @pytest.mark.parametrize("keep_iterates", [False, True])
 def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
     """A trace of 2,000 steps held 1.4 GB of metrics of 300 features."""
+    gc.freeze()  # what there was before need not be looked at in each collection
     metrics: list[weakref.ref[np.ndarray]] = []
     alive: list[int] = []
 
@@ -288,6 +276,7 @@ def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
             alive.append(sum(metric() is not None for metric in metrics))
 
     solve(callback=count, keep_iterates=keep_iterates, max_iterations=12)
+    gc.unfreeze()
     assert alive[-1] == 13 if keep_iterates else max(alive) <= 5  # those that the method needs
 
 

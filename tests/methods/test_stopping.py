@@ -63,6 +63,7 @@ FLAT = {
 }
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("method", ["certified", "projected-gradient", "sdp"])
 @pytest.mark.parametrize("name", FLAT)
 @pytest.mark.parametrize("constant", [1e4, -1e8, 1e10])

@@ -42,25 +42,25 @@ def within(memory_limit: int, make: Callable[[], Any]) -> Any:
         return make()
 
 
-def make_blocks_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
-    """Split pairs into blocks of about so many numbers."""
-    monkeypatch.setattr(passes, "_BLOCK_ENTRIES", entries)
+def make_tiles_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Split pairs into tiles of about so many numbers."""
+    monkeypatch.setattr(passes, "_TILE_ENTRIES", entries)
     monkeypatch.setattr(passes, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr(listed_pairs, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(listed_pairs, "_TILE_ENTRIES", entries)
 
 
-STORAGE = ["kept", "recomputed, many blocks"]
+STORAGE = ["kept", "recomputed, many tiles"]
 
 
 def stored(kind: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return an objective of pairs that keeps their numbers or not, in one block or in many."""
-    if "many blocks" in kind:
-        make_blocks_small(monkeypatch, 2 * K)
+    """Return an objective of pairs that keeps their numbers or not, in one tile or in many."""
+    if "many tiles" in kind:
+        make_tiles_small(monkeypatch, 2 * K)
         monkeypatch.setattr(base, "_PART_ENTRIES", 30)
     recomputed = "recomputed" in kind
     objective = within(1 if recomputed else 2**28, make)
     assert objective.keeps_pairs is not recomputed
-    assert len(list(objective.pairs.blocks())) > 2 or "many blocks" not in kind
+    assert len(list(objective.pairs.tiles())) > 2 or "many tiles" not in kind
     return objective
 
 

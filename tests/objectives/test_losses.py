@@ -26,7 +26,7 @@ from gdaopt.objectives.scalar_functions import (
 from gdaopt.scaling import auto_trace_bound, read_trace_bound
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.objectives.cases import CASES, LABELS, K, N, make_blocks_small, samples, within
+from tests.objectives.cases import CASES, LABELS, K, N, make_tiles_small, samples, within
 
 X = samples()
 
@@ -295,7 +295,7 @@ def test_mcml_of_pairs_that_are_far_apart_ends_at_its_minimum(
 def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then sums in units of 0 gave NaN."""
     monkeypatch.setattr(rectangles, "_CHUNK", 2**8)
-    make_blocks_small(monkeypatch, 200)
+    make_tiles_small(monkeypatch, 200)
     many = samples(count=80)
     glr = within(1, lambda: gda.GLR(1e100 * many, np.arange(80) % 2))
     point = glr.at(1e150 * np.eye(K))

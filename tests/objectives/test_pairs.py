@@ -1,4 +1,4 @@
-"""Pairs of samples: their digits, the blocks that they come in, and as CVXPY sees them."""
+"""Pairs of samples: their digits, the tiles that they come in, and as CVXPY sees them."""
 
 from collections.abc import Iterable
 
@@ -16,11 +16,11 @@ from gdaopt.objectives.pairs.expressions import (
     expression_bytes,
     squared_distances,
 )
-from gdaopt.objectives.pairs.passes import Block, Factors
+from gdaopt.objectives.pairs.passes import Factors, Tile
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
-from tests.objectives.cases import make_blocks_small
+from tests.objectives.cases import make_tiles_small
 
 N, K = 24, 3
 
@@ -41,7 +41,7 @@ def test_weights_of_classes_take_no_memory_for_pairs() -> None:
     z = np.repeat([1.0, -1.0], N // 2)
     glr = gda.GLR(X, z, sample_weight=np.where(z > 0, 3.0, 1.0))
     assert glr.pairs.log_weights is not None
-    assert [block.shape for block in glr.pairs.log_weights] == [()]
+    assert [tile.shape for tile in glr.pairs.log_weights] == [()]
 
 
 @pytest.mark.parametrize("entries", [40, 2**17])
@@ -50,7 +50,7 @@ def test_near_samples_keep_their_digits_far_from_the_mean(
     far: float, entries: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two groups far apart, one of them of both classes: only pairs within that group count."""
-    make_blocks_small(monkeypatch, entries)
+    make_tiles_small(monkeypatch, entries)
     X = rng.integers(-8, 9, (N, K)) / 4
     X[: N // 2, 0] += 2.0 ** round(np.log2(far))  # differences are exact
     z = np.where(np.arange(N) % 2, 1.0, -1.0)
@@ -77,7 +77,7 @@ M, L = 30, 4
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
     """Return samples of which the last feature differs by 1e-6, but for the last sample."""
-    make_blocks_small(monkeypatch, 5 * M)
+    make_tiles_small(monkeypatch, 5 * M)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((M, L))
     X[:, -1] *= 1e-6
@@ -88,7 +88,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> FloatArray:
 def coefficients(share: float, pairs: RectanglePairs) -> list[FloatArray]:
     """Return random coefficients, of which a share is not 0."""
     rng = np.random.default_rng(1)
-    shapes = [block.shape for block in pairs.products(Factors.of(pairs.features, pairs.features))]
+    shapes = [tile.shape for tile in pairs.products(Factors.of(pairs.features, pairs.features))]
     return [rng.uniform(0.5, 1, shape) * (rng.random(shape) < share) for shape in shapes]
 
 
@@ -98,7 +98,7 @@ def coefficients(share: float, pairs: RectanglePairs) -> list[FloatArray]:
 def test_sums_over_near_samples(share: float, shared: bool, near: FloatArray) -> None:
     """Each entry has nearly all of its digits, however the sums are taken.
 
-    Blocks of samples that share features are summed about their mean.
+    Tiles of samples that share features are summed about their mean.
     """
     X = near.copy()
     if shared:
@@ -142,37 +142,37 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(scatter.dense, expected, atol=1e-10)
 
 
-def met(found: Iterable[Block], shape: tuple[int, int]) -> np.ndarray:
-    """Return how often each pair is in a block."""
+def met(found: Iterable[Tile], shape: tuple[int, int]) -> np.ndarray:
+    """Return how often each pair is in a tile."""
     times = np.zeros(shape, dtype=int)
-    for block in found:
-        times[block.rows, block.columns] += 1
+    for tile in found:
+        times[tile.rows, tile.columns] += 1
     return times
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 20])
 def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
     codes = np.sort(np.arange(M) % n_classes)
-    blocks = list(RectanglePairs.by_class(near, codes).blocks())
-    assert (np.triu(met(blocks, (M, M)), 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
+    tiles = list(RectanglePairs.by_class(near, codes).tiles())
+    assert (np.triu(met(tiles, (M, M)), 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
     if n_classes > rectangles.MOST_LEVELS:  # no small rectangles between them
-        assert len(blocks) == len(list(passes.triangle(slice(0, M))))
+        assert len(tiles) == len(list(passes.triangle(slice(0, M))))
         return
-    for block in blocks:
-        if block.columns.start >= block.rows.stop:
-            same = np.equal.outer(codes[block.rows], codes[block.columns])
+    for tile in tiles:
+        if tile.columns.start >= tile.rows.stop:
+            same = np.equal.outer(codes[tile.rows], codes[tile.columns])
             assert same.all() or not same.any()
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2500), (2500, 1), (300, 1001), (1300, 999)])
 def test_tiles_have_each_pair_once(shape: tuple[int, int]) -> None:
-    found = list(passes.tiles(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
+    found = list(passes.split_rectangle(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
     times = met(found, (2 + shape[0], 5 + shape[1]))
     assert (times[2:, 5:] == 1).all()
     assert times.sum() == shape[0] * shape[1]
-    sizes = [times[block.rows, block.columns].size for block in found]
-    assert max(sizes) <= passes._BLOCK_ENTRIES
-    assert len(sizes) <= 2 + 4 * times.sum() / passes._BLOCK_ENTRIES
+    sizes = [times[tile.rows, tile.columns].size for tile in found]
+    assert max(sizes) <= passes._TILE_ENTRIES
+    assert len(sizes) <= 2 + 4 * times.sum() / passes._TILE_ENTRIES
 
 
 @pytest.mark.parametrize("size", [1, 40, 1001, 2100])
@@ -181,10 +181,10 @@ def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: 
     times = met(found, (3 + size, 3 + size))[3:, 3:]
     assert (np.triu(times) == np.triu(np.ones((size, size)))).all()
     below = np.zeros_like(times)
-    for block in found:
-        if block.columns.start == block.rows.start:  # the whole square is in the first block
-            assert block.columns.stop >= block.rows.stop
-            rows = slice(block.rows.start - 3, block.rows.stop - 3)
+    for tile in found:
+        if tile.columns.start == tile.rows.start:  # the whole square is in the first tile
+            assert tile.columns.stop >= tile.rows.stop
+            rows = slice(tile.rows.start - 3, tile.rows.stop - 3)
             below[rows, rows] = 1
     assert (times == np.maximum(np.triu(times), below)).all()
 
@@ -193,8 +193,8 @@ def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: 
 def test_runs_have_whole_rows(shape: tuple[int, int]) -> None:
     found = list(passes.runs(*shape))
     assert (met(found, shape) == 1).all()
-    assert all(block.columns == slice(0, shape[1]) for block in found)
-    n_rows = [block.rows.stop - block.rows.start for block in found]
+    assert all(tile.columns == slice(0, shape[1]) for tile in found)
+    n_rows = [tile.rows.stop - tile.rows.start for tile in found]
     assert min(n_rows[:-1], default=passes._FEWEST_ROWS) >= passes._FEWEST_ROWS
 
 

@@ -25,29 +25,29 @@ from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import read_only
 from tests.helpers import random_metric
 from tests.master.cases import evaluate
-from tests.objectives.cases import make_blocks_small
+from tests.objectives.cases import make_tiles_small
 
 
-def test_a_first_block_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_blocks_small(monkeypatch, 1)
+def test_a_first_tile_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_tiles_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
     pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
     sums = chunk_sums(Exponentials(constant=1.0), pairs, np.eye(1))
     assert sums.log_value == pytest.approx(math.log(8))
 
 
-def test_a_first_block_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_blocks_small(monkeypatch, 1)
+def test_a_first_tile_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_tiles_small(monkeypatch, 1)
     pairs = weighted_pairs([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0])
     distances = [read_only(np.array([[distance]])) for distance in (np.inf, 3.0)]
-    assert len(list(pairs.blocks())) == len(distances)
+    assert len(list(pairs.tiles())) == len(distances)
     sums = pair_sums(Exponentials(constant=1.0), pairs, distances)
     assert sums.log_value == pytest.approx(-3.0)
 
 
 def test_chunks_have_the_weights_of_their_own_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where those of all pairs are known before."""
-    make_blocks_small(monkeypatch, 8)
+    make_tiles_small(monkeypatch, 8)
     monkeypatch.setattr(rectangles, "_CHUNK", 8)
     X = np.random.default_rng(0).standard_normal((12, 2))
     glr = gda.GLR(X, np.arange(12) % 3, sample_weight=np.arange(1.0, 13.0))

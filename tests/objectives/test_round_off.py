@@ -181,7 +181,7 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
     """Where only the pulls remain of the derivatives, the errors of a softmax do so too."""
     objective = EVERY[name]()
     loss, pairs = objective.loss, objective.pairs
-    pulls = np.concatenate([loss.pulls(block) for block in pairs.blocks()])
+    pulls = np.concatenate([loss.pulls(tile) for tile in pairs.tiles()])
     np.fill_diagonal(pulls, 0.0)
     degrees = pulls.sum(axis=0) + pulls.sum(axis=1)
     assert (loss.cancelled >= degrees * (1 - 1e-12)).all()
@@ -196,10 +196,10 @@ def test_pulls_that_a_softmax_cancels_count(name: str) -> None:
 def test_one_pass_finds_the_same_sizes(name: str) -> None:
     objective, metric = EVERY[name](), 0.1 * np.eye(K)
     kept, chunks = objective.at(metric), objective.sums(metric)
-    degrees, blocks = np.zeros(objective.n_samples), objective.pairs.blocks()
-    for block, distances in zip(blocks, kept.distances, strict=True):
-        p = kept.sums.scale * np.abs(kept.loss.at(block, distances).first())
-        for samples in objective.pairs.samples(block):
+    degrees, tiles = np.zeros(objective.n_samples), objective.pairs.tiles()
+    for tile, distances in zip(tiles, kept.distances, strict=True):
+        p = kept.sums.scale * np.abs(kept.loss.at(tile, distances).first())
+        for samples in objective.pairs.samples(tile):
             np.add.at(degrees, np.broadcast_to(samples, p.shape), p)
     squares = (np.abs(objective.pairs.features) + np.abs(objective.pairs._centre) / 4) ** 2
     for sums in (kept.sums, chunks):

@@ -216,24 +216,6 @@ def test_given_axes(results: dict[str, gda.Result]) -> None:
     assert below.get_legend() is None
 
 
-@pytest.mark.parametrize("x", ["iterations", "seconds", "oracle_calls"])
-@pytest.mark.parametrize("y", ["gap", "objective"])
-def test_one_axes(results: dict[str, gda.Result], x: Any, y: Any) -> None:
-    given = Figure().subplots()
-    ax = plotting.convergence(results, given, x=x, y=y)
-    assert ax is given
-    assert ax.get_ylabel().startswith(y)
-    column = {"iterations": "iteration"}.get(x, x)
-    for line, result in zip(ax.lines, results.values(), strict=False):
-        np.testing.assert_array_equal(xy(line)[0], result.trace.column(column))
-    assert legend(ax)[: len(results)] == list(results)
-    of_axes = plotting.convergence(results, Figure().subplots())
-    of_x, of_y = plotting.convergence(results, x=x), plotting.convergence(results, y=y)
-    assert (of_axes.get_xlabel(), of_x.get_xlabel()) == ("iteration", ax.get_xlabel())
-    assert of_y.get_xlabel() == "iteration"
-    assert [one.get_ylabel().split()[0] for one in (of_axes, of_x, of_y)] == ["gap", "gap", y]
-
-
 def test_colours_and_no_legend(results: dict[str, gda.Result]) -> None:
     colours: list[Any] = ["red", "#00ff00", (0, 0, 1), "0.5", "C1"]
     ax = plotting.convergence(results, Figure().subplots(), colors=colours, legend=False)

@@ -7,7 +7,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.container import BarContainer
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Ellipse, Rectangle
 
@@ -77,15 +76,6 @@ def test_names(names: list[str] | None, labels: list[str]) -> None:
     assert not any(label.get_visible() for label in aligned.get_yticklabels())
     top, bottom = raw.transData.transform([(0, 0), (0, 2)])[:, 1]
     assert top > bottom  # the first feature on top
-
-
-def test_given_axes() -> None:
-    pair = Figure().subplots(1, 2)
-    assert plotting.discs(METRIC, ax=pair) is pair
-    alone = Figure().subplots()
-    plotting.discs(METRIC, names=NAMES, ax=(None, alone))
-    assert len(discs_on(alone)[0]) == 3
-    assert [label.get_text() for label in alone.get_yticklabels()] == NAMES
 
 
 def test_of_many_features_the_block_is_drawn() -> None:

@@ -8,7 +8,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import same_color
-from matplotlib.figure import Figure
 
 import gdaopt as gda
 from gdaopt import plotting
@@ -140,22 +139,3 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
     loops = sum(len(np.atleast_2d(nodes.get_offsets())) for nodes in nodes_on(ax))
     assert loops == 40
     render(ax)
-
-
-def test_features_without_edges_fill_the_places() -> None:
-    block = np.diag(np.arange(1.0, 101.0))
-    block[3, 7] = block[7, 3] = -0.5
-    run = of_many_features(block, np.arange(100), 100)
-    ax = plotting.graph(run)
-    shown = [3, 7, *range(62, 100)]
-    assert [text.get_text() for text in ax.texts] == [str(number) for number in shown]
-    assert len(edges_on(ax).get_segments()) == 1
-    render(ax)
-
-
-@pytest.mark.parametrize("size", [9, 16, 25])
-def test_names_for_which_there_is_room_are_whole(size: int) -> None:
-    names = [f"{1000 + 7 * k}" for k in range(size)]
-    ax = Figure((13, 6), layout="constrained").subplots(1, 2)[0]
-    plotting.graph(np.diag(np.arange(1.0, size + 1)), names, ax=ax)
-    assert [text.get_text() for text in ax.texts] == names

@@ -147,19 +147,6 @@ def test_small_panels_break_no_word_of_a_legend() -> None:
     assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 12
 
 
-def test_nested_subfigures_and_other_layouts() -> None:
-    outer = Figure(figsize=(7, 5), layout="constrained")
-    left, right = outer.subfigures(1, 2, squeeze=False)[0]
-    above, below = right.subfigures(2, 1, squeeze=False)[:, 0]
-    plotting.convergence(runs(), ax=left.subplots(2, 2))
-    plotting.left_ends(runs()["alternating"], ax=above.subplots())
-    plotting.graph(runs()["certified"], WINE.feature_names, ax=below.subplots())
-    outer.draw_without_rendering()
-    assert outside(outer) == []
-    assert overprinted(outer) == []
-    assert len(left.legends) == 1  # above all panels of the subfigure
-
-
 @pytest.mark.parametrize("layout", ["tight", None])
 def test_other_layouts(layout: Any) -> None:
     """These make no room above all panels; a figure without a layout gets one that does."""
@@ -235,6 +222,7 @@ def test_no_scaling_at_all_is_said() -> None:
 STYLES = ("default", "dark_background", "grayscale")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", PICTURES)
 def test_all_can_be_seen_on_the_background_of_the_style(name: str, style: str) -> None:
@@ -318,14 +306,6 @@ def test_bad_input(name: str, arguments: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {drawn[name]: run} if name in drawn else {"metric": METRIC}
     with pytest.raises(InvalidInputError, match=message):
         getattr(plotting, name)(**{**given, **arguments})
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_given_axes_are_used(name: str) -> None:
-    draw, shape, _ = PICTURES[name]
-    axes = Figure().subplots(*shape)
-    assert draw(axes) is axes
-    assert pyplot.get_fignums() == []
 
 
 def test_new_axes_are_known_to_pyplot() -> None:

@@ -129,14 +129,14 @@ class TestMinimizeLinear:
             assert not (np.outer(u, u) * (1 - family.mask(size))).any()
 
     @families
-    @pytest.mark.parametrize("size", [1, 2, 7])
     @pytest.mark.parametrize("shift", [0.0, 2.0])
-    def test_nothing_is_gained(self, family: Family, size: int, shift: float) -> None:
-        gradient = shift * np.eye(size) + np.sign(shift)
-        minimum = family.feasible_set(size).minimize_linear(gradient)
-        assert minimum.atom is None
-        np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
-        assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
+    def test_nothing_is_gained(self, family: Family, shift: float) -> None:
+        for size in [1, 2, 7]:
+            gradient = shift * np.eye(size) + np.sign(shift)
+            minimum = family.feasible_set(size).minimize_linear(gradient)
+            assert minimum.atom is None
+            np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
+            assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
 
 
 def all_prices(family: Family, gradient: FloatArray) -> FloatArray:

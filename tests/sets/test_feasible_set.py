@@ -97,13 +97,13 @@ class TestSize:
         [(kind, name) for kind in SETS for name in ("trace_bound", "min_eigenvalue")]
         + [(kind, "path_weight") for kind in WITH_PATH],
     )
-    @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, "1", None, True])
-    def test_bad_numbers_are_refused(self, kind: str, name: str, value: object) -> None:
-        arguments: dict[str, object] = {"trace_bound": 4.0, name: value}
-        with pytest.raises(InvalidInputError, match=f"{name} must be .*, got {value!r}"):
-            SETS[kind](**arguments)
-        with pytest.raises(InvalidInputError, match="trace_bound must be above 0"):
-            SETS[kind](trace_bound=0.0)
+    def test_bad_numbers_are_refused(self, kind: str, name: str) -> None:
+        for value in [-1.0, math.nan, math.inf, "1", None, True]:
+            arguments: dict[str, object] = {"trace_bound": 4.0, name: value}
+            with pytest.raises(InvalidInputError, match=f"{name} must be .*, got {value!r}"):
+                SETS[kind](**arguments)
+            with pytest.raises(InvalidInputError, match="trace_bound must be above 0"):
+                SETS[kind](trace_bound=0.0)
 
     @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
     @pytest.mark.parametrize(
@@ -187,22 +187,24 @@ class TestPathStart:
 
 class TestEverySet:
     @families
-    @pytest.mark.parametrize("size", [1, 2, 6])
-    def test_base_and_budget(self, family: Family, size: int) -> None:
-        feasible_set = family.feasible_set(size)
-        np.testing.assert_allclose(feasible_set.base(size), family.base(size), rtol=0, atol=1e-16)
-        expected = family.bound(size) - np.trace(family.base(size))
-        assert feasible_set.budget(size) == pytest.approx(expected, rel=1e-14)
+    def test_base_and_budget(self, family: Family) -> None:
+        for size in [1, 2, 6]:
+            feasible_set = family.feasible_set(size)
+            np.testing.assert_allclose(
+                feasible_set.base(size), family.base(size), rtol=0, atol=1e-16
+            )
+            expected = family.bound(size) - np.trace(family.base(size))
+            assert feasible_set.budget(size) == pytest.approx(expected, rel=1e-14)
 
     @families
-    @pytest.mark.parametrize("size", [1, 2, 6])
-    def test_centre(self, family: Family, size: int) -> None:
-        objective = gda.Linear(np.zeros((size, size)))
-        atoms, weights = gda.MetricProblem(objective, family.feasible_set(size)).members.centre
-        expected = family.base(size) + family.budget(size) / size * np.eye(size)
-        total = atoms.added_to(family.base(size), weights)
-        np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
-        assert atoms.values.shape[1] <= 2  # K dense ones would take products of K×K matrices
+    def test_centre(self, family: Family) -> None:
+        for size in [1, 2, 6]:
+            objective = gda.Linear(np.zeros((size, size)))
+            atoms, weights = gda.MetricProblem(objective, family.feasible_set(size)).members.centre
+            expected = family.base(size) + family.budget(size) / size * np.eye(size)
+            total = atoms.added_to(family.base(size), weights)
+            np.testing.assert_allclose(total, expected, rtol=0, atol=1e-15)
+            assert atoms.values.shape[1] <= 2  # K dense ones would take products of K×K matrices
 
     @families
     def test_record(self, family: Family) -> None:
@@ -214,17 +216,17 @@ class TestEverySet:
             set_of_record({**record, "kind": "cone"})
 
     @families
-    @pytest.mark.parametrize("size", [1, 2, 6])
-    def test_start(self, family: Family, size: int) -> None:
-        feasible_set = family.feasible_set(size)
-        start = start_of(feasible_set, size)
-        assert start in feasible_set
-        assert np.trace(start) == pytest.approx(1.5 * size, rel=1e-14)
-        if not family.path_weight:
-            np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
-        has_edges = family.kind in ("graph", "signed")
-        expected = n_components(-family.mask(size), 0.0) if has_edges else size
-        assert n_parts(feasible_set, start) == expected
+    def test_start(self, family: Family) -> None:
+        for size in [1, 2, 6]:
+            feasible_set = family.feasible_set(size)
+            start = start_of(feasible_set, size)
+            assert start in feasible_set
+            assert np.trace(start) == pytest.approx(1.5 * size, rel=1e-14)
+            if not family.path_weight:
+                np.testing.assert_allclose(np.diagonal(start), 1.5, rtol=1e-15)
+            has_edges = family.kind in ("graph", "signed")
+            expected = n_components(-family.mask(size), 0.0) if has_edges else size
+            assert n_parts(feasible_set, start) == expected
 
     @families
     @PROPERTY

@@ -113,7 +113,7 @@ def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
     rows = {key: {"class": name} for key, name in (("a", "x"), ("b", "x"), ("c", "y"))}
     whole = add_excess(rows, {"a": first, "b": second, "c": first})
     value = first.objective
-    expected = [(value - bound) / value for bound in (0.2, 0.2, 0.1)]
+    expected = [(value - bound) / bound for bound in (0.2, 0.2, 0.1)]
     assert [row["excess"] for row in whole] == pytest.approx(expected)
 
 

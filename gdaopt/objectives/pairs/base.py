@@ -23,14 +23,14 @@ from gdaopt.linalg.samples import (
     paired_sums,
     squared_columns,
 )
-from gdaopt.objectives.pairs.passes import MOST_KEPT, ONE, Block, Factors, PairValues
+from gdaopt.objectives.pairs.passes import MOST_KEPT, ONE, Factors, PairValues, Tile
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, read_only
 
 Indices = npt.NDArray[np.intp]
 
-LogWeight = Callable[[Block], FloatArray]
-"""Returns the logarithms of the weights of a block's pairs, or one that all of them have."""
+LogWeight = Callable[[Tile], FloatArray]
+"""Returns the logarithms of the weights of a tile's pairs, or one that all of them have."""
 
 _PART_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
 
@@ -38,14 +38,14 @@ _PART_ENTRIES = 2**18  # 2 MB: what second derivatives are summed from at a time
 class Pairs(ABC):
     """Pairs p of samples, each with a difference ``d_p`` of its two samples.
 
-    Numbers of pairs are passed *block by block*, as an iterator over arrays, each of the shape that
-    `products` yields for that block. The order of the pairs is always the same.
+    Numbers of pairs are passed *tile by tile*, as an iterator over arrays, each of the shape that
+    `products` yields for that tile. The order of the pairs is always the same.
     """
 
     features: Any  # X, read-only and centred against cancellation; sparse ones only by columns
-    n_pairs: int  # how many numbers all blocks have together
+    n_pairs: int  # how many numbers all tiles have together
     orders = 1  # in which pairs are met: 2 if rows are samples against all
-    group = 1  # rows of a block that are not separated
+    group = 1  # rows of a tile that are not separated
     gram: FloatArray | None = None  # what distances of samples have beside the features
 
     def __init__(
@@ -77,22 +77,22 @@ class Pairs(ABC):
         return pairs
 
     @abstractmethod
-    def blocks(self) -> Iterator[Block]:
-        """Yield the blocks, as long as there is time."""
+    def tiles(self) -> Iterator[Tile]:
+        """Yield the tiles, as long as there is time."""
 
     @abstractmethod
-    def samples(self, block: Block) -> tuple[Indices, Indices]:
-        """Return both samples of the pairs of a block, as arrays that broadcast to its shape."""
+    def samples(self, tile: Tile) -> tuple[Indices, Indices]:
+        """Return both samples of the pairs of a tile, as arrays that broadcast to its shape."""
 
-    def parts(self, block: Block, n_values: int) -> Iterator[tuple[Block, slice]]:
-        """Yield parts of a block for which n numbers a pair stay in cache, and their rows in it."""
-        n_rows, n_columns = block.shape
+    def parts(self, tile: Tile, n_values: int) -> Iterator[tuple[Tile, slice]]:
+        """Yield parts of a tile for which n numbers a pair stay in cache, and their rows in it."""
+        n_rows, n_columns = tile.shape
         step = self._in_groups(_PART_ENTRIES // (n_values * max(n_columns, 1)))
         for start in range(0, n_rows, step):
             check_time()
             stop = min(start + step, n_rows)
-            rows = slice(block.rows.start + start, block.rows.start + stop)
-            yield Block(rows, block.columns), slice(start, stop)
+            rows = slice(tile.rows.start + start, tile.rows.start + stop)
+            yield Tile(rows, tile.columns), slice(start, stop)
 
     def _in_groups(self, n_rows: int) -> int:
         """Return about as many rows, but whole groups."""
@@ -104,13 +104,13 @@ class Pairs(ABC):
 
     @abstractmethod
     def products(self, factors: Factors) -> Iterator[FloatArray]:
-        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each block.
+        """Yield ``Σ_f (a_rf - a_cf)(b_rf - b_cf)`` for the pairs (r, c) of each tile.
 
         Each array may be overwritten.
         """
 
     def distances(self, metric: FloatArray, factors: Factors | None = None) -> Iterator[FloatArray]:
-        """Yield ``δ_p - log w_p`` at a K×K metric, whose factors may be known, block by block."""
+        """Yield ``δ_p - log w_p`` at a K×K metric, whose factors may be known, tile by tile."""
         products = self.products(factors or Factors.of(self.features @ metric, self.features))
         for product, log_weight in zip(products, self.log_weights or repeat(ONE), strict=False):
             if log_weight is not ONE:
@@ -119,9 +119,9 @@ class Pairs(ABC):
 
     @cached_property
     def log_weights(self) -> PairValues | None:
-        """``log w_p`` for the pairs of each block; None if all weights are 1.
+        """``log w_p`` for the pairs of each tile; None if all weights are 1.
 
-        A block whose weights are all the same may be an array without dimensions. What distances
+        A tile whose weights are all the same may be an array without dimensions. What distances
         have beside the features is subtracted: for a loss it is the same.
         """
         if self.log_weight is None and self.gram is None:
@@ -129,10 +129,10 @@ class Pairs(ABC):
         return PairValues(self._log_weights, self.n_pairs <= MOST_KEPT)
 
     def _log_weights(self) -> Iterator[FloatArray]:
-        for block in self.blocks():
-            log_weight = ONE if self.log_weight is None else self.log_weight(block)
+        for tile in self.tiles():
+            log_weight = ONE if self.log_weight is None else self.log_weight(tile)
             if self.gram is not None:
-                (left, right), squares = self.samples(block), np.diagonal(self.gram)
+                (left, right), squares = self.samples(tile), np.diagonal(self.gram)
                 beside = squares[left] + squares[right] - 2 * self.gram[left, right]
                 log_weight = log_weight - beside
             yield log_weight
@@ -152,9 +152,9 @@ class Pairs(ABC):
         """Return the N×N matrix L with ``X'LX = scatter``: a Laplacian of weights c."""
         n_samples = self.features.shape[0]
         signed, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            self.add_degrees(signed, block, p)
-            self._subtract(weights, block, p)
+        for tile, p in zip(self.tiles(), coefficients, strict=True):
+            self.add_degrees(signed, tile, p)
+            self._subtract(weights, tile, p)
         weights += weights.T
         weights.flat[:: n_samples + 1] += signed
         if degrees is not None:
@@ -162,7 +162,7 @@ class Pairs(ABC):
         return weights
 
     @abstractmethod
-    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None: ...
+    def _subtract(self, weights: FloatArray, tile: Tile, p: FloatArray) -> None: ...
 
     def scatter_diagonal(self, coefficients: Iterable[FloatArray]) -> FloatArray:
         """Return the diagonal of `scatter`, shape (K,)."""
@@ -177,8 +177,8 @@ class Pairs(ABC):
         """How many numbers an entry of `scatter` adds up one after the other, at most."""
 
     @abstractmethod
-    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
-        """Add the number p of each pair of a block to the degrees of both of its samples."""
+    def add_degrees(self, degrees: FloatArray, tile: Tile, p: FloatArray) -> None:
+        """Add the number p of each pair of a tile to the degrees of both of its samples."""
 
     def squares(self, degrees: FloatArray) -> FloatArray:
         """Return ``Σ_n d_n y_nk²`` for degrees d ≥ 0: what round-off is relative to, shape (K,).
@@ -189,19 +189,19 @@ class Pairs(ABC):
         return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
 
     def changes(
-        self, block: Block, values: FloatArray, means: FloatArray | None = None
+        self, tile: Tile, values: FloatArray, means: FloatArray | None = None
     ) -> SquaredChanges:
-        """Return the changes of distances with the weights of atoms, for the pairs of a block."""
-        return SquaredChanges(*self.samples(block), values, means)
+        """Return the changes of distances with the weights of atoms, for the pairs of a tile."""
+        return SquaredChanges(*self.samples(tile), values, means)
 
     def list_pairs(self) -> tuple[Indices, Indices, FloatArray]:
-        """Return both samples of each pair of positive weight, and the weights, block by block."""
-        blocks = []
-        for block, log_weight in zip(self.blocks(), self.log_weights or repeat(ONE), strict=False):
-            pairs = np.broadcast_arrays(*self.samples(block), np.exp(log_weight))
+        """Return both samples of each pair of positive weight, and the weights, tile by tile."""
+        tiles = []
+        for tile, log_weight in zip(self.tiles(), self.log_weights or repeat(ONE), strict=False):
+            pairs = np.broadcast_arrays(*self.samples(tile), np.exp(log_weight))
             counts = pairs[2] > 0
-            blocks.append([numbers[counts] for numbers in pairs])
-        left, right, weights = map(np.concatenate, zip(*blocks, strict=True))
+            tiles.append([numbers[counts] for numbers in pairs])
+        left, right, weights = map(np.concatenate, zip(*tiles, strict=True))
         return left, right, weights
 
 
@@ -256,7 +256,7 @@ class Scatter:
 
 
 class Changes(ABC):
-    """How the distances of the pairs of a block change along n directions, φ."""
+    """How the distances of the pairs of a tile change along n directions, φ."""
 
     @abstractmethod
     def __call__(self, *indices: Any) -> FloatArray:
@@ -264,7 +264,7 @@ class Changes(ABC):
 
     @abstractmethod
     def row_sums(self, shares: FloatArray) -> FloatArray:
-        """Return ``Σ_c s_rc φ_rc`` for a block of whole rows r, of shape (n, rows)."""
+        """Return ``Σ_c s_rc φ_rc`` for a tile of whole rows r, of shape (n, rows)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
-from gdaopt.objectives.pairs.passes import Block, Factors
+from gdaopt.objectives.pairs.passes import Factors, Tile
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
-_BLOCK_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
+_TILE_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +21,14 @@ class ListedWeights:
 
     logarithms: FloatArray
 
-    def __call__(self, block: Block) -> FloatArray:
-        return self.logarithms[block.rows]
+    def __call__(self, tile: Tile) -> FloatArray:
+        return self.logarithms[tile.rows]
 
 
 class ListedPairs(Pairs):
     """Pairs of samples with a weight each; pairs of weight 0 drop out.
 
-    The blocks are runs of the list; `group` pairs, one after the other, are in one block.
+    The tiles are runs of the list; `group` pairs, one after the other, are in one tile.
     """
 
     def __init__(
@@ -49,20 +49,20 @@ class ListedPairs(Pairs):
         self.n_pairs = len(self._left)
         self.group = group
 
-    def blocks(self) -> Iterator[Block]:
+    def tiles(self) -> Iterator[Tile]:
         width = max(self.features.shape[1], 1)
-        step = self._in_groups(_BLOCK_ENTRIES // int(width))
+        step = self._in_groups(_TILE_ENTRIES // int(width))
         for start in range(0, self.n_pairs, step):
             check_time()
-            yield Block(slice(start, min(start + step, self.n_pairs)))
+            yield Tile(slice(start, min(start + step, self.n_pairs)))
 
-    def samples(self, block: Block) -> tuple[Indices, Indices]:
-        return self._left[block.rows], self._right[block.rows]
+    def samples(self, tile: Tile) -> tuple[Indices, Indices]:
+        return self._left[tile.rows], self._right[tile.rows]
 
     def _differences(self, values: FloatArray) -> Iterator[FloatArray]:
-        """Yield the differences of values of samples, for the pairs of each block."""
-        for block in self.blocks():
-            left, right = self.samples(block)
+        """Yield the differences of values of samples, for the pairs of each tile."""
+        for tile in self.tiles():
+            left, right = self.samples(tile)
             yield values[left] - values[right]
 
     def products(self, factors: Factors) -> Iterator[FloatArray]:
@@ -76,21 +76,21 @@ class ListedPairs(Pairs):
         size = self.features.shape[1]
         total = np.zeros((size, size))
         differences = self._differences(self.features)
-        for block, of_block, p in zip(self.blocks(), differences, coefficients, strict=True):
-            total += of_block.T @ (p[:, None] * of_block)
+        for tile, of_tile, p in zip(self.tiles(), differences, coefficients, strict=True):
+            total += of_tile.T @ (p[:, None] * of_tile)
             if degrees is not None:
-                self.add_degrees(degrees, block, p)
+                self.add_degrees(degrees, tile, p)
         return Scatter.of((total + total.T) / 2)  # symmetric to the last bit
 
-    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
-        np.subtract.at(weights, self.samples(block), p)
+    def _subtract(self, weights: FloatArray, tile: Tile, p: FloatArray) -> None:
+        np.subtract.at(weights, self.samples(tile), p)
 
     @property
     def longest_sum(self) -> int:
-        # Sums over blocks, and of blocks.
-        sizes = [int(block.rows.stop - block.rows.start) for block in self.blocks()]
+        # Sums over tiles, and of tiles.
+        sizes = [int(tile.rows.stop - tile.rows.start) for tile in self.tiles()]
         return max(sizes) + len(sizes)
 
-    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
-        for samples in self.samples(block):
+    def add_degrees(self, degrees: FloatArray, tile: Tile, p: FloatArray) -> None:
+        for samples in self.samples(tile):
             np.add.at(degrees, samples, p)

@@ -1,6 +1,6 @@
-"""Passes over all pairs of samples, block by block, and numbers of all pairs.
+"""Passes over all pairs of samples, tile by tile, and numbers of all pairs.
 
-A block and its temporaries are to stay in the processor's cache. If there are too many pairs to
+A tile and its temporaries are to stay in the processor's cache. If there are too many pairs to
 keep their numbers, one pass finds all that a value and a gradient need: the pairs are split into
 chunks, which threads or other machines compute at the same time.
 """
@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from gdaopt.support.validation import FloatArray, read_only
 
-_BLOCK_ENTRIES = 2**17  # 1 MB of float64: a block stays in cache
-_BLOCK_COLUMNS = 1000  # a power of two would put all rows into the same few places of the cache
+_TILE_ENTRIES = 2**17  # 1 MB of float64: a tile stays in cache
+_TILE_COLUMNS = 1000  # a power of two would put all rows into the same few places of the cache
 _FEWEST_ROWS = 32  # whole rows, be they long
 
 
 @dataclass(frozen=True)
-class Block:
+class Tile:
     """A rectangle ``rows × columns`` of pairs, or `rows` of a list of them and no columns."""
 
     rows: slice
@@ -40,39 +40,39 @@ def classes_of(codes: npt.NDArray[np.intp]) -> list[slice]:
     return list(map(slice, bounds[:-1], bounds[1:]))
 
 
-def own_classes(block: Block, classes: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Yield rows of a block, from 0 on, and the columns of their class."""
-    first, last = block.rows.start, block.rows.stop
+def own_classes(tile: Tile, classes: list[slice]) -> Iterator[tuple[slice, slice]]:
+    """Yield rows of a tile, from 0 on, and the columns of their class."""
+    first, last = tile.rows.start, tile.rows.stop
     for members in classes:
         if members.start < last and members.stop > first:
             yield slice(max(members.start - first, 0), min(last, members.stop) - first), members
 
 
-def tiles(rows: slice, columns: slice) -> Iterator[Block]:
-    """Yield blocks that have all pairs of some rows and columns once, columns by columns."""
+def split_rectangle(rows: slice, columns: slice) -> Iterator[Tile]:
+    """Yield tiles that have all pairs of some rows and columns once, columns by columns."""
     width = columns.stop - columns.start
-    most = max(_BLOCK_COLUMNS, _BLOCK_ENTRIES // (rows.stop - rows.start))
+    most = max(_TILE_COLUMNS, _TILE_ENTRIES // (rows.stop - rows.start))
     n_parts = -(-width // most)
     bounds = (columns.start + width * np.arange(n_parts + 1) // n_parts).tolist()
-    step = max(1, _BLOCK_ENTRIES // -(-width // n_parts))
+    step = max(1, _TILE_ENTRIES // -(-width // n_parts))
     for first, last in pairwise(bounds):
         for start in range(rows.start, rows.stop, step):
-            yield Block(slice(start, min(start + step, rows.stop)), slice(first, last))
+            yield Tile(slice(start, min(start + step, rows.stop)), slice(first, last))
 
 
-def triangle(samples: slice) -> Iterator[Block]:
-    """Yield blocks of all pairs of some samples; those on the diagonal have both orders."""
-    step = max(1, _BLOCK_ENTRIES // min(samples.stop - samples.start, _BLOCK_COLUMNS))
+def triangle(samples: slice) -> Iterator[Tile]:
+    """Yield tiles of all pairs of some samples; those on the diagonal have both orders."""
+    step = max(1, _TILE_ENTRIES // min(samples.stop - samples.start, _TILE_COLUMNS))
     for start in range(samples.start, samples.stop, step):
         rows = slice(start, min(start + step, samples.stop))
-        yield from tiles(rows, slice(start, samples.stop))
+        yield from split_rectangle(rows, slice(start, samples.stop))
 
 
-def runs(n_rows: int, n_columns: int) -> Iterator[Block]:
-    """Yield blocks of whole rows."""
-    step = max(_FEWEST_ROWS, _BLOCK_ENTRIES // n_columns)
+def runs(n_rows: int, n_columns: int) -> Iterator[Tile]:
+    """Yield tiles of whole rows."""
+    step = max(_FEWEST_ROWS, _TILE_ENTRIES // n_columns)
     for start in range(0, n_rows, step):
-        yield Block(slice(start, min(start + step, n_rows)), slice(0, n_columns))
+        yield Tile(slice(start, min(start + step, n_rows)), slice(0, n_columns))
 
 
 MOST_KEPT = 2**22
@@ -84,19 +84,19 @@ ONE = np.zeros(())
 
 @dataclass(eq=False)
 class PairValues:
-    """One array for each block of pairs: kept after the first pass, or computed in each."""
+    """One array for each tile of pairs: kept after the first pass, or computed in each."""
 
-    blocks: Callable[[], Iterator[FloatArray]] | list[FloatArray]
+    tiles: Callable[[], Iterator[FloatArray]] | list[FloatArray]
     is_kept: bool
 
     def __iter__(self) -> Iterator[FloatArray]:
-        if not isinstance(self.blocks, list):
+        if not isinstance(self.tiles, list):
             if not self.is_kept:
-                return self.blocks()
+                return self.tiles()
             # The callable is let go: it often refers back to its owner, and such a cycle would hold
             # the arrays until the garbage collector comes by.
-            self.blocks = list(map(read_only, self.blocks()))
-        return iter(self.blocks)
+            self.tiles = list(map(read_only, self.tiles()))
+        return iter(self.tiles)
 
 
 MANY_PAIRS = 2**17
@@ -127,8 +127,8 @@ class Factors:
         columns = of_columns.T  # BLAS takes samples in rows on both sides
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
         largest = 0.0
-        for start in range(0, n_samples, _BLOCK_COLUMNS):  # rows of features stay in cache
-            part = slice(start, start + _BLOCK_COLUMNS)
+        for start in range(0, n_samples, _TILE_COLUMNS):  # rows of features stay in cache
+            part = slice(start, start + _TILE_COLUMNS)
             a, b = left[part], right[part]
             rows[part, size] = columns[size + 1, part] = np.einsum("nf,nf->n", a, b)
             np.multiply(a, -2, out=rows[part, :size])

@@ -16,7 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Block
+from gdaopt.objectives.pairs.passes import Tile
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, positive_vector, refuse_masked
@@ -144,7 +144,7 @@ def class_codes(y: Any, n_samples: int) -> Indices:
 Mask = npt.NDArray[np.bool_]
 
 Chosen = Mask | EllipsisType
-"""Some entries of a block, or all."""
+"""Some entries of a tile, or all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,39 +161,39 @@ class LabelledPairs:
     flags: Mask | None = None
     places: Indices | None = None
 
-    def mask(self, block: Block, similar: bool) -> Mask:
-        """Return which entries of a block are similar pairs, or dissimilar ones; each pair once."""
-        left, right = self.pairs.samples(block)
+    def mask(self, tile: Tile, similar: bool) -> Mask:
+        """Return which entries of a tile are similar pairs, or dissimilar ones; each pair once."""
+        left, right = self.pairs.samples(tile)
         mask: Mask
         if self.codes is not None:
             mask = (self.codes[left] == self.codes[right]) == similar
         else:
             assert self.flags is not None
-            mask = self.flags[block.rows] == similar
-        if block.columns.start < block.rows.stop:  # a square on the diagonal has pairs twice
+            mask = self.flags[tile.rows] == similar
+        if tile.columns.start < tile.rows.stop:  # a square on the diagonal has pairs twice
             mask &= left < right
         if self.places is not None and not similar:
             mask &= self.places[left] != self.places[right]
         return mask
 
-    def choose(self, block: Block, similar: bool) -> Chosen | None:
+    def choose(self, tile: Tile, similar: bool) -> Chosen | None:
         """Return an index of the entries in `mask`, or None."""
         if self.codes is not None and self.places is None:
-            rows, columns = self.codes[block.rows], self.codes[block.columns]
+            rows, columns = self.codes[tile.rows], self.codes[tile.columns]
             if rows[-1] < columns[0]:  # classes ascend
                 return None if similar else ...
             is_one = rows[0] == columns[-1]
             if is_one and not similar:
                 return None
-            if is_one and block.columns.start >= block.rows.stop:
+            if is_one and tile.columns.start >= tile.rows.stop:
                 return ...
-        mask = self.mask(block, similar)
+        mask = self.mask(tile, similar)
         return mask if mask.any() else None
 
     def list_pairs(self, *, similar: bool) -> tuple[Indices, Indices]:
         """Return both samples of the similar pairs, or of the dissimilar ones."""
         left, right, _ = self.pairs.list_pairs()
-        masks = [self.mask(block, similar).ravel() for block in self.pairs.blocks()]
+        masks = [self.mask(tile, similar).ravel() for tile in self.pairs.tiles()]
         chosen = np.concatenate(masks)
         return left[chosen], right[chosen]
 
@@ -218,11 +218,11 @@ class LabelledPairs:
 
     def count(self, *, similar: bool) -> int:
         """Return how many pairs are similar, or dissimilar."""
-        return sum(int(self.mask(block, similar).sum()) for block in self.pairs.blocks())
+        return sum(int(self.mask(tile, similar).sum()) for tile in self.pairs.tiles())
 
     def mean_squares(self, *, similar: bool) -> FloatArray:
         """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
-        masks = (self.mask(block, similar).astype(np.float64) for block in self.pairs.blocks())
+        masks = (self.mask(tile, similar).astype(np.float64) for tile in self.pairs.tiles())
         return self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of samples in rectangular blocks: quadratic forms are products of matrices.
+"""Pairs of samples in rectangular tiles: quadratic forms are products of matrices.
 
 ``Σ_f (a_r - a_c)(b_r - b_c) = a_r·b_r + a_c·b_c - 2 a_r·b_c`` if A B' is symmetric.
 """
@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from gdaopt.objectives.pairs.base import Indices, LogWeight, Pairs, Scatter
 from gdaopt.objectives.pairs.passes import (
-    Block,
     Factors,
+    Tile,
     classes_of,
     runs,
-    tiles,
+    split_rectangle,
     triangle,
 )
 from gdaopt.support.deadline import check_time
@@ -41,7 +41,7 @@ class RectanglePairs(Pairs):
     def __init__(
         self,
         features: FloatArray,
-        rectangles: Sequence[Block],
+        rectangles: Sequence[Tile],
         order: Indices | None = None,
         orders: int = 1,
         log_weight: LogWeight | None = None,
@@ -50,39 +50,39 @@ class RectanglePairs(Pairs):
         self._rectangles = rectangles
         self.orders = orders
         self.n_pairs = 0
-        for block in rectangles:
-            self.n_pairs += math.prod(block.shape)
+        for tile in rectangles:
+            self.n_pairs += math.prod(tile.shape)
 
     @classmethod
     def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
-        """Return all ordered pairs: the rows of the blocks are samples, each against all."""
+        """Return all ordered pairs: the rows of the tiles are samples, each against all."""
         return cls(features, list(runs(features.shape[0], features.shape[0])), order, orders=2)
 
     @classmethod
     def by_class(cls, features: FloatArray, codes: Indices) -> RectanglePairs:
-        """Return all pairs of samples of sorted classes; few blocks mix pairs of one and of two."""
+        """Return all pairs of samples of sorted classes; few tiles mix pairs of one and of two."""
         members = classes_of(codes)
         if len(members) > MOST_LEVELS:
             return cls(features, list(triangle(slice(0, features.shape[0]))))
-        rectangles: list[Block] = []
+        rectangles: list[Tile] = []
         for samples in members:
             rectangles += triangle(samples)
             if samples.stop < len(codes):
-                rectangles += tiles(samples, slice(samples.stop, len(codes)))
+                rectangles += split_rectangle(samples, slice(samples.stop, len(codes)))
         return cls(features, rectangles)
 
-    def blocks(self) -> Iterator[Block]:
-        for block in self._rectangles:
+    def tiles(self) -> Iterator[Tile]:
+        for tile in self._rectangles:
             check_time()
-            yield block
+            yield tile
 
-    def samples(self, block: Block) -> tuple[Indices, Indices]:
-        rows, columns = (np.arange(side.start, side.stop) for side in (block.rows, block.columns))
+    def samples(self, tile: Tile) -> tuple[Indices, Indices]:
+        rows, columns = (np.arange(side.start, side.stop) for side in (tile.rows, tile.columns))
         return rows[:, None], columns[None]
 
     def chunks(self) -> Sequence[Self]:
         n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
-        sizes = [math.prod(block.shape) for block in self._rectangles]
+        sizes = [math.prod(tile.shape) for tile in self._rectangles]
         ends = np.cumsum(sizes)
         shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
@@ -98,11 +98,11 @@ class RectanglePairs(Pairs):
 
     def products(self, factors: Factors) -> Iterator[FloatArray]:
         in_digits = factors.cancel or factors.left.shape[1] == 1
-        for block in self.blocks():
+        for tile in self.tiles():
             if in_digits:
-                yield _exact_products(factors, block)
+                yield _exact_products(factors, tile)
             else:  # one product of matrices gives all three terms
-                yield factors.rows[block.rows] @ factors.columns[:, block.columns]
+                yield factors.rows[tile.rows] @ factors.columns[:, tile.columns]
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
@@ -110,31 +110,31 @@ class RectanglePairs(Pairs):
         # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
         n_samples, size = self.features.shape
         counted, half, rest = np.zeros(n_samples), np.zeros((n_samples, size)), None
-        for block, p in zip(self.blocks(), coefficients, strict=True):
-            rows, columns = self.features[block.rows], self.features[block.columns]
+        for tile, p in zip(self.tiles(), coefficients, strict=True):
+            rows, columns = self.features[tile.rows], self.features[tile.columns]
             margins, product = _margins(p), p @ columns
             if degrees is not None:
-                degrees[block.rows] += margins[0]
-                degrees[block.columns] += margins[1]
+                degrees[tile.rows] += margins[0]
+                degrees[tile.columns] += margins[1]
             if _lose_digits(rows, columns, p, margins, product):
                 if rest is None:
                     rest = np.zeros((size, size))
                 for left, right in _near_factors(rows, columns, p):
                     rest += left.T @ right
                 continue
-            counted[block.rows] += margins[0]
-            counted[block.columns] += margins[1]
-            half[block.rows] -= product
+            counted[tile.rows] += margins[0]
+            counted[tile.columns] += margins[1]
+            half[tile.rows] -= product
         half += self.features * (counted / 2)[:, None]
         return Scatter(self.features, half, None if rest is None else (rest + rest.T) / 2)
 
-    def _subtract(self, weights: FloatArray, block: Block, p: FloatArray) -> None:
-        weights[block.rows, block.columns] -= p
+    def _subtract(self, weights: FloatArray, tile: Tile, p: FloatArray) -> None:
+        weights[tile.rows, tile.columns] -= p
 
-    def add_degrees(self, degrees: FloatArray, block: Block, p: FloatArray) -> None:
+    def add_degrees(self, degrees: FloatArray, tile: Tile, p: FloatArray) -> None:
         of_rows, of_columns = _margins(p)
-        degrees[block.rows] += of_rows
-        degrees[block.columns] += of_columns
+        degrees[tile.rows] += of_rows
+        degrees[tile.columns] += of_columns
 
     @property
     def longest_sum(self) -> int:
@@ -142,11 +142,11 @@ class RectanglePairs(Pairs):
         return (1 + self.orders) * int(self.features.shape[0])
 
 
-def _exact_products(factors: Factors, block: Block) -> FloatArray:
-    """Return the products of the differences of a block, feature by feature."""
+def _exact_products(factors: Factors, tile: Tile) -> FloatArray:
+    """Return the products of the differences of a tile, feature by feature."""
     products = (
-        np.subtract.outer(a[block.rows], a[block.columns])
-        * np.subtract.outer(b[block.rows], b[block.columns])
+        np.subtract.outer(a[tile.rows], a[tile.columns])
+        * np.subtract.outer(b[tile.rows], b[tile.columns])
         for a, b in zip(factors.left.T, factors.right.T, strict=True)
     )
     return np.asarray(reduce(np.add, products))
@@ -189,7 +189,7 @@ def _near_factors(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield A and B with ``Σ A'B = Σ p_rc (x_r - x_c)(x_r - x_c)'`` for samples near each other.
 
-    Less the mean of the block, digits cancel less often; else the differences are written out.
+    Less the mean of the tile, digits cancel less often; else the differences are written out.
     """
     rows, columns = rows - rows[0], columns - rows[0]  # exactly 0 if all are the same
     mean = (rows.sum(axis=0) + columns.sum(axis=0)) / (len(rows) + len(columns))

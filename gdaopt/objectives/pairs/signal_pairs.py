@@ -13,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples
 from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Block, classes_of, tiles, triangle
+from gdaopt.objectives.pairs.passes import Tile, classes_of, split_rectangle, triangle
 from gdaopt.objectives.pairs.reading import (
     LARGEST_SPREAD,
     check_spread,
@@ -37,19 +37,19 @@ class SignalWeights:
     log_sample_weight : ndarray of shape (N,)
         ``log s``.
     strata : ndarray of shape (N,)
-        The level of each sample, so that each block is between two levels; 0 if these are many.
+        The level of each sample, so that each tile is between two levels; 0 if these are many.
     """
 
     signal: FloatArray
     log_sample_weight: FloatArray
     strata: Indices
 
-    def __call__(self, block: Block) -> FloatArray:
-        first, second = block.rows.start, block.columns.start
-        rows = self.log_sample_weight[block.rows]
-        columns = self.log_sample_weight[block.columns]
+    def __call__(self, tile: Tile) -> FloatArray:
+        first, second = tile.rows.start, tile.columns.start
+        rows = self.log_sample_weight[tile.rows]
+        columns = self.log_sample_weight[tile.columns]
         if self.strata[first] == self.strata[second]:
-            return self._of_signal(block) + np.add.outer(rows, columns)
+            return self._of_signal(tile) + np.add.outer(rows, columns)
         # hypot does not underflow if the squares would.
         distance = math.hypot(*(self.signal[first] - self.signal[second]))
         log_weight = math.log(2) + 2 * math.log(distance)
@@ -57,16 +57,16 @@ class SignalWeights:
             return np.asarray(log_weight + (rows[0] + columns[0]))
         return np.asarray(log_weight + np.add.outer(rows, columns))
 
-    def _of_signal(self, block: Block) -> FloatArray:
-        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a block in which they vary."""
-        rows, columns = self.signal[block.rows], self.signal[block.columns]
+    def _of_signal(self, tile: Tile) -> FloatArray:
+        """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a tile in which they vary."""
+        rows, columns = self.signal[tile.rows], self.signal[tile.columns]
         weights = np.zeros((len(rows), len(columns)))
         for a, b in zip(rows.T, columns.T, strict=True):
             difference = np.subtract.outer(a, b)
             difference *= difference
             weights += difference
         weights *= 2
-        if block.columns.start == block.rows.start:
+        if tile.columns.start == tile.rows.start:
             weights[:, : len(rows)] /= 2  # the square on the diagonal holds both orders
         with np.errstate(divide="ignore"):
             return np.log(weights, out=weights)
@@ -83,10 +83,10 @@ def signal_pairs(
     levels, level_of = np.unique(signal, axis=0, return_inverse=True)
     order = np.argsort(level_of.ravel(), kind="stable")
     strata = level_of.ravel()[order]
-    rectangles: list[Block] = []
+    rectangles: list[Tile] = []
     if len(levels) <= MOST_LEVELS:
         for first, second in combinations(classes_of(strata), 2):
-            rectangles += tiles(first, second)
+            rectangles += split_rectangle(first, second)
     else:
         rectangles += triangle(slice(0, len(signal)))
         strata = np.zeros(len(signal), dtype=np.intp)

@@ -13,19 +13,15 @@ from experiments.learners import child
 from experiments.learners.comparison import below_no_learning, comparison
 from experiments.learners.data import folds, labelled_samples
 from experiments.learners.fits import LIMIT, fit_folds
-from experiments.learners.picture import picture
-from experiments.learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, OURS, SEARCH, Learner, named
+from experiments.learners.rows import DEFAULTS, LEARNERS, NO_LEARNING, SEARCH, Learner, named
 from experiments.learners.scores import (
     NEIGHBORS,
     Score,
     best_of,
-    excess,
-    is_near_best,
     no_learning,
     ranks,
     score,
 )
-from experiments.learners.tables import rank_table, table
 from gdaopt.estimators import GraphMetricLearner, MetricLearner, MetricLearnerCV
 from tests.estimators.cases import samples
 
@@ -69,13 +65,6 @@ def test_a_row_of_fits() -> None:
     assert (late.error, late.is_late) == (None, True)
     failed = score("iris", {"status": "failed", "message": "no memory"}, [])
     assert (failed.remark, failed.is_late) == ("failed: no memory", False)
-
-
-def test_differences_are_those_of_the_same_samples() -> None:
-    one, other = scored(0, 100, 100, 0), scored(0, 100, 0, 0)
-    assert one.spread == pytest.approx(100 / 12**0.5)
-    assert excess(one, other) == pytest.approx((25.0, 25.0))
-    assert excess(one, one) == (0.0, 0.0)
 
 
 def test_ranks_share_places_and_those_without_a_number_come_last() -> None:
@@ -188,17 +177,6 @@ def places(**changed: Score) -> str:
     return "\n".join(comparison({"one": found(**changed)}))
 
 
-def test_ours_beside_the_best() -> None:
-    assert "| the best |" in places(default=BETTER)
-    assert "| within one standard error |" in places()  # all alike
-    assert "| within one standard error |" in places(lda=scored(0, 0, 0, 100))
-    far = places(lda=BETTER)
-    assert "| not the best |" in far
-    assert "within one standard error of it, on 0 of 1 data sets." in far
-    nothing = {name: Score("stopped") for name in found()}
-    assert "| without a number |" in "\n".join(comparison({"one": nothing}))
-
-
 def test_times_beside_others() -> None:
     late = Score("stopped", is_late=True)
 
@@ -215,27 +193,3 @@ def test_times_beside_others() -> None:
     assert told(taking(2.0), late) == f"at least {LIMIT / 2:.0f}×"
     assert told(Score("failed: x"), taking(1.0)) == "no comparison"
     assert told(taking(1.0), Score("failed: x")) == "no comparison"
-
-
-def test_near_the_best_is_within_the_standard_error_of_the_difference() -> None:
-    rows = found(default=BETTER, lda=scored(0, 100, 0, 0), late=Score("stopped"))
-    assert is_near_best(rows, DEFAULTS[0])
-    assert is_near_best(rows, "scikit-learn LDA")  # 25 ± 25 % more
-    assert not is_near_best(rows, "metric-learn LMNN")  # 50 ± 29 % more
-    assert not is_near_best(rows, LEARNERS[3].name)
-
-
-def test_tables_and_picture() -> None:
-    late = Score("stopped", is_late=True)
-    scores = {"iris": found(default=BETTER, late=late, lda=Score("failed: a | b"))}
-    text = "\n".join(table("iris", scores["iris"]))
-    assert "## iris: 150 samples, 4 features, 3 classes" in text
-    assert f"| {DEFAULTS[0]} | 1 | 1 | **0.00 ± 0.00** |  |" in text
-    assert f"|  | {LIMIT:g} |" not in text
-    assert f"| > {LIMIT:g} |  |  | stopped |" in text
-    assert "failed: a / b" in text
-    assert f"| {DEFAULTS[0]} | 1.0 | 1 | 1 |" in rank_table(scores)
-    figure = picture(scores)
-    assert figure.axes[0].get_title() == "iris"
-    shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert set(OURS) <= set(shown)

@@ -1,6 +1,5 @@
 """A task of the classification study: splits, scaling, metrics, and who is wrong."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -137,18 +136,6 @@ class TestMetrics:
         assert [training.signal.shape for training in spy] == [(18, 3)]
         assert [metric["class"] for metric in found["metrics"]] == ["all"]
 
-    @pytest.mark.parametrize("name", OPTIMISED)
-    def test_facts_of_rows_with_an_objective(self, name: str) -> None:
-        found = fold_row(HERE, clouds(2, n_features=2), name, 0, 0, Protocol())
-        is_certified = name not in ("alternating", "joint")
-        for metric in found["metrics"]:
-            assert metric["objective"] > 0
-            assert 1 <= metric["components"] <= 2
-            assert metric["iterations"] > 0
-            assert (metric["status"] == "converged") is is_certified
-            assert is_certified or metric["status"] in ("block_minimum", "slow_progress")
-            assert metric["relative_gap"] <= 1e-5 if is_certified else metric["relative_gap"] > 0
-
     # Of SciPy, about how scikit-learn 1.6 calls it.
     @pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
     @pytest.mark.parametrize("name", [n for n in available(DEFAULT)[0] if n not in OPTIMISED])
@@ -177,15 +164,6 @@ class TestMetrics:
 
 
 class TestSplits:
-    def test_folds_are_stratified_halves(self) -> None:
-        data = clouds()
-        _, codes = class_codes(data)
-        one, other = (halves(data, codes, 7, fold, Protocol()) for fold in (0, 1))
-        np.testing.assert_array_equal(one, ~other)
-        assert np.bincount(codes[one]).tolist() == [6, 6, 6]
-        assert (one != halves(data, codes, 8, 0, Protocol())).any()
-        np.testing.assert_array_equal(np.flatnonzero(one), split(data, 7, 0)[0])
-
     def test_a_fold_without_a_class(self) -> None:
         data = clouds()
         assert class_codes(data)[0] == ["c3", "c2", "c1"]  # in the order of the rows
@@ -200,9 +178,3 @@ class TestSplits:
                 messages.append(str(error))
         (message,) = messages
         assert message.startswith("data set 'bad': class 'alone' has no sample in the training")
-
-    def test_tasks_can_be_pickled(self) -> None:
-        arguments = (HERE, clouds(), "gmml", 0, 0, Protocol())
-        function, copies = pickle.loads(pickle.dumps((fold_row, arguments)))
-        found, expected = function(*copies), fold_row(*arguments)
-        assert found["wrong"] == expected["wrong"]

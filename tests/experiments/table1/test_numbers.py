@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 
 from experiments.table1.fold import class_codes, fold_row, halves
-from experiments.table1.frames import score_frame
-from experiments.table1.latex import latex
 from experiments.table1.markdown import markdown
 from experiments.table1.outcome import Block, Outcome, Score
-from experiments.table1.picture import picture
 from experiments.table1.protocol import SCALINGS, Protocol, scaled
 from experiments.table1.published import DATASETS, PUBLISHED, published
-from experiments.table1.rows import DEFAULT, ROWS, Row, available
+from experiments.table1.rows import ROWS, Row, available
 from experiments.table1.statistics import (
     corrected_test,
     mean_and_error,
@@ -27,9 +23,8 @@ from experiments.table1.statistics import (
     n_within,
     seed_errors,
 )
-from experiments.table1.tables import N_PUBLISHED, _signed, nearness
+from experiments.table1.tables import N_PUBLISHED, _signed
 from experiments.table1.training import Learned, Training
-from gdaopt.datasets import Dataset
 from tests.experiments.table1.cases import block, clouds, outcome, task
 
 HERE = Path()
@@ -96,22 +91,6 @@ def test_rows_are_compared_fold_by_fold() -> None:
     assert found.compare("wine", "gmml", "fgl", "knn", "vote") is None
 
 
-def test_of_an_outcome() -> None:
-    blocks = [
-        *(block("gmml", [[9, 9]]), block("gmml", [[1, 1]], "wine")),
-        *(block("fgl", [[3, 3]]), block("fgl", [[2, 2]], "wine")),
-        *(block("nca", [[4, 4]]), block("nca", [[3, 3]], "wine")),
-        block("euclidean", [[1, 1]]),  # lacks a data set
-    ]
-    ranks, without = outcome(*blocks).ranks("vote")
-    assert {row: found["knn"] for row, found in ranks.items()} == {
-        **{"gmml": 2.0, "fgl": 1.5},
-        "nca": 2.5,
-    }
-    assert ranks["gmml"] == {"knn": 2.0, "gb": 2.0, "all": 2.0}
-    assert without == ["euclidean"]
-
-
 def test_by_training_statistics() -> None:
     X, labelled = np.array([[0.0], [2.0], [10.0], [14.0]]), np.arange(4) < 2
     assert scaled(X, labelled, "train").ravel().tolist() == [-1, 1, 9, 13]
@@ -133,23 +112,6 @@ def test_constant_features(scaling: str) -> None:
     assert np.isfinite(found).all()
     assert (found[:3, 0] == 0).all()
     assert (found[3:, 0] == 0).all() == (scaling != "halves")
-
-
-def test_a_constant_feature_of_a_data_set() -> None:
-    data = clouds()
-    X = np.column_stack([data.features, np.full(len(data.features), 0.1)])
-    wider = Dataset("wider", X, data.labels, (*data.feature_names, "constant"))
-    for name in ("certified-graph", "gmml", "fgl", "zhu2003"):
-        assert fold_row(HERE, wider, name, 0, 0, Protocol())["n_test"] == 18
-
-
-def test_the_protocol_says_all_of_it() -> None:
-    assert Protocol(scaling="halves").record() != Protocol().record()
-    text = " ".join(Protocol(scaling="halves").description())
-    for part in ("2-fold", "each half by its own", "5 neighbours", "C = K", "ρ = 1e-06"):
-        assert part in text
-    assert "tolerance 1e-05; path start of edge weight 0.5" in text
-    assert "the headline is by votes" in text
 
 
 @pytest.mark.parametrize(
@@ -174,19 +136,6 @@ def test_published_numbers(dataset: str, row: str, classifier: str, number: floa
     assert 3.5 < min(known) < max(known) < 10.5
     assert sum(known) == pytest.approx(249.17)
     assert set(PUBLISHED) <= set(ROWS)
-
-
-def test_rows() -> None:
-    paper = ["zhu2003", "mao2016", "yang2018", "gmml", "fgl", "alternating"]
-    assert list(ROWS)[:6] == paper
-    assert set(DEFAULT) == set(ROWS) - {"yang2018-sdp"}
-    sets = ("graph", "diagonal", "definite")
-    for objective, names in {
-        "GLR": ["alternating", "joint", *(f"certified-{kind}" for kind in sets), "multiclass"],
-        "MCML": [f"mcml-{kind}" for kind in sets],
-        "LMNN": [f"lmnn-{kind}" for kind in sets],
-    }.items():
-        assert [name for name, row in ROWS.items() if row.objective == objective] == names
 
 
 def test_packages_that_are_absent_or_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,34 +172,6 @@ def test_transductive_rows_see_the_test_half(name: str) -> None:
 # --- What the study writes -----------------------------------------------------------------------
 
 
-def test_frames(some: Outcome) -> None:
-    frame = score_frame(some)
-    assert len(frame) == 2 * 2 * 6
-    assert frame["headline"].tolist() == [True] * 12 + [False] * 12
-    row = frame[(frame["row"] == "gmml") & (frame["dataset"] == "wine")].iloc[0]
-    assert pd.isna(row["error"])
-    assert (row["n_failed"], row["published"]) == (2, 3.58)
-    assert frame.attrs["protocol"] == {**Protocol().record(), "aggregation": "vote"}
-    assert "seconds" not in frame
-
-
-def test_a_table_for_each_aggregation(some: Outcome) -> None:
-    text = latex(some)
-    assert text.count(r"\begin{tabular}{lrrrr}") == text.count(r"\end{tabular}") == 2
-    for part in (
-        r" & \multicolumn{2}{c}{iris} & \multicolumn{2}{c}{wine} \\",
-        r"NCA (scikit-learn) & 5.00 $\pm$ 1.00 & 10.00 $\pm$ 2.00 & 4.00 $\pm$ 1.00",
-        r"\quad published & (6.12) & (10.40) & (3.58) & (4.37) \\",
-        r"Stankovi\'c 2018, labels by SDP [1 seed] & 6.00 & 12.00 & -- & -- \\",
-        r"by votes: mean $\pm$ standard error over 2 seeds.}",
-        "% not run: lmnn: metric-learn is | not installed",
-        *(f"% {sentence}" for sentence in some.protocol.description()),
-    ):
-        assert part in text
-    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert {line.count(" & ") for line in lines if r"\multicolumn" not in line} == {4}
-
-
 def test_the_page(some: Outcome) -> None:
     text = markdown(some, "Made by hand.")
     for part in (
@@ -280,38 +201,6 @@ def test_the_page(some: Outcome) -> None:
     assert len(tables) >= 8
     for table in tables:
         assert len({re.sub(r"\\\|", "", line).count("|") for line in table.splitlines()}) == 1
-
-
-def test_stars() -> None:
-    ours = [[2, 2 + seed % 2] for seed in range(30)]
-    found = outcome(block("gmml", ours), block("nca", [[40, 40]] * 30))
-    assert re.search(r"\+7\d\.\d\d \(p 0\.00\) \*", markdown(found, ""))
-
-
-def test_published_numbers_are_open(some: Outcome) -> None:
-    figure = picture(some)
-    panels = figure.axes
-    titles = [f"{dataset}, {classifier}" for classifier in ("kNN", "GB") for dataset in DATA]
-    assert [ax.get_title() for ax in panels] == titles
-    marks: list[Any] = [one for one in panels[0].lines if one.get_markerfacecolor() == "none"]
-    assert sorted(float(mark.get_xdata()[0]) for mark in marks) == [4.35, 6.12]
-    assert [text.get_text() for text in panels[1].texts] == ["failed"]
-    assert panels[0].get_yticklabels()[0].get_text() == "Zadeh, Hosseini, Sra 2016 (GMML)"
-    assert some.protocol.description()[0][:40] in figure.get_supxlabel()
-
-
-def test_counts() -> None:
-    """By kNN 6 and by GB 12 against 6.12 and 10.40 (GMML), 4.35 and 4.80 (FGL)."""
-    found = outcome(block("gmml", [[3, 3]]), block("fgl", [[3, 3]]), block("nca", [[3, 3]]))
-    assert found.within("vote") == (4, [1, 3])
-    assert nearness(found, "vote") == (
-        "By votes, 1 of the 46 published numbers lie within one point of ours, 3 within two "
-        "(of 4 that were run)."
-    )
-    assert found.within("score") == (4, [1, 1])  # 4 and 8
-    extra = outcome(block("gmml", [[3, 3], [3, 3]]), block("fgl", [[3, 3]]))  # does not count
-    assert extra.within("vote")[0] == 2
-    assert nearness(outcome(block("nca", [[3, 3]])), "vote").startswith("None of the 46")
 
 
 def failing(**status: Any) -> Block:

@@ -50,16 +50,6 @@ def test_a_class_of_one_sample_is_refused(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_task_that_fails_has_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise gda.errors.InvalidInputError("no such luck")
-
-    monkeypatch.setattr("experiments.table1.learner_rows.with_matrix_trace", refuse)
-    outcome = measured(tmp_path, "gmml")
-    assert [task["message"] for task in outcome.blocks[0].failed] == ["no such luck"] * 2
-    assert score_frame(outcome)["error"].isna().all()
-
-
 @pytest.mark.slow
 def test_every_row_runs(tmp_path: Path) -> None:
     """All rows on two seeds of the fastest data set, by processes of their own."""
