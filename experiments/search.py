@@ -109,8 +109,8 @@ def lines_of(of_noise: list[MeasuredRow], of_data: list[MeasuredRow]) -> Iterato
     yield ""
     for what, some in (("of at least 25 ms", is_long), ("of less", ~is_long)):
         if some.any():
-            yield f"* NCA {what}: search / NCA median {np.median(table[some, 1]):.1f}, largest "
-            yield f"  {table[some, 1].max():.1f}."
+            of_nca = table[some, 1]
+            yield f"* NCA {what}: median {np.median(of_nca):.1f}, largest {of_nca.max():.1f}."
     times = table[:, 2]
     yield f"* search / default: median {np.median(times):.1f}, largest {times.max():.1f}."
     for place, name in enumerate(list(LEARNERS)[:3]):
