@@ -111,7 +111,7 @@ class AtomFamily(ABC):
         """Return an atom of each support and each choice of signs; None for families without.
 
         All vectors of these supports and signs must be multiples of atoms: then quasi-Newton steps
-        can change their entries ("Algorithm: quasi-Newton steps in the entries of atoms").
+        can change their entries ("Algorithm: fully corrective Frank–Wolfe without convexity").
         """
         return None
 
