@@ -18,6 +18,7 @@ NAMES = (
     "overheads",
     "learners",
     "others_data",
+    "search",
     "learner_families",
     "table1",
 )

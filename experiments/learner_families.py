@@ -27,6 +27,9 @@ number and the first round has one number only. New are standard errors over the
 all folds: that of the mean of their differences in score from the best ("samples, paired"). The
 rule is the same, over the 54 families of both sizes.
 
+These rounds chose the search of the first version, a grid with the rule of one standard error. The
+race that took its place has its rule in ``experiments/search.py``.
+
 No number of a real data set is used.
 """
 
@@ -48,7 +51,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from experiments.pages import Experiment, MeasuredRows, Page, header
-from gdaopt.estimators.cross_validated import path_results
+from gdaopt.estimators.cross_validated import path_fits
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)
@@ -251,7 +254,7 @@ def along_paths(
         ruler = gda.MetricLearner("mcml") if objective == "nca" else learner
         middle = ruler._bound(*ruler._make_problem(X, codes)[:2])
         bounds = middle.trace_bound * np.array(FACTORS[:n_bounds])
-        for result in path_results(learner, X, codes, bounds):
+        for result, _ in path_fits(learner, X, codes, bounds):
             seconds.append(time.process_time() - start)
             _, components = learner._in_units(result)
             scores.append(neighbours(X @ components.T, y, queries @ components.T, answers))

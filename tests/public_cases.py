@@ -164,7 +164,7 @@ def _valid() -> dict[str, Any]:
     recorded = _recorded()
     shared: list[tuple[Any, str]] = [
         (0.5, "absolute_tolerance accuracy bias decrease eta gamma inner_tolerance lipschitz"),
-        (0.5, "min_eigenvalue path_tolerance path_weight push_weight similar_weight t threshold"),
+        (0.5, "min_eigenvalue path_weight push_weight similar_weight t threshold"),
         (0.5, "tolerance upper width"),
         (2.0, "budget deadline increase lower margin max_log_scale"),
         (1, "n_metrics random_state seed trace_every"),
@@ -268,7 +268,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "solve": {"max_iterations": 1},
     "iterate": {"tolerance": 0.5},
     "MetricLearner": {**_LEARNER, "objective": "glr", "max_samples": "auto"},
-    "MetricLearnerCV": {"classifier": KNeighborsClassifier(1), "n_jobs": 1},
+    "MetricLearnerCV": {"classifier": KNeighborsClassifier(1)},
     "estimators.PairMetricLearner": {**_LEARNER, "objective": "pair-hinge"}
     | {"pairs": [[0, 1], [2, 3], [1, 3]], "y": [1, -1, -1]},
     "estimators.TripletMetricLearner": {**_LEARNER, "objective": "logistic-triplets"},

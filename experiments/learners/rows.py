@@ -59,7 +59,7 @@ def _ours(metrics: str, objective: str, *, cv: bool) -> Learner:
     parameters = {"metrics": metrics, "objective": objective}
     if not cv:
         return Learner(name, "gdaopt", "MetricLearner", parameters)
-    within = {"learner": {"class": "MetricLearner", **parameters}, "trace_bounds": 10}
+    within = {"learner": {"class": "MetricLearner", **parameters}}
     return Learner(name, "gdaopt", "MetricLearnerCV", within)
 
 

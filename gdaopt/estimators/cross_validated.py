@@ -1,38 +1,29 @@
-"""The trace bound of a learner, and its objective, chosen by cross-validation along paths."""
+"""The trace bound of a learner, and its objective, chosen by a race over folds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from copy import copy
+from contextlib import suppress
 from dataclasses import dataclass, field
-from inspect import signature
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone
-from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from gdaopt.errors import InvalidInputError
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
-from gdaopt.estimators.inputs import (
-    Codes,
-    Interval,
-    called,
-    read_classes,
-    read_weighted_samples,
-)
+from gdaopt.estimators.inputs import Codes, Interval, read_classes, read_weighted_samples
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     HELPFUL_OBJECTIVES,
@@ -40,24 +31,29 @@ from gdaopt.estimators.metric_learner import (
     ObjectiveName,
     Weights,
 )
+from gdaopt.estimators.racing import Race, chance, means
 from gdaopt.estimators.solving import warn_of_result
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.sets import FeasibleSet
-from gdaopt.solving import solve
-from gdaopt.support.deadline import Deadline, until
+from gdaopt.support.deadline import Deadline, check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
-from gdaopt.support.warning_filters import ignoring
 from gdaopt.wide import has_many_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FOR_PATHS = 0.75  # of a time limit; the rest is for the last fit
+_FOLDS = 3
+_MOST_TRAINED = 400  # samples of a fold
 _NEIGHBORS = 5
-_OBJECTIVES = ("mcml", "nca", "lmnn", "glr", "none")
+_OBJECTIVES = ("mcml", "nca", "none")
+_MULTIPLES = (2.0, 4.0)  # of the automatic trace bound
+_FOLD_TOLERANCE = 3e-2  # of fits that are only scored
+_ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
+_NCA_TOLERANCE = 1e-2  # of the last fit
+_CHANCE = 0.02  # less likely than that without any gain: no learning can be left
+_FOR_FOLDS = 0.75  # of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
     "class_weight": None,
     "n_neighbors": None,
@@ -66,57 +62,51 @@ _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
     "method": "certified",
     "solver": None,
 }
-_MOST_TRAINED = 800  # samples of a fold: of 1000 samples all that five folds leave
-_LARGE_CLASS = 8  # samples: LMNN wants four of each class, also without those of a fold
-_ROUND_OFF = 1e-12  # of scores that are to count as equal
-_SMALLEST, _LARGEST = 1 / 16, 3.0  # of the learner's trace bound
-_BINDING = 1e-6  # of the trace bound: with less of it left, it binds
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
-    """Learn a metric whose trace bound, and objective, are chosen by cross-validation.
+    """Learn a metric whose trace bound, and objective, are chosen by a race over folds.
 
-    On the training samples of each fold, metrics are learned for a path of trace bounds, each from
-    the one before, and scored by the neighbours of the held-out samples. The metric is then learned
-    from all samples with the bound of the best mean score. No learning, ``"none"``, is one of the
-    choices, and is taken where its score is within one standard error of the best: on few samples
-    small differences are mostly luck. Without a learner, the objective is chosen, too. It stands to
-    `MetricLearner` as `sklearn.linear_model.LassoCV` to `Lasso`.
+    **The rule.** The candidates are an objective with a trace bound each; by default `gdaopt.MCML`
+    and `gdaopt.NCA` with 2 and 4 times their automatic bounds, and no learning, ``"none"``. On each
+    of three folds the candidates learn from at most 400 samples, and the score of a held-out sample
+    is the share of its 5 nearest neighbours that are of its class. After each fold the candidates
+    leave the race that are more than one standard error behind the best one, by the paired
+    differences of all samples so far. At the end no learning is chosen unless the others' gains
+    over it are more than chance: unless the largest of their t is exceeded in fewer than 2 % of
+    400 bootstraps of the samples, in which no candidate has a gain (max-t). Else it is the
+    candidate of the best mean score, which then learns from all samples.
+
+    The best of several candidates always looks good on few samples, also where features and labels
+    have nothing to do with each other: so it is compared as the best of several. In pure noise the
+    search nearly always says ``"none"``; it does so, too, where there is little to find in few
+    samples.
 
     Parameters
     ----------
     learner : MetricLearner, optional
         What to learn, over which metrics, and how: a `MetricLearner`, by default, or one of its
-        shorthands. Clones of it are fitted. Its tolerance is that of the last fit, and its time
-        limit that of the whole search, three quarters of it for the paths: where the share of one
-        is over, its last metric stands for the missing metrics.
-    trace_bounds : int or array-like of shape (n_bounds,), optional
-        How many bounds the path has, 5 by default, evenly spaced in the logarithm from a sixteenth
-        to three times the learner's own; or the bounds themselves.
+        shorthands. Clones of it are fitted; its tolerance is that of the last fit.
+    trace_bounds : array-like of shape (n_bounds,), optional
+        The bounds to choose from, for each objective; by default 2 and 4 times its automatic one,
+        or that of the learner.
     objectives : list of str or callable, optional
         Objectives to choose from, see `MetricLearner`. By default that of the learner and
-        ``"none"``; without a learner ``"mcml"``, ``"nca"``, ``"lmnn"``, ``"glr"`` and ``"none"``,
-        as far as they take `sample_weight` where that is given and the classes are large enough.
+        ``"none"``; without a learner ``"mcml"``, ``"nca"`` and ``"none"``. Without ``"none"`` in
+        the list a metric is always learned.
     cv : int, cross-validation generator or iterable, optional
-        The folds, as in `sklearn.model_selection.GridSearchCV`: 5 stratified folds by default. The
-        groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`. Of
-        the training samples of a fold at most about 800 are used, drawn in the proportions of the
-        classes.
-    scoring : str or callable, optional
-        A scorer of scikit-learn for `classifier`. By default the mean probability of the right
-        class, which tells metrics apart that lead to the same answers; without `predict_proba` the
-        accuracy.
+        The folds, as in `sklearn.model_selection.GridSearchCV`: 3 stratified folds by default. The
+        groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`.
     classifier : estimator, optional
         What classifies samples after `transform`: best the classifier that follows the learner in
-        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`.
-    rule : {"one-standard-error", "best"}, optional
-        How to choose: with the first, no learning if it is within one standard error over the
-        folds, and else, as with ``"best"``, the best mean score; of several the first.
-    path_tolerance : float, optional
-        The tolerance of the fits on folds, which are only scored.
-    n_jobs : int, optional
-        Number of paths that are computed in parallel, as in scikit-learn.
+        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`. The score of a sample
+        is the probability of its class; without `predict_proba` it is 1 if the answer is right.
+    time_limit : float, optional
+        Seconds for the whole search, three quarters of them for the race; no limit by default. When
+        the time of the race is up, the choice is made by the scores so far.
+    verbose : bool, optional
+        Whether to print a line for each fold, with the candidates that are left.
 
     Attributes
     ----------
@@ -124,10 +114,16 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         The choice.
     best_objective_ : str or callable
         The same as ``objective_``.
+    p_value_ : float or None
+        How likely gains as large as those of the candidates are by chance; None where no learning
+        is no candidate, or the only one.
     cv_results_, best_index_, best_score_ : dict, int and float
-        As in `sklearn.model_selection.GridSearchCV`; an entry for each objective and bound.
+        As in `sklearn.model_selection.GridSearchCV`; an entry for each objective and bound. Scores
+        of folds that a candidate has not reached are NaN, and those who left have the last ranks.
     learner_ : MetricLearner
-        The learner that was fitted to all samples.
+        The learner that was fitted to all samples, from the metric of the last fold on. Without a
+        learner of your own its tolerance is 0.01 for ``"nca"``: ``result_.frank_wolfe_gap`` says
+        how far it is from a stationary point.
     metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
         Those of ``learner_``, see `MetricLearner`.
     result_, scale_, n_iter_, min_eigenvalue_, graph_, sample_indices_, full_objective_
@@ -135,18 +131,18 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
     Notes
     -----
-    The rule of one standard error is from Breiman, Friedman, Olshen, Stone, *Classification and
-    Regression Trees* (1984). It, the score and the paths were chosen on synthetic families by a
-    rule stated before (``figures/learner_families.md``).
+    The race is that of Maron, Moore, *Hoeffding races* (1994), with paired standard errors. The
+    largest t under the bootstrap is from Westfall, Young, *Resampling-based multiple testing*
+    (1993). What it finds in noise, and what it costs, is in ``figures/search.md``.
 
     Examples
     --------
     >>> import gdaopt as gda
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> search = MetricLearnerCV(trace_bounds=5, objectives=["mcml", "glr"]).fit(X, y)
-    >>> search.objective_, len(search.cv_results_["mean_test_score"])
-    ('mcml', 10)
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = MetricLearnerCV(objectives=["mcml", "glr"]).fit(X, y)
+    >>> search.objective_ in ("mcml", "glr"), len(search.cv_results_["mean_test_score"])
+    (True, 4)
     >>> weights = gda.DiagonalMetricLearner(tolerance=1e-6)
     >>> MetricLearnerCV(weights, trace_bounds=[0.1, 1.0, 10.0]).fit(X, y).best_score_ > 0.9
     True
@@ -154,25 +150,21 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "learner": [MetricLearner, None],
-        "trace_bounds": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
+        "trace_bounds": ["array-like", None],
         "objectives": [list, tuple, None],
         "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "classifier": [HasMethods(["fit", "predict"]), None],
-        "rule": [StrOptions({"one-standard-error", "best"})],
-        "path_tolerance": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [Interval(Integral, -10_000, 10_000, closed="both"), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["boolean"],
     }
 
     learner: MetricLearner | None = field(default=None, kw_only=False)
-    trace_bounds: Any = 5
+    trace_bounds: Any = None
     objectives: Sequence[ObjectiveName] | None = None
-    cv: Any = None
-    scoring: Any = None
+    cv: Any = _FOLDS
     classifier: Any = None
-    rule: str = "one-standard-error"
-    path_tolerance: float = 3e-2
-    n_jobs: int | None = None
+    time_limit: float | None = None
+    verbose: bool = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -220,29 +212,27 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
         self.classes_, codes = read_classes(labels)
         folds = self._folds(samples, labels, passed, has_weight, stratified=True)
-        learner = self._given
-        learner._validate_params()
-        limit = learner.time_limit
+        self._given._validate_params()
+        limit = self.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
-        tolerance = number("path_tolerance", self.path_tolerance, at_least=0)
-        learners = [
-            self._copy(learner, objective=objective, tolerance=tolerance, verbose=False)
-            for objective in self._objectives(learner, codes, weights)
-        ]
-        paths = [self._path(learner, samples, codes, weights) for learner in learners]
-        self._search(learners, paths, samples, labels, weights, folds, seconds)
+        paths = self._paths(samples, codes, weights)
+        with until(Deadline.after(None if seconds is None else _FOR_FOLDS * seconds)):
+            start = self._race(paths, samples, labels, weights, folds)
         chosen = self.cv_results_["params"][self.best_index_]
         self.objective_ = self.best_objective_ = chosen["objective"]
-        if deadline is not None:
-            chosen = chosen | {"time_limit": max(deadline.left, 1e-9)}
-        # The warnings are of this fit, and follow.
-        with ignoring(f"{type(learner).__name__} (did not converge|learned nothing)"):
-            self.learner_: MetricLearner = self._copy(learner, **chosen).fit(X, y, sample_weight)
+        if self.learner is None and self.objective_ == "nca":
+            chosen = chosen | {"tolerance": _NCA_TOLERANCE}
+        self.learner_: MetricLearner = self._copy(**chosen)
+        with until(deadline):
+            self.learner_._fit_read(samples, labels, weights, has_weight, start)
         for name, value in vars(self.learner_).items():
             if name.endswith("_"):
                 setattr(self, name, value)
-        warn_of_result(self, self.result_, learner.tolerance, self.objective_, HELPFUL_OBJECTIVES)
+        if self.verbose:
+            print(f"learned from all samples: {self.result_.message}", flush=True)
+        tolerance = self.learner_.tolerance
+        warn_of_result(self, self.result_, tolerance, self.objective_, HELPFUL_OBJECTIVES)
         return self
 
     @property
@@ -266,32 +256,23 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         check_is_fitted(self)
         return self.learner_.plot_graph(ax)
 
-    def _copy(self, learner: MetricLearner, **options: Any) -> MetricLearner:
-        """Return a clone of a learner with options, which knows the features and classes."""
+    def _copy(self, **options: Any) -> MetricLearner:
+        """Return a clone of the learner with options, which knows the features and classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
-        made: MetricLearner = clone(learner).set_params(**options)
+        made: MetricLearner = clone(self._given).set_params(**options)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
         return made
 
-    def _objectives(
-        self, learner: MetricLearner, codes: Codes, weights: Weights
-    ) -> list[ObjectiveName]:
-        if self.objectives is None and self.learner is not None:
-            return list(dict.fromkeys((learner.objective, "none")))
+    def _list_objectives(self) -> list[ObjectiveName]:
         if self.objectives is None:
-            is_large = np.bincount(codes).min() >= _LARGE_CLASS
-            return [
-                name
-                for name in _OBJECTIVES
-                if (name != "lmnn" or is_large)
-                and (weights is None or "sample_weight" in signature(OBJECTIVES[name]).parameters)
-            ]
+            every = _OBJECTIVES if self.learner is None else (self.learner.objective, "none")
+            return list(dict.fromkeys(every))
         for objective in self.objectives:
             is_name = isinstance(objective, str) and objective in OBJECTIVES
-            if not is_name and not callable(objective):
+            if not callable(objective) and not is_name:
                 raise InvalidInputError(
                     f"objectives must be functions or names of {', '.join(OBJECTIVES)}, got "
                     f"{shortened(objective)} in it"
@@ -300,62 +281,112 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
             raise InvalidInputError("objectives is an empty list; name at least one")
         return list(self.objectives)
 
-    def _path(
-        self, learner: MetricLearner, X: FloatArray, codes: Codes, weights: Weights
-    ) -> FloatArray:
-        """Return ascending trace bounds for an objective; one if nothing is learned."""
-        objective, set_of, _ = learner._make_problem(X, codes, weights)
-        if learner.objective == "none" or isinstance(self.trace_bounds, Integral):
-            middle = learner._bound(objective, set_of).trace_bound
-            if learner.objective == "none":
-                return np.array([middle])
-            return middle * np.geomspace(_SMALLEST, _LARGEST, int(self.trace_bounds))
-        bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
-        if not bounds[0] > 0:
-            raise InvalidInputError(f"trace_bounds must be positive, got {bounds[0]:g}")
-        learner._bound(objective, set_of, float(bounds[0]))  # refused before a fold is learned
-        return bounds
+    def _paths(
+        self, X: Any, codes: Codes, weights: Weights
+    ) -> list[tuple[MetricLearner, FloatArray]]:
+        """Return a learner for each objective, with ascending trace bounds; one if none learns."""
+        given = None
+        if self.trace_bounds is not None:
+            given = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
+            if not given[0] > 0:
+                raise InvalidInputError(f"trace_bounds must be positive, got {given[0]:g}")
+        some = _some(np.arange(len(codes)), codes)
+        weights = None if weights is None else weights[some]
+        paths = []
+        for objective in self._list_objectives():
+            learner = self._copy(objective=objective, verbose=False)
+            of_some, set_of, _ = learner._make_problem(X[some], codes[some], weights)
+            learner.set_params(tolerance=_FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE)
+            # Here a set is made, and refused where it has to be, before a fold is learned.
+            if given is None or objective == "none":
+                multiples = (1.0,) if objective == "none" else _MULTIPLES
+                bounds = learner._bound(of_some, set_of).trace_bound * np.array(multiples)
+            else:
+                learner._bound(of_some, set_of, float(given[0]))
+                bounds = given
+            paths.append((learner, bounds))
+        return paths
 
-    def _search(
+    def _race(
         self,
-        learners: list[MetricLearner],
-        paths: list[FloatArray],
-        X: FloatArray,
+        paths: Sequence[tuple[MetricLearner, FloatArray]],
+        X: Any,
         y: npt.NDArray[Any],
         weights: Weights,
         folds: Sequence[Fold],
-        limit: float | None,
-    ) -> None:
-        """Score each learner along its path, and set ``cv_results_`` and what is best in it."""
-        folds = [(_some(train, y), test) for train, test in folds]
+    ) -> Result | None:
+        """Score the bounds of all learners fold by fold, drop those behind, and choose.
+
+        Set ``cv_results_`` and what follows from it. Return the last metric of the choice, if any.
+        """
+        owners = np.repeat(np.arange(len(paths)), [len(bounds) for _, bounds in paths])
+        bounds = np.concatenate([bounds for _, bounds in paths])
+        objectives = [learner.objective for learner, bounds in paths for _ in bounds]
+        plain = objectives.index("none") if "none" in objectives else None
+        race, last = Race(len(bounds), len(y)), dict[int, Result]()
+        of_folds, seconds = np.full((2, len(folds), len(bounds)), np.nan)
+        with suppress(TimeLimitError):
+            for fold, (train, test) in enumerate(folds):
+                some = _some(train, y)
+                of_some = None if weights is None else weights[some]
+                for owner, (learner, _) in enumerate(paths):
+                    racing = np.flatnonzero(race.is_in & (owners == owner)).tolist()
+                    fits = path_fits(learner, X[some], y[some], bounds[racing], of_some)
+                    for place, (result, taken) in zip(racing, in_fold(fold, fits), strict=True):
+                        check_time()  # a metric that is late is not that of its bound
+                        scores = self._scores(learner._in_units(result)[1], X, y, train, test)
+                        race.add(place, test, scores)
+                        of_folds[fold, place], seconds[fold, place] = scores.mean(), taken
+                        last[place] = result
+                race.drop(kept=plain)
+                if self.verbose:
+                    standing = ", ".join(
+                        f"{shortened(objectives[place])} C = {bounds[place]:.3g}: {mean:.4f}"
+                        for place, mean in enumerate(means(race.scores))
+                        if race.is_in[place]
+                    )
+                    print(f"fold {fold + 1} of {len(folds)}: {standing}", flush=True)
+        best, self.p_value_ = race.best, None
+        if plain is not None and len(bounds) > 1:
+            self.p_value_ = chance(np.delete(race.scores, plain, axis=0) - race.scores[plain])
+            if self.p_value_ >= _CHANCE:
+                best = plain
+        mean = means(race.scores)
+        order = np.where(race.is_in, mean, mean - 2)  # those that were dropped come last
+        self.cv_results_ = {
+            "param_objective": objectives,
+            "param_trace_bound": bounds,
+            "params": [
+                {"objective": objective, "trace_bound": bound}
+                for objective, bound in zip(objectives, bounds.tolist(), strict=True)
+            ],
+            **{f"split{fold}_test_score": row for fold, row in enumerate(of_folds)},
+            "mean_test_score": mean,
+            "rank_test_score": rankdata(-order.round(12), "min").astype(int),
+            "fit_time": np.nansum(seconds, axis=0),
+        }
+        self.best_index_, self.best_score_ = best, float(mean[best])
+        return last.get(best)
+
+    def _scores(
+        self, components: Any, X: Any, y: npt.NDArray[Any], train: Any, test: Any
+    ) -> FloatArray:
+        """Return the probability of the right class of each held-out sample under a metric.
+
+        Without `predict_proba` it is 1 where the answer is right, else 0.
+        """
         classifier = self.classifier
         if classifier is None:
-            fewest = min(len(train) for train, _ in folds)
-            classifier = KNeighborsClassifier(min(_NEIGHBORS, fewest), algorithm="brute")
-        scoring = self.scoring
-        if scoring is None and hasattr(classifier, "predict_proba"):
-            scoring = _probability_of_the_class
-        scorer = check_scoring(classifier, scoring)
-        n_tasks = len(learners) * len(folds)
-        seconds = None
-        if limit is not None:
-            turns = -(-n_tasks // min(n_tasks, effective_n_jobs(self.n_jobs)))
-            seconds = _FOR_PATHS * limit / turns
-        answers = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold_scores)(
-                learner, path, classifier, scorer, X, y, weights, folds, fold, seconds
-            )
-            for learner, path in zip(learners, paths, strict=True)
-            for fold in range(len(folds))
-        )
-        per_learner = [np.array(answers[n : n + len(folds)]) for n in range(0, n_tasks, len(folds))]
-        scores, times = np.concatenate(per_learner, axis=2).transpose(1, 0, 2)
-        objectives = [
-            learner.objective for learner, path in zip(learners, paths, strict=True) for _ in path
-        ]
-        self.cv_results_ = _results(objectives, np.concatenate(paths), scores, times)
-        self.best_index_ = _choice(scores, objectives, self.rule)
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+            classifier = KNeighborsClassifier(min(_NEIGHBORS, len(train)), algorithm="brute")
+        # What scikit-learn would look at again and again is known to be finite.
+        with until(None), config_context(assume_finite=True):
+            fitted = clone(classifier).fit(X[train] @ components.T, y[train])
+            queries = X[test] @ components.T
+            if not hasattr(fitted, "predict_proba"):
+                return np.asarray(fitted.predict(queries) == y[test], dtype=np.float64)
+            is_own = fitted.classes_ == y[test][:, None]
+            shares: FloatArray = (fitted.predict_proba(queries) * is_own).sum(axis=1)
+            return shares
 
 
 def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -365,98 +396,24 @@ def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.in
     return np.asarray(train[stratified_sample(codes, _MOST_TRAINED, seed=0)])
 
 
-def path_results(
+def path_fits(
     learner: MetricLearner,
-    X: FloatArray,
+    X: Any,
     y: npt.NDArray[Any],
     trace_bounds: FloatArray,
     weights: Weights = None,
-) -> Iterator[Result]:
-    """Yield the results for ascending trace bounds; each run starts from the last one's metric."""
+) -> Iterator[tuple[Result, float]]:
+    """Yield results and seconds for ascending trace bounds; each fit starts from the last one."""
+    begun = time.perf_counter()
     learner.classes_, codes = read_classes(y)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
+    options: dict[str, Any] = {}
     last: Result | None = None
     for bound in trace_bounds.tolist():
-        feasible_set = learner._bound(objective, set_of, bound)
-        problem = MetricProblem(objective, feasible_set)
-        # Of many features a start would be a K×K array, and runs find one of their own.
-        start = None if last is None or has_many_features(problem) else _moved(last, feasible_set)
-        last = solve(problem, learner.method, **learner._method_options(), initial=start)
-        yield last
-
-
-def _moved(result: Result, feasible_set: FeasibleSet) -> FloatArray:
-    size, before = result.n_features, result.feasible_set
-    weights = result.metric - before.base(size)
-    if np.trace(result.metric) >= (1 - _BINDING) * before.trace_bound:
-        weights = weights * (feasible_set.budget(size) / before.budget(size))
-    start: FloatArray = feasible_set.base(size) + weights
-    return start
-
-
-def _fold_scores(
-    learner: MetricLearner,
-    trace_bounds: FloatArray,
-    classifier: Any,
-    scorer: Any,
-    X: FloatArray,
-    y: npt.NDArray[Any],
-    weights: Weights,
-    folds: Sequence[Fold],
-    fold: int,
-    seconds: float | None,
-) -> FloatArray:
-    """Return scores on held-out samples and seconds for each bound; a late one as the last."""
-    train, test = folds[fold]
-    learner = copy(learner)
-    scored: list[tuple[float, float]] = []
-    weights = None if weights is None else weights[train]
-    start = time.perf_counter()
-    with until(Deadline.after(seconds)):
-        results = path_results(learner, X[train], y[train], trace_bounds, weights)
-        for result in in_fold(fold, results):
-            taken = time.perf_counter() - start
-            _, components = learner._in_units(result)
-            # What scikit-learn would look at again and again is known to be finite.
-            with until(None), config_context(assume_finite=True):
-                fitted = clone(classifier).fit(X[train] @ components.T, y[train])
-                score = called("scoring", scorer, fitted, X[test] @ components.T, y[test])
-            scored.append((number("what scoring returns", score), taken))
-            start = time.perf_counter()
-    return np.array(scored).T
-
-
-def _results(
-    objectives: list[Any], bounds: FloatArray, scores: FloatArray, times: FloatArray
-) -> dict[str, Any]:
-    mean = scores.mean(axis=0)
-    return {
-        "param_objective": objectives,
-        "param_trace_bound": bounds,
-        "params": [
-            {"objective": objective, "trace_bound": bound}
-            for objective, bound in zip(objectives, bounds.tolist(), strict=True)
-        ],
-        **{f"split{n}_test_score": row for n, row in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": (mean[None] > mean[:, None] + _ROUND_OFF).sum(axis=1) + 1,
-        "mean_fit_time": times.mean(axis=0),
-        "std_fit_time": times.std(axis=0),
-    }
-
-
-def _probability_of_the_class(classifier: Any, X: FloatArray, y: npt.NDArray[Any]) -> float:
-    is_own = classifier.classes_ == y[:, None]
-    return float((classifier.predict_proba(X) * is_own).sum(axis=1).mean())
-
-
-def _choice(scores: FloatArray, objectives: list[Any], rule: str) -> int:
-    means = scores.mean(axis=0)
-    best = int((means >= means.max() - _ROUND_OFF).argmax())
-    if rule == "one-standard-error" and "none" in objectives and len(scores) > 1:
-        plain = objectives.index("none")
-        error = float(scores[:, best].std(ddof=1) / np.sqrt(len(scores)))
-        if means[plain] >= means[best] - error - _ROUND_OFF:
-            return plain
-    return best
+        problem = MetricProblem(objective, learner._bound(objective, set_of, bound))
+        if last is None and not objective.convex and not has_many_features(problem):
+            options["initial"] = problem.central_metric()  # one start, in place of two
+        last = learner._optimum(problem, last, **options)
+        options = {}
+        yield last, time.perf_counter() - begun
+        begun = time.perf_counter()

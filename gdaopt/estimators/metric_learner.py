@@ -26,6 +26,7 @@ from gdaopt.estimators.draws import (
 from gdaopt.estimators.inputs import (
     Codes,
     Interval,
+    Mask,
     class_signal,
     read_classes,
     read_weighted_samples,
@@ -35,6 +36,7 @@ from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
 from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
+from gdaopt.result import Result
 from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics, has_sparse_members
 from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
@@ -276,11 +278,18 @@ callable
         NothingLearnedWarning
             If the metric is a multiple of the identity, as without learning.
         """
-        X, y, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
+        self._fit_read(*read_weighted_samples(self, X, y, sample_weight))
+        warn_of_result(self, self.result_, self.tolerance, self.objective, HELPFUL_OBJECTIVES)
+        return self
+
+    def _fit_read(
+        self, X: Any, y: Any, weights: Weights, has_weight: Mask, start: Result | None = None
+    ) -> None:
+        """Learn from samples that are read, from the metric of another result if it is given."""
         self.classes_, codes = read_classes(y)
         with until(self._deadline()):
             objective, set_of, chosen = self._make_problem(X, codes, weights)
-            self._solve(X, objective, set_of)
+            self._solve(X, objective, set_of, start)
             self.full_objective_ = None
             if chosen is not None or self.max_pairs is not None:
                 with suppress(TimeLimitError):
@@ -290,8 +299,6 @@ callable
                         self.full_objective_ = every.value(metric_of(self.result_))
         # Samples of weight 0 were left out, and count here.
         self.sample_indices_ = None if chosen is None else np.flatnonzero(has_weight)[chosen]
-        warn_of_result(self, self.result_, self.tolerance, self.objective, HELPFUL_OBJECTIVES)
-        return self
 
     def _make_problem(
         self, X: Any, codes: Codes, weights: Weights = None

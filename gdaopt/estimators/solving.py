@@ -20,7 +20,7 @@ from gdaopt.estimators.components import components_of, largest_components, metr
 from gdaopt.estimators.inputs import Interval, called, feature_names
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.linalg.samples import divided, is_sparse
-from gdaopt.methods import METHODS
+from gdaopt.methods import METHODS, Certified
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -30,6 +30,7 @@ from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, unlimited
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance, number, read_only
+from gdaopt.wide import has_many_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,15 +187,25 @@ class SolvingLearner(BaseMetricLearner):
             options["edge_floor"] = self.edge_floor
         return options
 
-    def _solve(self, X: Any, objective: Objective, set_of: SetOfBounds) -> None:
+    def _optimum(
+        self, problem: MetricProblem, start: Result | None = None, **options: Any
+    ) -> Result:
+        """Solve a problem, from the metric of one nearby where the method can begin there."""
+        method = _BALANCED if self.metrics == _BALANCED else self.method
+        # Problems of many features have starts of their own.
+        if start is not None and method == Certified.name and not has_many_features(problem):
+            options["warm_start"] = start
+        return solve(problem, method, **(self._method_options() | options))
+
+    def _solve(
+        self, X: Any, objective: Objective, set_of: SetOfBounds, start: Result | None = None
+    ) -> None:
         """Solve the problem of the scaled samples, and set what it says of X."""
         with unlimited():  # it takes one evaluation, and the start of the run another
             feasible_set = self._bound(objective, set_of)
         self.trace_bound_ = feasible_set.trace_bound
         self.min_eigenvalue_ = feasible_set.min_eigenvalue
-        method = _BALANCED if self.metrics == _BALANCED else self.method
-        problem = MetricProblem(objective, feasible_set)
-        self.result_: Result = solve(problem, method, **self._method_options())
+        self.result_: Result = self._optimum(MetricProblem(objective, feasible_set), start)
         self.n_iter_ = self.result_.iterations
         metric, components = self._in_units(self.result_)
         self._set_metric(metric, X, components)

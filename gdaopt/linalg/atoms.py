@@ -107,12 +107,13 @@ class Atoms:
         )
 
     @property
-    def _is_sparse(self) -> bool:
+    def is_two_sparse(self) -> bool:
+        """Whether supports are listed, of at most two features each."""
         return bool(self.values.shape[1] <= _SPARSE)
 
     def dense(self, n_features: int) -> FloatArray:
         """Return the vectors with all their entries, shape (n, K)."""
-        if not self._is_sparse:
+        if not self.is_two_sparse:
             return self.values
         vectors = np.zeros((len(self), n_features))
         np.add.at(vectors, (np.arange(len(self))[:, None], self.support), self.values)
@@ -126,7 +127,7 @@ class Atoms:
 
     def projected(self, features: Samples) -> FloatArray:
         """Return ``X U``: the samples' coordinates along each atom, N×n for X of N×K."""
-        if not self._is_sparse:
+        if not self.is_two_sparse:
             return np.asarray(features @ self.values.T)
         coordinates = columns_of(features, self.support[:, 0])
         coordinates *= self.values[:, 0]
@@ -136,9 +137,9 @@ class Atoms:
 
     def products(self, others: Atoms) -> FloatArray:
         """Return ``u_k'v_l`` with n other atoms, shape (len(self), n)."""
-        if not self._is_sparse:
+        if not self.is_two_sparse:
             return others.projected(self.values)
-        if not others._is_sparse:
+        if not others.is_two_sparse:
             return self.projected(others.values).T
         total = np.zeros((len(self), len(others)))
         for i in range(self.values.shape[1]):
@@ -149,16 +150,20 @@ class Atoms:
 
     def quadratic_forms(self, matrix: FloatArray) -> FloatArray:
         """Return ``u_k' G u_k`` for each atom, shape (n,), for a symmetric K×K matrix G."""
-        if not self._is_sparse:
-            forms: FloatArray = ((self.values @ matrix) * self.values).sum(axis=1)
-            return forms
+        forms: FloatArray = (self.products_on_support(matrix) * self.values).sum(axis=1)
+        return forms
+
+    def products_on_support(self, matrix: FloatArray) -> FloatArray:
+        """Return the entries of ``G u_k`` on the support of each atom, of the shape of `values`."""
+        if not self.is_two_sparse:
+            return self.values @ matrix
         entries = matrix[self.support[:, :, None], self.support[:, None, :]]
-        sums: FloatArray = np.einsum("kf,kfg,kg->k", self.values, entries, self.values)
-        return sums
+        products: FloatArray = np.einsum("kfg,kg->kf", entries, self.values)
+        return products
 
     def added_to(self, matrix: FloatArray, weights: FloatArray) -> FloatArray:
         """Return ``B + Σ_k w_k u_k u_k'`` for a K×K matrix B, exactly symmetric if B is."""
-        if not self._is_sparse:
+        if not self.is_two_sparse:
             root = self.values.T * np.sqrt(np.abs(weights))
             total: FloatArray = matrix + (root * np.sign(weights)) @ root.T
             return (total + total.T) / 2

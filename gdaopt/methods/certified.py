@@ -14,6 +14,7 @@ from gdaopt.master.active_set import ActiveSet
 from gdaopt.master.burer_monteiro import refined
 from gdaopt.master.constrained import Rows, find_best_weights_with_rows
 from gdaopt.master.master_point import MasterFunction
+from gdaopt.master.quasi_newton import quasi_newton
 from gdaopt.master.weights import find_best_weights
 from gdaopt.methods.base import Demand, Method, States
 from gdaopt.methods.context import Context
@@ -38,6 +39,7 @@ _FINAL_ACCURACY = 0.2  # share of the tolerance, in the last round
 _SAMPLE_ACCURACY = 0.2  # share of the gap: how accurate a round solves a problem of fewer samples
 _SAMPLE_GAIN = 0.5  # share of the gap is left at most after a round that is worth another one
 _GROWTH = 1.25  # growth of the weights in a round, if a longer step may end at a worse point
+_QUASI_NEWTON_ACCURACY = 1e-3  # share of the tolerance: what the last of its steps gains
 _SURROGATE_TOLERANCE = 1e-2  # its optimum is a start alone
 _SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
 _ROUND_OFF = 1e-13  # share of the objective
@@ -66,7 +68,7 @@ class Certified(Method):
         Bytes that the Hessian of the master problem and its copies may take. If they need more, a
         first-order method solves the master problem, which is slower and less accurate.
     warm_start : Result, optional
-        Of a problem nearby over the same set, but for its trace bound: the run begins with the best
+        Of a problem nearby over the same set, but for its bounds: the run begins with the best
         weights of its atoms.
     **limits
         See `Method`.
@@ -165,8 +167,9 @@ class Certified(Method):
             if multipliers is not None and len(multipliers) != len(problem.members.names):
                 multipliers = None
             run = HullRun(problem, context, rescale(warm_start, problem), multipliers)
-            with suppress(TimeLimitError), context.limiting():
-                self._improve(run, run.active_set, run.point)
+            if problem.objective.convex:  # else quasi-Newton steps follow
+                with suppress(TimeLimitError), context.limiting():
+                    self._improve(run, run.active_set, run.point)
         else:
             run = HullRun(problem, context, start)
         run.n_priced = min(max(_LEAST_ATOMS, problem.n_features), _MOST_ATOMS)
@@ -178,6 +181,9 @@ class Certified(Method):
             rule = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE, status="stalled")
         phase = "weights" if sample is None else "sample"
         round_, ending = 0, None
+        if not problem.objective.convex and self._follow_quasi_newton(run):
+            round_ = 1
+            yield from run.certify(iteration=1, round=1, phase="quasi-newton")
         while ending is None:
             round_, gap = round_ + 1, run.gap
             is_first = round_ == 1 and not is_warm
@@ -196,6 +202,20 @@ class Certified(Method):
                 gains = phase == "weights" or run.gap <= _SAMPLE_GAIN * gap
                 phase = "sample" if gains else "weights"
         return ending
+
+    def _follow_quasi_newton(self, run: HullRun) -> bool:
+        """Move near a stationary point by L-BFGS, where the set has it; say whether.
+
+        There is none under linear constraints.
+        """
+        others = run.members.feasible_set.family.all_supports(run.problem.n_features)
+        if others is None or run.members.names or not run.active_set.total:
+            return False
+        accuracy = _QUASI_NEWTON_ACCURACY * self.allowed_gap(1.0)
+        active_set = quasi_newton(
+            run.problem.objective, run.members.base, run.active_set, others, accuracy
+        )
+        return run.move_down(active_set)
 
     def _begin_with_new_atoms(self, run: HullRun, sample: MetricProblem | None) -> bool:
         """Move to the best weights of new atoms alone, if old ones are many; say whether.

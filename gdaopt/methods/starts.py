@@ -70,13 +70,15 @@ def rescale(answer: Result | Optimum, problem: MetricProblem) -> ActiveSet:
     """Return the atoms of an answer, with weights that keep a problem's budget and rows."""
     feasible_set, size = problem.feasible_set, problem.n_features
     other: Any = answer.feasible_set  # a dataclass
-    is_alike = replace(other, trace_bound=feasible_set.trace_bound) == feasible_set
+    trace_bound, min_eigenvalue = feasible_set.trace_bound, feasible_set.min_eigenvalue
+    bounded = replace(other, trace_bound=trace_bound, min_eigenvalue=min_eigenvalue)
+    is_alike = bounded == feasible_set
     assert answer.atoms is not None
     assert answer.weights is not None
     if answer.atoms.shape[1] != size or not is_alike:
         raise InvalidInputError(
             f"warm_start is a result over {other!r} of {answer.atoms.shape[1]} features, and "
-            f"the problem has {feasible_set!r} of {size}; only their trace bounds may differ"
+            f"the problem has {feasible_set!r} of {size}; only their two bounds may differ"
         )
     budget, total = feasible_set.budget(size), float(answer.weights.sum())
     was_binding = total >= (1 - _SLACK) * other.budget(size)

@@ -107,6 +107,14 @@ class AtomFamily(ABC):
         """Return K atoms that are orthogonal: the unit vectors ``e_i``."""
         return Atoms.of_features(np.arange(n_features))
 
+    def all_supports(self, n_features: int, /) -> Atoms | None:  # noqa: ARG002
+        """Return an atom of each support and each choice of signs; None for families without.
+
+        All vectors of these supports and signs must be multiples of atoms: then quasi-Newton steps
+        can change their entries ("Algorithm: fully corrective Frank–Wolfe without convexity").
+        """
+        return None
+
     # --- the matrices of the cone -------------------------------------------------------------
 
     def edges_of(self, n_features: int, /) -> Edges:
@@ -201,6 +209,10 @@ class AllUnitVectors(AtomFamily):
         if n_features == 1:  # beside dense atoms of a single entry
             return Atoms.of_vectors(np.eye(1))
         return super().basis(n_features)
+
+    def all_supports(self, n_features: int) -> Atoms:
+        """Return as many dense vectors as a matrix can have directions."""
+        return Atoms.of_vectors(np.eye(n_features))
 
     def projected(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -149,6 +150,14 @@ class TwoSparseAtoms(AtomFamily):
         prices = np.concatenate([diagonal[single], of_pairs])
         best = np.argsort(prices, kind="stable")[:count]
         return PricedAtoms(pair_atoms(gradient, rows[best], columns[best]), prices[best])
+
+    def all_supports(self, n_features: int) -> Atoms:
+        """Return ``e_i`` for each feature, and ``(e_i + σ e_j)/√2`` for each pair and sign."""
+        rows, columns = self.edges_of(n_features)
+        index, signs = self.edge_variables((rows, columns))
+        values = np.column_stack([np.ones(len(index)), signs]) / math.sqrt(2)
+        pairs = Atoms(np.column_stack([rows[index], columns[index]]), values)
+        return Atoms.of_features(np.arange(n_features)).joined(pairs)
 
     def least_price(self, price: float, gradient: FloatArray, errors: FloatArray) -> float:
         """Return the price less the largest round-off that a pair of features can have.

@@ -36,7 +36,7 @@ from gdaopt.estimators import (
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import LEARNERS, SEARCHES, TRANSDUCTIVE, samples, soundly_fitted
 
-SMALL: dict[str, Any] = {"trace_bounds": 2, "cv": 2, "path_tolerance": 0.1}
+SMALL: dict[str, Any] = {"cv": 2}
 OTHERS: list[Any] = [
     baselines.EuclideanMetric,
     partial(baselines.GeometricMeanMetric, random_state=0),
@@ -167,8 +167,8 @@ BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (GRAPH, {"scale": ("unit", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
     (GRAPH, dict.fromkeys(("n_neighbors", "max_pairs", "time_limit"), (0,))),
     (GRAPH, dict.fromkeys(("metrics", "class_weight", "verbose"), ("x",))),
-    (CV, {"learner": (GRAPH,), "objectives": ("glr",), "trace_bounds": (0,)}),
-    (CV, {"path_tolerance": (-1,), "rule": ("x",), "scoring": ("x",)}),
+    (CV, {"learner": (GRAPH,), "objectives": ("glr",), "trace_bounds": ("x",)}),
+    (CV, {"time_limit": (0,), "verbose": ("x",)}),
     *((kind, dict.fromkeys(("objective", "metrics", "scale"), (3,))) for kind in TUPLES),
     (gda.GraphClassifier, {"n_neighbors": (0,), "metric": (0,)}),
     (OVR, dict.fromkeys(("learner", "classifier", "aggregation"), (3,))),
@@ -282,7 +282,7 @@ def test_pipelines_and_searches(steps: list[Any], grid: dict[str, Any]) -> None:
         (GRAPH(tolerance=0, max_iterations=1), "did not converge: .*max_iterations = 1"),
         (GRAPH(tolerance=0, time_limit=1e-9), "did not converge: .*s"),
         (
-            CV(gda.MetricLearner(time_limit=1e-6), objectives=["mcml"], trace_bounds=3, cv=2),
+            CV(gda.MetricLearner(time_limit=1e-6), objectives=["mcml"], cv=2),
             "MetricLearnerCV did not",
         ),
         (ZHU(max_iterations=2), "did not converge in 2 steps; raise max_iterations"),

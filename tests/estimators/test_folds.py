@@ -31,7 +31,7 @@ X, Y = samples()
 GROUPS = np.repeat(np.arange(20), 3)
 SEARCHES: list[Any] = [
     LaplacianGraphicalModelCV(alphas=3),
-    gda.MetricLearnerCV(gda.MetricLearner("glr"), trace_bounds=2),
+    gda.MetricLearnerCV(gda.MetricLearner("glr")),
 ]
 
 
@@ -115,7 +115,7 @@ def test_pipelines_and_searches_pass_groups_and_weights_on() -> None:
         ):
             alone = clone(search).fit(X[train], Y[train], weights[train], groups=GROUPS[train])
             np.testing.assert_array_equal(scores(fitted[0]), scores(alone))
-        grid = GridSearchCV(pipeline, {"metriclearnercv__rule": ["best"]}, **options)
+        grid = GridSearchCV(pipeline, {"metriclearnercv__verbose": [False]}, **options)
         grid.fit(X, Y, **passed)
         np.testing.assert_array_equal(scores(grid.best_estimator_[0]), expected)
         model = GridSearchCV(

@@ -215,8 +215,8 @@ def as_array(value: Any) -> Any:
         gda.MetricLearner("glr", n_neighbors=2, metrics="diagonal"),
         gda.MetricLearner("glr", max_pairs=40),
         gda.MetricLearner(max_samples=18),
-        gda.MetricLearnerCV(trace_bounds=2, cv=2),
-        gda.MetricLearnerCV(gda.MetricLearner(max_samples=18), trace_bounds=1, cv=2),
+        gda.MetricLearnerCV(cv=2),
+        gda.MetricLearnerCV(gda.MetricLearner(max_samples=18), cv=2),
     ],
     ids=str,
 )

@@ -154,7 +154,7 @@ def test_no_copy_of_sparse_samples_is_dense() -> None:
 @pytest.mark.parametrize("learner", [None, gda.DiagonalMetricLearner("glr")])
 def test_a_search_takes_sparse_samples(learner: Any) -> None:
     X, y = sparse_samples(), Y > 0
-    options: dict[str, Any] = {"trace_bounds": 2, "cv": 3, "path_tolerance": 1e-6}
+    options: dict[str, Any] = {"cv": 3}
     if learner is None:
         options["objectives"] = ["mcml", "glr", "none"]
     dense, found = (
@@ -162,7 +162,7 @@ def test_a_search_takes_sparse_samples(learner: Any) -> None:
     )
     assert found.best_index_ == dense.best_index_
     np.testing.assert_allclose(
-        found.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"], atol=1e-3
+        found.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"], atol=0.05
     )
     np.testing.assert_allclose(found.transform(X), dense.transform(X), atol=0.05 * np.abs(X).max())
 

@@ -250,7 +250,7 @@ def test_a_warm_start_under_a_mask_goes_on(feasible_set: Any) -> None:
 def test_a_warm_start_that_does_not_fit_is_refused() -> None:
     result = gda.solve(nearby("graph", 0.0, 1.0, "none"), max_iterations=1)
     for other in (nearby("diagonal", 0.0, 1.0, "none"), nearby("graph", 0.05, 1.0, "none")):
-        with pytest.raises(gda.errors.InvalidInputError, match="only their trace bounds may dif"):
+        with pytest.raises(gda.errors.InvalidInputError, match="only their two bounds may dif"):
             gda.solve(other, warm_start=result)
     iris = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
     with pytest.raises(gda.errors.InvalidInputError, match="of 13 features"):

@@ -130,8 +130,8 @@ def test_fits_that_end_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             LinearDiscriminantAnalysis(),
         ),
         (
-            Learner("CV", "gdaopt", "MetricLearnerCV", {"learner": WITHIN, "trace_bounds": 2}),
-            MetricLearnerCV(MetricLearner("glr", metrics="diagonal"), trace_bounds=2),
+            Learner("CV", "gdaopt", "MetricLearnerCV", {"learner": WITHIN}),
+            MetricLearnerCV(MetricLearner("glr", metrics="diagonal")),
         ),
     ],
     ids=["alone", "a learner within"],

@@ -1,0 +1,103 @@
+"""A race of candidates over folds, by the scores of the held-out samples, and what it proves.
+
+Candidates are compared on the same samples: all standard errors are those of paired differences.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.support.validation import FloatArray
+
+_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
+_BOOTSTRAPS = 400
+_ROUND_OFF = 1e-12  # of scores that are to count as equal
+
+
+class Race:
+    """The scores of candidates so far, and which of them are not dropped.
+
+    Attributes
+    ----------
+    is_in : ndarray of bool, shape (n_candidates,)
+        Whether a candidate is still in the race.
+    """
+
+    def __init__(self, n_candidates: int, n_samples: int) -> None:
+        self.is_in = np.full(n_candidates, True)
+        self._totals, self._counts = np.zeros((2, n_candidates, n_samples))
+
+    def add(self, candidate: int, samples: npt.NDArray[np.intp], scores: FloatArray) -> None:
+        """Take the scores of a candidate on samples that were held out."""
+        self._totals[candidate, samples] += scores
+        self._counts[candidate, samples] += 1
+
+    @property
+    def scores(self) -> FloatArray:
+        """The mean score of each sample, shape (n_candidates, n_samples); NaN without any."""
+        scores = np.full(self._totals.shape, np.nan)
+        np.divide(self._totals, self._counts, out=scores, where=self._counts > 0)
+        return scores
+
+    @property
+    def best(self) -> int:
+        """The candidate of the best mean score among those in the race; of several the first."""
+        mean = np.where(self.is_in, means(self.scores), -np.inf)
+        return int((mean >= mean.max() - _ROUND_OFF).argmax())
+
+    def drop(self, kept: int | None = None) -> None:
+        """Drop the candidates that are more than a standard error behind the best, but for one."""
+        scores = self.scores
+        behind = scores[self.best] - scores
+        self.is_in &= means(behind) <= _ERRORS * standard_errors(behind) + _ROUND_OFF
+        if kept is not None:
+            self.is_in[kept] = True
+
+
+def means(rows: FloatArray) -> FloatArray:
+    """Return the mean of each row's numbers, -inf for a row of NaN."""
+    counts = np.isfinite(rows).sum(axis=1)
+    mean = np.full(len(rows), -np.inf)
+    np.divide(np.nansum(rows, axis=1), counts, out=mean, where=counts > 0)
+    return mean
+
+
+def standard_errors(rows: FloatArray) -> FloatArray:
+    """Return the standard error of each row's mean, 0 of a single number."""
+    counts = np.isfinite(rows).sum(axis=1)
+    squares = np.nansum((rows - means(rows)[:, None]) ** 2, axis=1)
+    errors: FloatArray = np.sqrt(squares / np.maximum((counts - 1) * counts, 1))
+    return errors
+
+
+def chance(gains: FloatArray) -> float:
+    """Return how likely the best of candidates without a gain is as good as here.
+
+    The statistic is the largest t: the mean of a candidate's gains in units of its standard error.
+    Bootstraps of the samples say how it is distributed where no candidate has a gain (max-t), so
+    that the best of many is compared as the best of many.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_candidates, n_samples)
+        The scores of each candidate less those of no learning; NaN where it has none.
+
+    Returns
+    -------
+    float
+        The share of bootstraps whose largest t is at least that of the gains; 1 where no mean gain
+        is positive.
+    """
+    gains = gains[:, np.isfinite(gains).any(axis=0)]
+    mean, error = means(gains), np.maximum(standard_errors(gains), _ROUND_OFF)
+    if not mean.max(initial=0.0) > _ROUND_OFF:
+        return 1.0
+    has_score, size = np.isfinite(gains).astype(np.float64), gains.shape[1]
+    rng = np.random.default_rng(0)
+    times = rng.multinomial(size, np.full(size, 1 / size), size=_BOOTSTRAPS).astype(np.float64)
+    counts = times @ has_score.T
+    drawn = np.full(counts.shape, -np.inf)
+    np.divide(times @ np.nan_to_num(gains).T, counts, out=drawn, where=counts > 0)
+    largest = ((drawn - mean) / error).max(axis=1)
+    return float((largest >= (mean / error).max()).mean())
