@@ -66,7 +66,7 @@ def accuracies(make: Callable[[], Any], X: FloatArray, y: Any) -> Row:
             model.fit(X[train], y[train])
         seconds.append(time.process_time() - start)
         scores.append(100 * model.score(X[test], y[test]))
-        chosen.update([getattr(model[1], "best_objective_", "")])
+        chosen.update([getattr(model[1], "objective_", "")])
     return {"accuracies": scores, "seconds": float(np.median(seconds)), "chosen": chosen}
 
 

@@ -30,10 +30,9 @@ from gdaopt.bench.sequences import (
 from gdaopt.bench.study import Bench
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
-from gdaopt.datasets import BUILTIN, FROM_UCI
-from gdaopt.datasets.svmlight import is_svmlight
+from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
-from gdaopt.studies.learning import load_source
+from gdaopt.studies.learning import is_table, load_source
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import as_path, check_name
 
@@ -126,13 +125,8 @@ def bench(
         "budget": budget,
         "jobs": jobs,
     }
-    of_tables = {
-        "label": label,
-        "drop": option.read_names(drop),
-        "keep": option.read_names(keep),
-        "impute": impute,
-        "form": option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
-    }
+    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
+    of_tables = option.table_options(label, drop, keep, impute, form)
     sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), of_tables, data_dir)
     with output.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
@@ -181,11 +175,10 @@ def _sequences(
             found.append(ProgramSequence.from_mps(source))
             continue
         if source not in GENERATED:
-            is_table = source not in BUILTIN and not is_svmlight(source)
             dataset = load_source(
                 source,
                 data_dir=data_dir if source in FROM_UCI else None,
-                **(of_tables if is_table else {}),
+                **(of_tables if is_table(source) else {}),
             )
             found.append(ProgramSequence(dataset.name, dataset))
             continue

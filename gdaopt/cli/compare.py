@@ -88,15 +88,9 @@ def compare(
     command is writing to the directory.
     """
     output = Output()
-    dataset = load_source(
-        source,
-        label,
-        data_dir,
-        drop=option.read_names(drop),
-        keep=option.read_names(keep),
-        impute=impute,
-        form=option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
-    )
+    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
+    of_table = option.table_options(label, drop, keep, impute, form)
+    dataset = load_source(source, data_dir=data_dir, **of_table)
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
     problem = LearningOptions(

@@ -183,15 +183,9 @@ def learn(
             return measured
 
         say(f"reading {source}")
-        dataset = load_source(
-            source,
-            label,
-            data_dir,
-            drop=option.read_names(drop),
-            keep=option.read_names(keep),
-            impute=impute,
-            form=option.table_format(decimal, thousands, missing, encoding, skip_rows, table),
-        )
+        form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
+        of_table = option.table_options(label, drop, keep, impute, form)
+        dataset = load_source(source, data_dir=data_dir, **of_table)
         classes = options.classes(dataset)  # before anything is printed
         for remark in remarks(dataset):
             output.print(plain(f"note: {remark}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -179,6 +179,14 @@ def table_format(
         skip_rows=skip_rows,
         table=table,
     )
+
+
+def table_options(
+    label: str | None, drop: str | None, keep: str | None, impute: str | None, form: TableFormat
+) -> dict[str, Any]:
+    """Return the options of `load_source` that go with tables, by the options above."""
+    names = {"drop": read_names(drop), "keep": read_names(keep)}
+    return {"label": label, "impute": impute, "form": form, **names}
 
 
 def read_names(text: str | None) -> list[str]:

@@ -23,7 +23,7 @@ IMPUTE: dict[str, Callable[..., FloatArray]] = {"mean": np.nanmean, "median": np
 
 MOST_TEXTS = 20  # different ones of a column that become features
 
-_TRUTH = {  # of each pair the second is true
+_TRUTH = {  # pairs, whose second word is true
     *(("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("off", "on"), ("nein", "ja")),
     *(("falsch", "wahr"), ("non", "oui"), ("faux", "vrai"), ("no", "sí"), ("no", "si")),
     *(("no", "sì"), ("falso", "verdadero"), ("falso", "vero"), ("nee", "ja"), ("nej", "ja")),
@@ -48,7 +48,7 @@ class Column:
     name: str
     texts: tuple[str, ...] | None = None  # None: numbers
     decimal: str | None = None  # the mark in its numbers
-    fill: tuple[float, ...] | None = None  # of missing values, for each feature; None: an error
+    fill: tuple[float, ...] | None = None  # for missing values, of each feature; None: an error
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -32,8 +32,8 @@ class Fault:
     kind: Kind
     column: str
     cells: pd.Series[Any]
-    n_rows: int  # of the table
-    readings: Mapping[str, FloatArray] = field(default_factory=dict)  # of doubtful cells
+    n_rows: int  # in the table
+    readings: Mapping[str, FloatArray] = field(default_factory=dict)  # if the cells are doubtful
 
     def __str__(self) -> str:
         row, cell = self.cells.index[0], cell_text(self.cells.iloc[0])
@@ -54,11 +54,6 @@ class Fault:
             case "doubtful":
                 return f"{told} {shortened(cell)} in row {row}{more}, which may be two numbers"
         return f"{told} {shortened(cell)} in row {row}{more}, which is no number as the others"
-
-
-def drop_option(names: Iterable[str]) -> str:
-    """Return the option that leaves columns out, as a shell takes it."""
-    return list_option("--drop", names)
 
 
 def refusal(path: Path, faults: Sequence[Fault], *, is_new: bool) -> InvalidInputError:
@@ -92,7 +87,8 @@ def refusal(path: Path, faults: Sequence[Fault], *, is_new: bool) -> InvalidInpu
         named = [fault.column for fault in faults if fault.kind == "many texts"]
         remedies.append(f"pass {list_option('--keep', named)}, which makes each text a feature")
     if not is_new:
-        remedies.append(f"pass {drop_option(fault.column for fault in faults)}, which leaves out")
+        every = list_option("--drop", [fault.column for fault in faults])
+        remedies.append(f"pass {every}, which leaves them out")
     return InvalidInputError(f"{path}: {'; '.join(told)}. What helps: {'; or '.join(remedies)}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.datasets.faults import drop_option
+from gdaopt.datasets.faults import list_option
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.support.text import shortened
@@ -69,7 +69,7 @@ def _on_columns(dataset: Dataset) -> list[str]:
     if constant:
         names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
         if len(constant) == 1:
-            option = drop_option(constant)
+            option = list_option("--drop", constant)
             notes.append(f"column {names} is constant and says nothing; {option} leaves it out")
         else:
             more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""

@@ -28,7 +28,7 @@ from gdaopt.datasets.columns import (
     order_column_texts,
 )
 from gdaopt.datasets.dataset import Dataset
-from gdaopt.datasets.faults import Fault, Kind, drop_option, list_option, refusal
+from gdaopt.datasets.faults import Fault, Kind, list_option, refusal
 from gdaopt.datasets.numbers import Numbers, float_or_nan
 from gdaopt.datasets.table_files import Cells, TableFormat, cell_text, read_cells
 from gdaopt.errors import InvalidInputError
@@ -236,18 +236,18 @@ def read_table(
     faults: list[Fault] = []
     present = {name: rows[name][~are_missing(rows[name], form)] for name in names if name != label}
     numbers = number_columns(present, cells.separator, form)
-    for name, known in present.items():
-        if known.empty:
+    for name, present_cells in present.items():
+        if present_cells.empty:
             notes.append(f"column {shortened(name)} is empty and left out")
             continue
-        column = _learn_column(rows[name], known, numbers[name], name in keep, notes)
+        column = _learn_column(rows[name], present_cells, numbers[name], name in keep, notes)
         if column is None:
-            ids += [name] if known.nunique() > 1 else []
+            ids += [name] if present_cells.nunique() > 1 else []
             continue
         if isinstance(column, Fault):
             faults.append(column)
             continue
-        values = _encode(column, rows[name], known, numbers[name])
+        values = _encode(column, rows[name], present_cells, numbers[name])
         is_absent = np.isnan(values).any(axis=1)
         if impute is not None:
             fill = tuple(float(IMPUTE[impute](feature)) for feature in values.T)
@@ -256,7 +256,7 @@ def read_table(
             if is_absent.mean() > 0.5:
                 notes.append(
                     f"column {shortened(name)} has no value in {is_absent.mean():.0%} of the rows; "
-                    f"{drop_option([name])} leaves it out"
+                    f"{list_option('--drop', [name])} leaves it out"
                 )
         elif is_absent.any():
             faults.append(
@@ -298,17 +298,21 @@ def column_names(option: str, names: Any) -> tuple[str, ...]:
 
 
 def _learn_column(
-    cells: pd.Series[Any], known: pd.Series[Any], numbers: Numbers, is_kept: bool, notes: list[str]
+    cells: pd.Series[Any],
+    present_cells: pd.Series[Any],
+    numbers: Numbers,
+    is_kept: bool,
+    notes: list[str],
 ) -> Column | Fault | None:
-    """Return what a column becomes, of which some cells are known; None for an ID."""
+    """Return what a column becomes, given those of its cells that are not missing; None: an ID."""
     name = str(cells.name)
     keep = list_option("--keep", [name])
-    if 2 * np.isfinite(numbers.values).sum() >= len(known):
-        fault = _find_number_fault(known, numbers, len(cells))
+    if 2 * np.isfinite(numbers.values).sum() >= len(present_cells):
+        fault = _find_number_fault(present_cells, numbers, len(cells))
         if (
             fault is None
             and not is_kept
-            and len(known) == len(cells)
+            and len(present_cells) == len(cells)
             and is_id(name, numbers.values)
         ):
             notes.append(f"column {name!r} numbers the rows and is left out; {keep} takes it")
@@ -316,15 +320,15 @@ def _learn_column(
         if fault is None and numbers.unit:
             notes.append(f"column {name!r}: {numbers.unit!r} at its numbers is left out")
         return fault or Column(name, decimal=numbers.mark)
-    if are_dates(known):
-        return Fault("date", name, known, len(cells))
-    folded = fold(known)
-    writings = known.map(cell_text).groupby(folded.to_numpy()).unique()
-    if not is_kept and len(writings) == len(known) == len(cells) >= 3:
+    if are_dates(present_cells):
+        return Fault("date", name, present_cells, len(cells))
+    folded = fold(present_cells)
+    writings = present_cells.map(cell_text).groupby(folded.to_numpy()).unique()
+    if not is_kept and len(writings) == len(present_cells) == len(cells) >= 3:
         notes.append(f"column {name!r} has no text twice and is left out; {keep} takes it")
         return None
     if not is_kept and len(writings) > MOST_TEXTS:
-        return Fault("many texts", name, known, len(cells))
+        return Fault("many texts", name, present_cells, len(cells))
     alike = [each for each in writings if len(each) > 1]
     if alike:
         notes.append(
@@ -341,31 +345,32 @@ def _learn_column(
     return column
 
 
-def _find_number_fault(known: pd.Series[Any], numbers: Numbers, n_rows: int) -> Fault | None:
+def _find_number_fault(
+    present_cells: pd.Series[Any], numbers: Numbers, n_rows: int
+) -> Fault | None:
     """Return what is wrong with a column of numbers."""
     is_wrong = np.isnan(numbers.values)
     if is_wrong.any():
-        return Fault("no number", str(known.name), known[is_wrong], n_rows)
+        return Fault("no number", str(present_cells.name), present_cells[is_wrong], n_rows)
     if len(numbers.readings) > 1:
-        has_mark = known.map(cell_text).str.contains("[.,]").to_numpy()
+        has_mark = present_cells.map(cell_text).str.contains("[.,]").to_numpy()
         readings = {mark: values[has_mark] for mark, values in numbers.readings.items()}
-        return Fault("doubtful", str(known.name), known[has_mark], n_rows, readings)
+        return Fault("doubtful", str(present_cells.name), present_cells[has_mark], n_rows, readings)
     return None
 
 
 def _encode(
-    column: Column, cells: pd.Series[Any], known: pd.Series[Any], numbers: Numbers | None
+    column: Column, cells: pd.Series[Any], present_cells: pd.Series[Any], numbers: Numbers | None
 ) -> FloatArray:
     """Return the features of a column, shape (N, n_features), NaN for cells without a value."""
-    if column.texts is not None and "" in column.texts:
-        known = cells
-    if column.texts is not None:
-        values = column.indicate(known)
-    else:
+    if column.texts is None:
         assert numbers is not None
         values = numbers.values[:, None]
+    else:
+        present_cells = cells if "" in column.texts else present_cells
+        values = column.indicate(present_cells)
     features = np.full((len(cells), values.shape[1]), math.nan)
-    features[cells.index.get_indexer(known.index)] = values
+    features[cells.index.get_indexer(present_cells.index)] = values
     return features
 
 
@@ -431,15 +436,15 @@ def _check_label(
 
 def _may_be_classes(cells: Cells, name: str, form: TableFormat) -> bool:
     column = cells.rows[name]
-    known = column[~are_missing(column, form)]
-    n_values = known.nunique()
+    present_cells = column[~are_missing(column, form)]
+    n_values = present_cells.nunique()
     if n_values < 2:
         return False
-    if n_values > MOST_TEXTS and len(known) < 10 * n_values:
+    if n_values > MOST_TEXTS and len(present_cells) < 10 * n_values:
         return False
-    values = number_columns({name: known}, cells.separator, form)[name].values
+    values = number_columns({name: present_cells}, cells.separator, form)[name].values
     is_fraction = np.isfinite(values).all() and bool((values % 1 != 0).any())
-    return not (is_fraction and n_values > _FEW_VALUES) and n_values < max(len(known), 5)
+    return not (is_fraction and n_values > _FEW_VALUES) and n_values < max(len(present_cells), 5)
 
 
 def _is_word(cell: object) -> bool:

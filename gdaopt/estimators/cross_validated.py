@@ -48,12 +48,12 @@ _FOLDS = 3
 _MOST_TRAINED = 400  # samples of a fold
 _NEIGHBORS = 5
 _OBJECTIVES = ("mcml", "nca", "none")
-_MULTIPLES = (2.0, 4.0)  # of the automatic trace bound
-_FOLD_TOLERANCE = 3e-2  # of fits that are only scored
+_MULTIPLES = (2.0, 4.0)  # times the automatic trace bound
+_FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
-_NCA_TOLERANCE = 1e-2  # of the last fit
+_NCA_TOLERANCE = 1e-2  # for the last fit
 _CHANCE = 0.02  # less likely than that without any gain: no learning can be left
-_FOR_FOLDS = 0.75  # of a time limit; the rest is for the last fit
+_FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
     "class_weight": None,
     "n_neighbors": None,
@@ -112,8 +112,6 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     ----------
     trace_bound_, objective_ : float and str or callable
         The choice.
-    best_objective_ : str or callable
-        The same as ``objective_``.
     p_value_ : float or None
         How likely gains as large as those of the candidates are by chance; None where no learning
         is no candidate, or the only one.
@@ -220,7 +218,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         with until(Deadline.after(None if seconds is None else _FOR_FOLDS * seconds)):
             start = self._race(paths, samples, labels, weights, folds)
         chosen = self.cv_results_["params"][self.best_index_]
-        self.objective_ = self.best_objective_ = chosen["objective"]
+        self.objective_ = chosen["objective"]
         if self.learner is None and self.objective_ == "nca":
             chosen = chosen | {"tolerance": _NCA_TOLERANCE}
         self.learner_: MetricLearner = self._copy(**chosen)
@@ -285,11 +283,11 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         self, X: Any, codes: Codes, weights: Weights
     ) -> list[tuple[MetricLearner, FloatArray]]:
         """Return a learner for each objective, with ascending trace bounds; one if none learns."""
-        given = None
+        chosen_bounds = None
         if self.trace_bounds is not None:
-            given = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
-            if not given[0] > 0:
-                raise InvalidInputError(f"trace_bounds must be positive, got {given[0]:g}")
+            chosen_bounds = np.unique(finite_array("trace_bounds", self.trace_bounds, ndim=1))
+            if not chosen_bounds[0] > 0:
+                raise InvalidInputError(f"trace_bounds must be positive, got {chosen_bounds[0]:g}")
         some = _some(np.arange(len(codes)), codes)
         weights = None if weights is None else weights[some]
         paths = []
@@ -298,12 +296,12 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
             of_some, set_of, _ = learner._make_problem(X[some], codes[some], weights)
             learner.set_params(tolerance=_FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE)
             # Here a set is made, and refused where it has to be, before a fold is learned.
-            if given is None or objective == "none":
+            if chosen_bounds is None or objective == "none":
                 multiples = (1.0,) if objective == "none" else _MULTIPLES
                 bounds = learner._bound(of_some, set_of).trace_bound * np.array(multiples)
             else:
-                learner._bound(of_some, set_of, float(given[0]))
-                bounds = given
+                learner._bound(of_some, set_of, float(chosen_bounds[0]))
+                bounds = chosen_bounds
             paths.append((learner, bounds))
         return paths
 
@@ -331,6 +329,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
                 of_some = None if weights is None else weights[some]
                 for owner, (learner, _) in enumerate(paths):
                     racing = np.flatnonzero(race.is_in & (owners == owner)).tolist()
+                    if not racing:
+                        continue
                     fits = path_fits(learner, X[some], y[some], bounds[racing], of_some)
                     for place, (result, taken) in zip(racing, in_fold(fold, fits), strict=True):
                         check_time()  # a metric that is late is not that of its bound
@@ -338,7 +338,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
                         race.add(place, test, scores)
                         of_folds[fold, place], seconds[fold, place] = scores.mean(), taken
                         last[place] = result
-                race.drop(kept=plain)
+                race.drop(spared=plain)
                 if self.verbose:
                     standing = ", ".join(
                         f"{shortened(objectives[place])} C = {bounds[place]:.3g}: {mean:.4f}"

@@ -12,7 +12,7 @@ from gdaopt.support.validation import FloatArray
 
 _ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
 _BOOTSTRAPS = 400
-_ROUND_OFF = 1e-12  # of scores that are to count as equal
+_ROUND_OFF = 1e-12  # scores that differ by less count as equal
 
 
 class Race:
@@ -46,13 +46,13 @@ class Race:
         mean = np.where(self.is_in, means(self.scores), -np.inf)
         return int((mean >= mean.max() - _ROUND_OFF).argmax())
 
-    def drop(self, kept: int | None = None) -> None:
+    def drop(self, spared: int | None = None) -> None:
         """Drop the candidates that are more than a standard error behind the best, but for one."""
         scores = self.scores
         behind = scores[self.best] - scores
         self.is_in &= means(behind) <= _ERRORS * standard_errors(behind) + _ROUND_OFF
-        if kept is not None:
-            self.is_in[kept] = True
+        if spared is not None:
+            self.is_in[spared] = True
 
 
 def means(rows: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from gdaopt.lmi.model import BoolArray, IntArray
 from gdaopt.support.validation import FloatArray
 
-_SEED = 0  # of the labels of edges
+_SEED = 0
 
 
 def list_forest(n_nodes: int, edges: IntArray) -> list[tuple[int, int, int]]:
@@ -40,8 +40,8 @@ def find_bridges(n_nodes: int, edges: IntArray) -> BoolArray:
     """Say which edges lie in no cycle.
 
     Each edge outside of a spanning forest gets a random label of 63 bits. An edge of the forest
-    splits its tree in two. It lies in no cycle if the labels of all edges between the two parts,
-    whose exclusive or is computed, are none at all.
+    splits its tree in two, and is a bridge if no other edge joins the two parts. Then the exclusive
+    or of the labels of all such edges is 0; it is 0 by chance with a probability of 2⁻⁶³.
     """
     forest = list_forest(n_nodes, edges)
     labels = np.random.default_rng(_SEED).integers(1, 2**63 - 1, len(edges))

@@ -12,7 +12,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array, vstack
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
@@ -41,19 +41,6 @@ class AffineMap:
     def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:
         return AffineMap(csr_array(self.matrix[rows]), self.offset[rows])
 
-    def __rmatmul__(self, factors: Any) -> AffineMap:
-        """Return ``S (A x + b)`` for a sparse matrix S."""
-        return AffineMap(csr_array(factors @ self.matrix), factors @ self.offset)
-
-    def __add__(self, other: AffineMap) -> AffineMap:
-        return AffineMap(csr_array(self.matrix + other.matrix), self.offset + other.offset)
-
-    def with_variables(self, columns: Any) -> AffineMap:
-        """Return ``A x + b + C y`` for further variables y; C may be their number, which is 0."""
-        if isinstance(columns, int):
-            columns = csr_array((len(self.offset), columns))
-        return AffineMap(csr_array(hstack([self.matrix, columns])), self.offset)
-
     def interval(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the values where ``lower ≤ x ≤ upper``."""
         rows, columns = self.matrix.nonzero()
@@ -62,12 +49,6 @@ class AffineMap:
         least = np.bincount(rows, np.minimum(at_lower, at_upper), minlength=size)
         largest = np.bincount(rows, np.maximum(at_lower, at_upper), minlength=size)
         return self.offset + least, self.offset + largest
-
-
-def stack(maps: list[AffineMap]) -> AffineMap:
-    """Return affine maps of the same variables one below the other."""
-    offsets = np.concatenate([each.offset for each in maps])
-    return AffineMap(csr_array(vstack([each.matrix for each in maps])), offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +167,7 @@ class Model:
         ]
         parts = [(user, linear_row(user)) for user, _ in self.constraints]
         curved: list[Any] = [user for user, row in parts if row is None]
-        curved += [] if self.cost else [self.objective]
+        curved += [self.objective] if self.cost is None else []
         names = {variable.id for part in curved for variable in part.variables()}
         start = 0
         for pair in self.variables:
@@ -194,7 +175,7 @@ class Model:
                 both_ways.append(self.symmetry.indices[start : start + pair[0].size])
             start += pair[0].size
         both_ways.append(np.flatnonzero(self.is_integer))
-        for part in (self.rows, *([self.cost] if self.cost else [])):
+        for part in (self.rows, *([] if self.cost is None else [self.cost])):
             rises[part.matrix.indices[part.matrix.data > 0]] = True
             falls[part.matrix.indices[part.matrix.data < 0]] = True
         for index in both_ways:
@@ -205,9 +186,10 @@ class Model:
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of x that follow from its own ones by interval arithmetic over the rows."""
         equal = self.rows[np.flatnonzero(self.is_equality)]
-        rows = stack([self.rows, AffineMap(-equal.matrix, -equal.offset)])
-        places, columns = rows.matrix.nonzero()
-        numbers, size = rows.matrix.data, len(rows.offset)
+        rows = csr_array(vstack([self.rows.matrix, -equal.matrix]))
+        offset = np.concatenate([self.rows.offset, -equal.offset])
+        places, columns = rows.nonzero()
+        numbers, size = rows.data, len(offset)
         lower, upper = self.lower, self.upper
         for _ in range(_MOST_ROUNDS):
             before = lower, upper
@@ -218,7 +200,7 @@ class Model:
             # The least that the other terms of the row can be.
             is_bounded = n_infinite[places] == ~is_finite
             others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
-            ends = (-rows.offset[places] - others) / numbers
+            ends = (-offset[places] - others) / numbers
             lower, upper = lower.copy(), upper.copy()
             np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
             np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])

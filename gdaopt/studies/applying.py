@@ -42,7 +42,7 @@ class LearnedRun:
 
     dataset: Dataset  # not scaled
     scale: str  # of the features, see `gdaopt.scaling.scale_features`
-    schema: TableSchema | None  # of its table, by which new ones are read
+    schema: TableSchema | None  # how its table was read, and new ones are; None without a table
     metrics: Mapping[str, FloatArray | csr_array]  # of each class
 
     @classmethod

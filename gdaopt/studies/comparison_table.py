@@ -73,11 +73,17 @@ def spec_of(row: Row) -> str:
     return ":".join(filter(None, (row["method"], row["options"])))
 
 
+def spec_among(row: Row, rows: Iterable[Row]) -> str:
+    """Return a row's method, with its options where other rows of the method differ in them."""
+    options = {other["options"] for other in rows if other["method"] == row["method"]}
+    return str(spec_of(row) if options - {row["options"]} else row["method"])
+
+
 def name_among(row: Row, rows: Iterable[Row]) -> str:
     """Return a row's method, with its options and its solver where other rows differ in them."""
     same = [row, *(other for other in rows if other["method"] == row["method"])]
-    name = spec_of(row) if len({other["options"] for other in same}) > 1 else row["method"]
     solvers = {other["solver"] for other in same if other["options"] == row["options"]}
+    name = spec_among(row, same)
     return name if len(solvers) == 1 else f"{name}, {row['solver']}"
 
 
@@ -124,7 +130,7 @@ def brief_cells(row: Row, rows: Iterable[Row]) -> list[str]:
     """Return the cells of `BRIEF` of a row of `add_excess`, which is one of the rows."""
     excess = row.get("excess")
     return [
-        name_among({**row, "solver": ""}, ({**other, "solver": ""} for other in rows)),
+        spec_among(row, rows),
         _SOLVERS.get(str(row["solver"]), str(row["solver"])),
         _COLUMNS["objective"](row),
         "" if excess is None else percent(excess),

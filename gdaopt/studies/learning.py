@@ -20,6 +20,7 @@ from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_const
 from gdaopt.datasets import BUILTIN, FROM_UCI, Dataset, TableFormat, load, read_table
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, load_svmlight
+from gdaopt.datasets.tabular import column_names
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import edge_threshold, n_edges
 from gdaopt.linalg.samples import is_sparse
@@ -31,7 +32,7 @@ from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_feature
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import iterate, solve
 from gdaopt.support.processes import forget_peak_memory, peak_memory
-from gdaopt.support.text import percent, reason, shortened
+from gdaopt.support.text import percent, reason
 from gdaopt.support.validation import (
     as_path,
     check_instance,
@@ -226,12 +227,14 @@ def load_source(
     check_instance("source", source, str)
     form = TableFormat() if form is None else form
     check_instance("form", form, TableFormat)
-    is_sparse_file = is_svmlight(source)
-    is_table = not is_sparse_file and source not in BUILTIN
-    is_missing = is_table and not Path(source).expanduser().exists()
+    drop, keep = column_names("drop", drop), column_names("keep", keep)
+    for name, value in (("label", label), ("impute", impute)):
+        if value is not None:
+            check_instance(name, value, str)
+    is_missing = is_table(source) and not Path(source).expanduser().exists()
     if is_missing and (not Path(source).suffix or Path(source).stem in BUILTIN):
         raise unknown_name("data set (and no file of this name):", source, BUILTIN)
-    if not is_table:
+    if not is_table(source):
         options = {"label": label, "drop": drop, "keep": keep, "impute": impute, **form.record()}
         check_no_table(source, options)
     if data_dir is not None and source not in FROM_UCI:
@@ -240,21 +243,24 @@ def load_source(
             f"--data-dir {data_dir} goes with {', '.join(FROM_UCI)}, not with {source}; "
             "leave it out"
         )
-    if is_sparse_file:
+    if is_svmlight(source):
         return load_svmlight(source)
-    if is_table:
+    if is_table(source):
         return read_table(source, label, drop=drop, keep=keep, impute=impute, form=form)
     return load(source, data_dir)
+
+
+def is_table(source: str) -> bool:
+    """Say whether a source is a file with a table: neither a known data set nor sparse samples."""
+    return source not in BUILTIN and not is_svmlight(source)
 
 
 def check_no_table(source: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
     """Refuse options of tables, by their names, for another kind of data."""
     for name, value in options.items():
-        is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-        if value is not None and not (is_list and not len(value)):
+        if value not in (None, ()):
             option = name.replace("_", "-")
-            shown = ",".join(value) if is_list else value
-            shown = shown if isinstance(shown, str) else shortened(shown)
+            shown = ",".join(value) if isinstance(value, tuple) else value
             raise InvalidInputError(
                 f"--{option} {shown} goes with a table, which {source} is not; leave it out"
             )
