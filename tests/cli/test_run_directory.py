@@ -19,7 +19,7 @@ from gdaopt.cli.app import app
 from gdaopt.datasets import Dataset
 from gdaopt.programs import Program
 from gdaopt.studies import learned_study, pictures
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.study_directory import StudyDirectory
 from tests.cli.cases import (
     ANALYTIC,
@@ -214,8 +214,8 @@ def test_interrupted_before_anything_is_written(target: type, name: str, tmp_pat
 @pytest.mark.parametrize(
     ("target", "method", "call", "n_learned"),
     [
-        pytest.param(LearningOptions, "problem", 1, 0, marks=pytest.mark.slow),
-        (LearningOptions, "problem", 2, 1),
+        pytest.param(ProblemOptions, "problem", 1, 0, marks=pytest.mark.slow),
+        (ProblemOptions, "problem", 2, 1),
         (gda.GLR, "at", 1, 0),
         pytest.param(gda.GLR, "at", 2, 0, marks=pytest.mark.slow),
     ],

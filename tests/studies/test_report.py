@@ -19,13 +19,13 @@ from gdaopt.datasets import Dataset, load
 from gdaopt.methods import Certified
 from gdaopt.status import Status
 from gdaopt.studies.applying import FOLDS, cross_validated
-from gdaopt.studies.learning import _ENDS, LearningOptions, advice, outcome, work
+from gdaopt.studies.class_problems import _ENDS, ProblemOptions, advice, outcome, work
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run
 from tests.plotting.layout import outside, overprinted
 from tests.result_cases import solved
 
 IRIS = load("iris")
-PROBLEM = LearningOptions().problem(IRIS, "setosa")
+PROBLEM = ProblemOptions().problem(IRIS, "setosa")
 
 
 @pytest.mark.parametrize("status", get_args(Status))
@@ -80,7 +80,7 @@ def test_what_was_solved(method: Any, options: dict[str, Any], says: str) -> Non
 
 def test_the_accuracy_is_that_of_a_cross_validation() -> None:
     method = Certified(tolerance=1e-2)
-    found = cross_validated(IRIS, LearningOptions(), method)
+    found = cross_validated(IRIS, ProblemOptions(), method)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     plain = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
     scores = cross_val_score(plain, IRIS.features, IRIS.labels, cv=folds)
@@ -92,15 +92,15 @@ def test_metrics_are_learned_without_the_samples_that_they_judge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     learned: list[Dataset] = []
-    problems = LearningOptions.problems
+    problems = ProblemOptions.problems
 
-    def noted(options: LearningOptions, dataset: Dataset) -> Any:
+    def noted(options: ProblemOptions, dataset: Dataset) -> Any:
         learned.append(dataset)
         return problems(options, dataset)
 
-    monkeypatch.setattr(LearningOptions, "problems", noted)
+    monkeypatch.setattr(ProblemOptions, "problems", noted)
     said: list[str] = []
-    options = LearningOptions(positive="virginica")
+    options = ProblemOptions(positive="virginica")
     cross_validated(IRIS, options, Certified(tolerance=1e-1), said.append)
     assert [len(part.labels) for part in learned] == [120] * FOLDS
     assert said == [f"accuracy, fold {number} of 5" for number in range(1, 6)]
@@ -109,10 +109,10 @@ def test_metrics_are_learned_without_the_samples_that_they_judge(
 def test_small_classes_and_interrupts_end_it() -> None:
     few = Dataset("few", np.arange(14.0)[:, None], np.array(["a"] * 10 + ["b"] * 4), ("x",))
     with pytest.raises(gda.errors.InvalidInputError, match="class 'b' has 4 samples, fewer than"):
-        cross_validated(few, LearningOptions(), Certified())
+        cross_validated(few, ProblemOptions(), Certified())
     stopped = Certified(callback=lambda _: False, on_interrupt="return")
     with pytest.raises(KeyboardInterrupt):
-        cross_validated(IRIS, LearningOptions(), stopped)
+        cross_validated(IRIS, ProblemOptions(), stopped)
 
 
 # --- Pictures of many runs stay readable ---------------------------------------------------------
