@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import triu
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators.draws import stratified_sample
 from gdaopt.plotting.canvas import save_figure
 from gdaopt.result import Result
 from gdaopt.studies.class_problems import figures
@@ -68,17 +67,14 @@ def check_start(dataset: Dataset, options: LearnerOptions) -> None:
 
     It is tried with fewer samples where there are many.
     """
-    codes = np.unique(dataset.labels, return_inverse=True)[1]
-    rows = np.arange(len(codes))
-    if len(codes) > _TRIED:
-        rows = stratified_sample(codes, _TRIED, seed=0)
     name = options.metric_names(dataset)[0]
     learner = options.make_base_learner().set_params(max_iterations=0)
+    few, most = options.draw(dataset, _TRIED), options.draw(dataset)
     with ignoring():
         try:
-            learner.fit(as_frame(dataset, rows), labels_of(dataset, name, rows))
+            learner.fit(as_frame(few), labels_of(few, name))
         except InvalidInputError:
-            learner.fit(as_frame(dataset), labels_of(dataset, name))
+            learner.fit(as_frame(most), labels_of(most, name))
 
 
 def learn_task(
@@ -89,11 +85,13 @@ def learn_task(
     The learner comes in a pipeline, before a classifier by nearest neighbours.
     """
     forget_peak_memory()
-    frame, labels = as_frame(dataset), labels_of(dataset, name)
+    part = options.draw(dataset)
     learner = options.make_learner().set_params(verbose=verbose)
-    pipeline = make_pipeline(learner, KNeighborsClassifier(min(NEIGHBORS, len(labels))))
     with ignoring():  # the report says it
-        pipeline.fit(frame, labels)
+        learner.fit(as_frame(part), labels_of(part, name))
+    neighbors = KNeighborsClassifier(min(NEIGHBORS, len(dataset.labels)))
+    neighbors.fit(learner.transform(as_frame(dataset)), labels_of(dataset, name))
+    pipeline = Pipeline([("metric", learner), ("neighbors", neighbors)])
     result = learner.result_
     result.save(f"{path}.npz")
     write_atomically(Path(f"{path}{_LEARNER}"), partial(joblib.dump, pipeline))

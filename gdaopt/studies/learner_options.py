@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricLearner, MetricLearnerCV
+from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
-from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
 from gdaopt.objectives import OBJECTIVES
@@ -31,15 +32,14 @@ from gdaopt.support.validation import check_instance, check_name, integer, numbe
 ALL_CLASSES = "all classes"
 """What the one metric for all classes is called, where others are named after their class."""
 
-MOST_SAMPLES = 4000  # to learn from by default, as of `gdaopt.MetricLearner`
-
 SEARCHED = (DEFAULT_OBJECTIVE, "nca", "none")
 """The objectives that a search compares."""
 
-OF_THE_PAPER: dict[str, Any] = {
-    **{"scale": "unit", "trace_bound": "K", "min_eigenvalue": 1e-6, "tolerance": 1e-6}
-}
-"""What the paper's problem, of the objective "glr" for one class against the rest, goes with."""
+OF_THE_PAPER: dict[str, Any] = {"scale": "unit", "trace_bound": "K", "min_eigenvalue": 1e-6}
+"""What the paper's problem, of the objective "glr" for one class against the rest, goes with.
+
+The tolerance is that of the method then.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class LearnerOptions:
     edges: Sequence[tuple[str, str]] | None = None
     tolerance: float | None = None
     time_limit: float | None = None
-    max_samples: int | None = MOST_SAMPLES  # None: all
+    max_samples: int | None = None  # None: all
     search: bool = False
     one_against_rest: bool = False
     positive: str | None = None
@@ -137,14 +137,17 @@ class LearnerOptions:
             return learner
         objectives = SEARCHED if self.objective is None else (self.objective, "none")
         # Without a learner of one's own the search chooses the tolerance of its last fit.
-        is_default = learner.get_params() == MetricLearner(max_samples=MOST_SAMPLES).get_params()
+        is_default = learner.get_params() == MetricLearner(max_samples=None).get_params()
         return MetricLearnerCV(
             None if is_default else learner, objectives=objectives, time_limit=self.time_limit
         )
 
     def make_base_learner(self) -> MetricLearner:
         """Return the learner of each metric, or of all fits of a search, without a time limit."""
-        defaults = OF_THE_PAPER if self.has_class_metrics and self.chosen_objective == "glr" else {}
+        method = self.make_method()
+        defaults: dict[str, Any] = {}
+        if self.has_class_metrics and self.chosen_objective == "glr":
+            defaults = OF_THE_PAPER | {"tolerance": method.tolerance}
         asked = {
             "scale": self.scale,
             "trace_bound": self.trace_bound,
@@ -158,10 +161,19 @@ class LearnerOptions:
         return MetricLearner(
             self.chosen_objective,
             metrics=self.metrics,
-            method=self.make_method().name,
-            max_samples=self.max_samples,
+            method=method.name,
+            max_samples=None,
             **options,
         )
+
+    def draw(self, dataset: Dataset, most: int | None = None) -> Dataset:
+        """Return the samples to learn from, in the proportions of the classes; always the same."""
+        limits = [limit for limit in (most, self.max_samples) if limit is not None]
+        if not limits or len(dataset.labels) <= min(limits):
+            return dataset
+        codes = np.unique(dataset.labels, return_inverse=True)[1]
+        rows = stratified_sample(codes, min(limits), seed=0)
+        return replace(dataset, features=dataset.features[rows], labels=dataset.labels[rows])
 
     def record(self, dataset: Dataset) -> dict[str, Any]:
         """Return what is learned as plain values, equal for the same metrics alone."""
@@ -186,6 +198,7 @@ class LearnerOptions:
 
     def outline(self, dataset: Dataset) -> str:
         """Return how much there is to learn from, and what is learned, in a few words."""
+        self.metric_names(dataset)  # refuses what is no class
         n_samples, classes = len(dataset.labels), dataset.classes
         n_learned = min(self.max_samples or n_samples, n_samples)
         drawn = "" if n_learned == n_samples else f", {n_learned} of them drawn to learn from"
@@ -200,19 +213,15 @@ class LearnerOptions:
         return f"{n_samples} samples{drawn}, {len(dataset.feature_names)} features; {what}"
 
 
-def as_frame(dataset: Dataset, rows: npt.NDArray[np.intp] | slice = slice(None)) -> Any:
+def as_frame(dataset: Dataset) -> Any:
     """Return samples with the names of their features; sparse ones without."""
-    samples: Samples = dataset.features[rows]
-    if is_sparse(samples):
-        return samples
-    return pd.DataFrame(samples, columns=list(dataset.feature_names))
+    if is_sparse(dataset.features):
+        return dataset.features
+    return pd.DataFrame(dataset.features, columns=list(dataset.feature_names))
 
 
-def labels_of(
-    dataset: Dataset, name: str, rows: npt.NDArray[np.intp] | slice = slice(None)
-) -> npt.NDArray[np.str_]:
+def labels_of(dataset: Dataset, name: str) -> npt.NDArray[np.str_]:
     """Return the labels that a metric is learned from, given what it is called."""
-    labels = dataset.labels[rows]
-    if name == ALL_CLASSES and name not in dataset.classes:
-        return labels
-    return np.where(labels == name, name, f"not {name}")
+    if name == ALL_CLASSES:
+        return dataset.labels
+    return np.where(dataset.labels == name, name, f"not {name}")

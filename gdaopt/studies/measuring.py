@@ -21,7 +21,6 @@ from sklearn.model_selection import StratifiedKFold
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricLearner, MetricLearnerCV
-from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.folds import Fold
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.scaling import feature_scales
@@ -81,12 +80,7 @@ def judge_task(
     """
     train, test = fold
     part = replace(dataset, features=dataset.features[train], labels=dataset.labels[train])
-    learned_from = part
-    if len(train) > MOST_LEARNED:
-        codes = np.unique(part.labels, return_inverse=True)[1]
-        rows = stratified_sample(codes, MOST_LEARNED, seed=0)
-        learned_from = replace(part, features=part.features[rows], labels=part.labels[rows])
-    learners = fit_metrics(learned_from, options)
+    learners = fit_metrics(options.draw(part, MOST_LEARNED), options)
     run = LearnedRun(part, None, {name: fit.components_ for name, fit in learners.items()})
     shares = np.mean([fit.feature_importances_ for fit in learners.values()], axis=0)
     of_edges = share_edges([fit.result_ for fit in learners.values()])
