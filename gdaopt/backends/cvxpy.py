@@ -159,7 +159,10 @@ def _solve_here(
     watch: Stopwatch,
     limit: str | None = None,
 ) -> Answer:
-    """Solve in this process; the option `limit` gets the seconds that canonicalising leaves."""
+    """Solve in this process, and return how it ended.
+
+    The option `limit` gets the seconds that canonicalising leaves.
+    """
     began = time.perf_counter()
     for variable in (*problem.variables(), *_dual_variables(problem)):
         variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
@@ -183,20 +186,15 @@ def _solve_here(
     # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
     with ignoring("Solution may be inaccurate"):
         problem.unpack_results(solution, chain, inverse)
-    watch.lap("unpack")
-    return _report(problem, solver, watch)
-
-
-def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> Answer:
-    """Return how the last solve of a problem ended."""
     stats = problem.solver_stats
     # Several solvers report no time or no iterations, some of them as 0, or as text.
     seconds = None if stats is None else stats.solve_time
     iterations = None if stats is None else stats.num_iters
+    watch.lap("unpack")
     return Answer(
         solver=solver,
+        point=np.zeros(0),  # the variables hold it
         status=str(problem.status),
-        seconds=watch.seconds,
         reported_seconds=float(seconds) if seconds else None,
         iterations=int(iterations) if isinstance(iterations, int | float) else None,
     )

@@ -279,7 +279,9 @@ class AlternatingClassifierWeights(BaseMetricLearner):
         codes = codes[labelled]
         self.label_step_ = "given" if labelled.all() else self.labels
         tolerance = number("tolerance", self.tolerance, at_least=0)
-        solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
+        solver = None
+        if self.label_step_ == "sdp":
+            solver = find_solver(self.solver, "semidefinite", closed_form=False)
         of_labels = GLR(X[labelled], class_signal(codes))
         self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
         feasible_set = DiagonalMetrics(self.trace_bound_, 0.0)
