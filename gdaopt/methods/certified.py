@@ -27,6 +27,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
+from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, store_checked
 
@@ -168,7 +169,7 @@ class Certified(Method):
                 multipliers = None
             run = HullRun(problem, context, rescale(warm_start, problem), multipliers)
             if problem.objective.convex:  # else quasi-Newton steps follow
-                with suppress(TimeLimitError), context.limiting():
+                with suppress(TimeLimitError), until(context.deadline):
                     self._improve(run, run.active_set, run.point)
         else:
             run = HullRun(problem, context, start)

@@ -19,7 +19,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
 from gdaopt.state import State
-from gdaopt.support.deadline import unlimited
+from gdaopt.support.deadline import completing, unlimited
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
@@ -117,7 +117,7 @@ class HullRun:
         atoms are priced, the state has an earlier lower bound, and is the last.
         """
         late: TimeLimitError | None = None
-        with self.context.completing():
+        with completing(self.context.deadline):
             with self.context.timed("objective"):
                 share = self._step_back()
             self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point

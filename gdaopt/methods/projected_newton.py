@@ -19,7 +19,7 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time
+from gdaopt.support.deadline import check_time, completing
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -107,7 +107,7 @@ class ProjectedNewton(Method):
                         "steps do not go along such a bound; take method 'certified', or lower it",
                     )
                 columns = {"iteration": number, "round": number, "newton_steps": number}
-                with context.completing():  # a step that has been taken is not lost
+                with completing(context.deadline):  # a step that has been taken is not lost
                     state = run.certify(phase="newton", step=step, **columns)
             yield state
             if before - run.point.value <= _ROUND_OFF * abs(before):

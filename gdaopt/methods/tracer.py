@@ -21,8 +21,7 @@ _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenv
 class Tracer(Listener):
     """The listener that collects a trace: a row for the start, for every n-th step, for the end."""
 
-    def __init__(self, every: int = 1, *, keep_iterates: bool = False) -> None:
-        self._every = every
+    def __init__(self, *, keep_iterates: bool = False) -> None:
         self._keep_iterates = keep_iterates
         self._entries: list[_Entry] = []
         self._timings = Counter[str]()  # since the last row
@@ -35,12 +34,12 @@ class Tracer(Listener):
         self._entries.append(self._entry(run))
 
     def stepped(self, run: Run) -> None:
-        """Take note of a state; add its row if it is its turn."""
+        """Take note of a state; add its row if it is due."""
         if self._entries[-1].row.iteration == run.state.iteration:
             return  # the start
         self._timings.update(run.state.timings)
         self.solved_by.update([run.state.solver] if run.state.solver else [])
-        if is_due(run.state, self._every):
+        if run.is_due:
             self._entries.append(self._entry(run))
 
     def ended(self, run: Run) -> None:
@@ -102,11 +101,6 @@ class _Entry(NamedTuple):
     left_ends: FloatArray
     iterate: FloatArray | None
     multipliers: FloatArray | None
-
-
-def is_due(state: State, every: int) -> bool:
-    """Say whether it is a state's turn, of every n-th step and the start."""
-    return state.iteration == 0 or bool(every and state.iteration % every == 0)
 
 
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:
