@@ -21,8 +21,9 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
+from gdaopt.sets.conditions import matrix_of_eigenvalues
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.sets.members import Members, Multipliers, Support, matrix_of_eigenvalues
+from gdaopt.sets.members import Members, Multipliers, Support
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.projection import Projection
+from gdaopt.sets.conditions import list_violations, move_inside
 from gdaopt.sets.family import AtomFamily
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
@@ -124,10 +125,9 @@ class FeasibleSet(ShownAsTable, ABC):
         Allowed are a smallest eigenvalue of ``ρ - 1e-10·C``, a trace of ``C(1 + 1e-12)`` and
         ``1e-12·C/K`` on the wrong side of 0 in a single entry.
         """
-        from gdaopt.sets.members import Members  # which is made of a set
-
         metric = as_symmetric("metric", metric)
-        return Members(self, len(metric)).violations(metric)
+        size = len(metric)
+        return list_violations(self, metric, self.base(size), self.budget(size))
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
@@ -135,9 +135,8 @@ class FeasibleSet(ShownAsTable, ABC):
         Meant for violations of the order of round-off, as `violations` allows them: a saved result,
         or the point of an inexact solver.
         """
-        from gdaopt.sets.members import Members
-
-        return Members(self, len(metric)).made_feasible(metric)
+        size = len(metric)
+        return move_inside(self.family, metric, self.base(size), self.budget(size))
 
     def projected(
         self,

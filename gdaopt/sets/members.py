@@ -13,19 +13,12 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.gershgorin import comparison_matrix
-from gdaopt.linalg.magnitudes import largest_entry, norm
-from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
+from gdaopt.linalg.magnitudes import norm
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
-from gdaopt.sets.family import AtomFamily
+from gdaopt.sets.conditions import list_violations, move_inside
 from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.support.validation import FloatArray, as_symmetric, finite_array
-
-# Round-off allowed to members, as multiples of C, C and C/K.
-_EIGENVALUE_SLACK = 1e-10
-_TRACE_SLACK = 1e-12
-_ENTRY_SLACK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,43 +105,12 @@ class Members:
 
         For the round-off that is allowed see `FeasibleSet.violations`.
         """
-        feasible_set, family, size = self.feasible_set, self.feasible_set.family, self.size
-        rho, unit = feasible_set.min_eigenvalue, feasible_set.trace_bound
-        atomic_part = as_symmetric("metric", metric, size) - self.base
-        feasible = family.with_feasible_entries(atomic_part)
-        broken: list[str] = []
-        if not np.array_equal(atomic_part, feasible):
-            broken += _entry_violations(family, atomic_part, feasible, _ENTRY_SLACK * unit / size)
-        total = float(np.trace(atomic_part))
-        if total > self.budget + _TRACE_SLACK * unit:
-            most = self.budget + size * rho
-            broken.append(f"trace {total + size * rho:.6g} exceeds the bound {most:g}")
-        least = -_EIGENVALUE_SLACK * unit
-        judged = matrix_of_eigenvalues(family, atomic_part)
-        if not is_at_least(judged, least) and (smallest := smallest_eigenvalue(judged)) < least:
-            of = "" if judged is atomic_part else "of the comparison matrix "
-            broken.append(f"smallest eigenvalue {of}{smallest + rho:.6g} is below {rho:g}")
-        if broken and not np.array_equal(self.base, rho * np.eye(size)):
-            broken = [f"without the fixed part of the set: {sentence}" for sentence in broken]
-        return tuple(broken)
+        metric = as_symmetric("metric", metric, self.size)
+        return list_violations(self.feasible_set, metric, self.base, self.budget)
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
-        """Return the member nearest to a metric on the segment to a point inside the set.
-
-        λ_min, also of the comparison matrix, is concave and the trace linear along the segment, so
-        the share t of the inner point that makes both conditions hold has a closed form.
-        """
-        size, budget, family = self.size, self.budget, self.feasible_set.family
-        difference = metric - self.base
-        atomic_part = family.with_feasible_entries(difference)
-        smallest = smallest_eigenvalue(matrix_of_eigenvalues(family, atomic_part))
-        total, inside = float(np.trace(atomic_part)), budget / (2 * size)  # N of the inner point
-        share = -smallest / (inside - smallest) if smallest < 0 else 0.0
-        if total > budget:
-            share = max(share, (total - budget) / (total - size * inside))
-        if share == 0 and np.array_equal(atomic_part, difference):
-            return metric  # without the round-off of the difference
-        return self.base + (1 - share) * atomic_part + share * inside * np.eye(size)
+        """Return a member near a metric that nearly is one."""
+        return move_inside(self.feasible_set.family, metric, self.base, self.budget)
 
     def excesses(self, metric: FloatArray) -> FloatArray | None:  # noqa: ARG002 (for the subclass)
         """Return how far a metric is beyond each linear constraint, as it was written."""
@@ -215,28 +177,3 @@ class Members:
                 "linear constraints"
             )
         return checked
-
-
-def matrix_of_eigenvalues(family: AtomFamily, matrix: FloatArray) -> FloatArray:
-    """Return the matrix whose eigenvalues the members of a family's cone have bounded below."""
-    return matrix if family.is_entrywise else comparison_matrix(matrix)
-
-
-def _entry_violations(
-    family: AtomFamily, matrix: FloatArray, feasible: FloatArray, slack: float
-) -> list[str]:
-    """Return a sentence on the largest wrong sign, and on the largest entry without an edge."""
-    refused = np.triu(matrix - feasible, 1)
-    if largest_entry(refused) <= slack:
-        return []
-    # There is no edge if the other sign is refused as well.
-    has_no_edge = -1.0 * matrix - family.with_feasible_entries(-1.0 * matrix) != 0
-    broken = []
-    for reason, chosen in (("", ~has_no_edge), ("not among the edges", has_no_edge)):
-        sizes = np.where(chosen, np.abs(refused), 0.0)
-        if sizes.max() > slack:
-            i, j = np.unravel_index(sizes.argmax(), sizes.shape)
-            entry = float(refused[i, j])
-            reason = reason or ("positive" if entry > 0 else "negative")
-            broken.append(f"off-diagonal [{i},{j}] is {reason}: {entry:.6g}")
-    return broken
