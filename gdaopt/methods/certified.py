@@ -252,7 +252,13 @@ class Certified(Method):
         if not objective.convex and active_set.total > 0 and problem.restricted is None:
             budget = min(budget, _GROWTH * active_set.total)
         slack = max(budget - active_set.total, 0.0)
-        function = MasterFunction.of(objective, run.base, active_set.atoms)
+        function = MasterFunction(
+            run.base,
+            active_set.atoms,
+            objective.log_convex,
+            objective.convex,
+            objective.estimates_curvature,
+        )
         start = function.at(np.append(active_set.weights, slack), point)
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = run.lower_bound.value == -math.inf

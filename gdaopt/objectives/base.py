@@ -16,7 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.objectives.protocol import Balance, Derivatives, Expression, Line, Point, Terms
+from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
@@ -344,12 +344,12 @@ class SumLine(Line):
 
     def __init__(self, objective: SumObjective, parts: Sequence[Line]) -> None:
         self.direction = parts[0].direction
+        self.has_balance = len(parts) == 1 and parts[0].has_balance
         self._objective = objective
         self._parts = parts
 
-    @property
-    def balance(self) -> Balance | None:
-        return self._parts[0].balance if len(self._parts) == 1 else None
+    def balance(self, gamma: float) -> tuple[float, float]:
+        return self._parts[0].balance(gamma)
 
     def value(self, gamma: float) -> float:
         return float(self._objective.combine([part.value(gamma) for part in self._parts]))

@@ -24,7 +24,7 @@ from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterFunction, MasterPoint, UpdatedHessian
+from gdaopt.master.master_point import MasterFunction, MasterPoint
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -78,9 +78,10 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     glr = GLR(X, signal)
-    updated = UpdatedHessian() if glr.estimates_curvature else None
     start = glr.at(np.zeros((size, size)))
-    function = MasterFunction(start, features, log=True, updated=updated)
+    function = MasterFunction(
+        start, features, log=True, estimates_curvature=glr.estimates_curvature
+    )
     return function.at(np.append(weights, 0.0))
 
 
