@@ -31,19 +31,19 @@ Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
 
-    A line whose slope changes by decades can have a `balance` of its own.
+    Exact steps are found on its slope, or on its `balance` if it has one, as lines can whose slope
+    changes by decades.
     """
 
     direction: Direction
     has_balance: bool = False
 
     def balance(self, gamma: float) -> tuple[float, float]:
-        """Return a number that has the sign of ``φ'(γ)``, and its derivative: here φ' itself.
+        """Return h and h' with ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
 
-        If the line `has_balance`, it is h with ``φ' = (e^h - 1) f``, where f > 0 does not rise with
-        γ. Exact steps are found on h, which is nearly linear where φ' is not.
+        h is nearly linear where φ' is not. It is asked for only if the line `has_balance`.
         """
-        return self.derivatives(gamma)
+        raise NotImplementedError(f"the line has no balance, also not at {gamma}")
 
     @abstractmethod
     def value(self, gamma: float) -> float:
