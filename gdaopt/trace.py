@@ -268,15 +268,15 @@ class Trace:
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{text_table(self._printed(), _PRINTED)}"
+        return f"{self._title()}\n{text_table(self._list_cells(), _PRINTED)}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._printed(), caption=self._title(), header=_PRINTED)
+        return html_table(self._list_cells(), caption=self._title(), header=_PRINTED)
 
     def _title(self) -> str:
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
 
-    def _printed(self) -> list[tuple[str, ...]]:
+    def _list_cells(self) -> list[tuple[str, ...]]:
         """Return the cells of the first and last rows, with a row of dots for the rows between."""
         cells = [tuple(number_text(getattr(row, name)) for name in _PRINTED) for row in self.rows]
         if len(cells) <= _FIRST + _LAST + 1:

@@ -176,9 +176,9 @@ class Program:
                 reasons = "; ".join(str(failure) for failure in failures)
                 return replace(answer, status=f"{answer.status}, after: {reasons}")
             return answer
-        raise self._advised(failures[0]) from failures[0].__cause__
+        raise self._add_advice(failures[0]) from failures[0].__cause__
 
-    def _advised(
+    def _add_advice(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
         options = self.options.solver_opts
