@@ -164,8 +164,12 @@ def _solve_here(
     The option `limit` gets the seconds that canonicalising leaves.
     """
     began = time.perf_counter()
-    for variable in (*problem.variables(), *_dual_variables(problem)):
-        variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
+    # Otherwise a solve that does nothing would keep the last answer.
+    for variable in problem.variables():
+        variable.save_value(None)
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.save_value(None)
     inner = dict(options)
     warm_start = inner.pop("warm_start", True)
     of_cvxpy = {name: inner.pop(name) for name in COMPILATION if name in inner}
@@ -239,7 +243,7 @@ def _solve_in_worker(
 ) -> tuple[Answer, list[Any], list[Any]]:
     """Solve in the worker; return how it ended, and the values of all variables and duals."""
     watch = Stopwatch()
-    problem = _held.get(pickled, lambda: _unpickled(pickled))
+    problem = _held.get(pickled, lambda: _unpickle(pickled))
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
     answer = _solve_here(problem, solver, options, watch, limit)
@@ -249,7 +253,7 @@ def _solve_in_worker(
     return replace(answer, seconds=watch.seconds), variables, duals
 
 
-def _unpickled(pickled: bytes) -> cp.Problem:
+def _unpickle(pickled: bytes) -> cp.Problem:
     """Return a problem from the process that pickled it."""
     problem, count = pickle.loads(pickled)
     # A variable that compilation adds must not get the id of a variable of the problem.

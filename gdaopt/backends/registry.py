@@ -99,7 +99,7 @@ def solvers() -> list[SolverInfo]:
     >>> [info.name for info in solvers()][:2]
     ['analytic', 'highspy']
     """
-    backends = (_probe(name, isolate=False) for name in list_backends())
+    backends = (_probe(name, isolate=False) for name in list_backends().values())
     return _Solvers(sorted([*backends, *_probe_all()], key=lambda info: not info.usable))
 
 
@@ -126,7 +126,7 @@ def find_solver(name: str, cone: str | None = None, *, closed_form: bool = True)
     if cone is not None:
         check_name("cone", cone, _CONES)
     asked = name.strip().upper() if isinstance(name, str) else ""
-    backends = {each.upper(): each for each in list_backends()}
+    backends = list_backends()
     solver = backends.get(asked)
     if solver is not None and (cone is None or (closed_form and solver == ANALYTIC)):
         return solver

@@ -122,8 +122,9 @@ class Context:
 
     def add_program(self, answer: Answer) -> None:
         """Count the stages of a program that has been solved, and the time its solver reports."""
-        for stage in ("write", "canonicalize", "solve", "unpack", "build"):
-            self._laps[stage] += getattr(answer.seconds, stage)
+        for stage, seconds in vars(answer.seconds).items():
+            self._laps[stage] += seconds
+            self._laps["build"] += 0.0 if stage == "solve" else seconds
         if answer.reported_seconds is not None:
             self._laps["reported"] += answer.reported_seconds
 

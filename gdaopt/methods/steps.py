@@ -191,8 +191,7 @@ class Exact(Step):
 
     def size(self, line: Line, iteration: int) -> float:
         has_balance = line.has_balance
-        function = line.balance if has_balance else line.derivatives
-        first, rate = function(0.0)
+        first, rate = line.balance(0.0)
         if not first < (-_BALANCED if has_balance else 0.0):
             return 0.0
         # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
@@ -212,7 +211,7 @@ class Exact(Step):
                 trial, beyond = (low + high) / 2 if high <= 1 else beyond, 1.0
             last, last_value = gamma, value
             gamma, before = trial, abs(value)
-            value, rate = function(gamma)
+            value, rate = line.balance(gamma)
             # A slope that has fallen by decades can still be steep. By convexity φ has fallen by
             # `fallen` at least on the way, and is above its minimum by `excess` at most.
             fallen = max(fallen, -value * gamma)

@@ -57,7 +57,10 @@ class StallRule:
         change = abs(decrease) if self._rises_count else decrease
         if len(self._points) < (self._points.maxlen or 0):
             return None
-        if not change <= self._tolerance * self._problem.size_of(self._size(before)):
+        size = abs(before.value)
+        if not self._problem.objective.log_convex:
+            size = max(size, magnitude_inner(before.gradient(), before.metric))
+        if not change <= self._tolerance * self._problem.size_of(size):
             return None
         reason = point.degenerate_reason()
         if reason is not None:
@@ -68,12 +71,6 @@ class StallRule:
             f"stopped: {last} lowered the objective by {max(decrease, 0.0):.3g}, at most the "
             f"tolerance of {self._tolerance:g} of its size",
         )
-
-    def _size(self, point: Point) -> float:
-        """Return the size of the objective, against which its changes are judged."""
-        if self._problem.objective.log_convex:
-            return abs(point.value)
-        return max(abs(point.value), magnitude_inner(point.gradient(), point.metric))
 
 
 class Patience:

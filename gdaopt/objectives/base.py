@@ -349,7 +349,7 @@ class SumLine(Line):
         self._parts = parts
 
     def balance(self, gamma: float) -> tuple[float, float]:
-        return self._parts[0].balance(gamma)
+        return self._parts[0].balance(gamma) if self.has_balance else self.derivatives(gamma)
 
     def value(self, gamma: float) -> float:
         return float(self._objective.combine([part.value(gamma) for part in self._parts]))

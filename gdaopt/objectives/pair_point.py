@@ -272,7 +272,9 @@ class PairLine(Line):
 
     @_without_warnings
     def balance(self, gamma: float) -> tuple[float, float]:
-        """Return h and h': h is the logarithm of rising over falling parts of the slope."""
+        """Return the logarithm of rising over falling parts of the slope, or the slope itself."""
+        if not self.has_balance:
+            return self.derivatives(gamma)
         rising = falling = rising_rate = falling_rate = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
             weighted = loss.first() * rate

@@ -31,19 +31,20 @@ Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
 
-    Exact steps are found on its slope, or on its `balance` if it has one, as lines can whose slope
-    changes by decades.
+    Exact steps are found on its `balance`. Lines whose slope changes by decades can have one that
+    is not the slope.
     """
 
     direction: Direction
     has_balance: bool = False
 
     def balance(self, gamma: float) -> tuple[float, float]:
-        """Return h and h' with ``φ' = (e^h - 1) f``, where f > 0 does not rise with γ.
+        """Return a number of the sign of ``φ'(γ)``, and its derivative by γ.
 
-        h is nearly linear where φ' is not. It is asked for only if the line `has_balance`.
+        If the line `has_balance`, the number is h with ``φ' = (e^h - 1) f``, where f > 0 does not
+        rise with γ: h is nearly linear where φ' is not. Else it is φ' itself.
         """
-        raise NotImplementedError(f"the line has no balance, also not at {gamma}")
+        return self.derivatives(gamma)
 
     @abstractmethod
     def value(self, gamma: float) -> float:
