@@ -25,7 +25,7 @@ from gdaopt.studies.saved_runs import read_runs
 from gdaopt.support import resources
 from gdaopt.trace import COLUMNS
 from tests.helpers import n_parts, refusals, traced_peak
-from tests.result_cases import optimum, problem, solve, solved
+from tests.result_cases import problem, solve, solved
 
 
 class Named:
@@ -215,37 +215,6 @@ class TestResult:
         assert "<th>reason</th><td>after step 2: a &lt; b &amp; c</td>" in html
         lines = re.findall(r"<th>(.+?)</th><td>", html)
         assert [line[2:22].strip() for line in repr(failed).splitlines()[1:]] == lines
-
-    def test_is_what_the_trace_ends_with(self, result: gda.Result) -> None:
-        last = result.trace[-1]
-        assert result.objective == last.objective
-        assert result.iterations == last.iteration == len(result.trace) - 1
-        assert result.oracle_calls == last.oracle_calls == result.iterations
-        assert result.seconds >= last.seconds
-        assert result.objective == pytest.approx(problem().objective.at(result.metric).value)
-        assert result.lower_bound == last.lower_bound
-        assert result.relative_gap == last.relative_gap
-        assert (result.atoms, result.weights) == (None, None)  # the alternation has no atoms
-        assert result.components == n_parts(problem().feasible_set, result.metric)
-
-    def test_bounds_are_below_the_optimum(self, result: gda.Result) -> None:
-        assert result.lower_bound is not None
-        assert result.gap == result.objective - result.lower_bound
-        assert result.relative_gap == result.gap / result.objective
-        assert 0 < result.lower_bound <= optimum() <= result.objective
-
-    def test_is_the_sum_of_its_atoms(self, of_atoms: gda.Result) -> None:
-        """The metric is the base, which contains the path, plus the sum of the atoms."""
-        atoms, weights = of_atoms.atoms, of_atoms.weights
-        assert atoms is not None
-        assert weights is not None
-        assert atoms.shape == (len(weights), 6)
-        np.testing.assert_allclose((atoms**2).sum(axis=1), 1, rtol=1e-12)
-        assert weights.min() > 0
-        total = problem(0.05).feasible_set.base(6) + np.einsum("k,ki,kj", weights, atoms, atoms)
-        np.testing.assert_allclose(of_atoms.metric, total, atol=1e-12)
-        assert of_atoms.lower_bound is not None
-        assert optimum() < of_atoms.lower_bound <= of_atoms.objective
 
     def test_an_objective_that_underflows_is_not_called_optimal(self) -> None:
         """At Q = 0 every gap looks closed, although log Q could be 178 lower here."""
