@@ -78,11 +78,6 @@ class HullRun:
         self.multipliers = multipliers
 
     @property
-    def gap(self) -> float:
-        """What the run wants to close: see `LowerBound.left`."""
-        return self.lower_bound.left(self.point.value)
-
-    @property
     def level(self) -> float:
         """The mean price of the active set, by weights: atoms below it lower the objective."""
         return float(self.active_set.weights @ self.prices) / self.budget

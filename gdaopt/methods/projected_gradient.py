@@ -99,7 +99,7 @@ class _Run:
             return "stalled", "the gradient is 0"
         curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
         inertia = 1.0
-        patience = Patience(self._lower_bound, x.value, _PATIENCE, "steps")
+        patience = Patience(self._lower_bound, _PATIENCE, "steps")
         iteration, ending = 0, None
         while ending is None:
             iteration += 1
