@@ -18,7 +18,7 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent / "notebooks"
-SCRIPTS = sorted(FOLDER.glob("*.py"))
+SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
 
 _INLINE = "module://matplotlib_inline.backend_inline"  # pictures go into the notebook
 _MOST_SECONDS = 120  # for each cell

@@ -226,7 +226,7 @@ class Trace:
         Left-ends of the metric after each row's step, under the scalars used for that step; for a
         step without scalars under the first eigenvectors of the components of the graph, so that
         all features of a component have one left-end, its smallest eigenvalue. NaN if the
-        columns `left_end_min` and ``left_end_max`` are None.
+        columns ``left_end_min`` and ``left_end_max`` are None.
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None

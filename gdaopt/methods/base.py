@@ -44,7 +44,7 @@ Demand = Literal["not convex", "linear constraints"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method(ABC):
-    """A method with its options. Subclasses yield states; the driver (`Run`) does the rest.
+    """A method with its options. Subclasses yield states; the driver (``Run``) does the rest.
 
     Parameters
     ----------
