@@ -169,15 +169,6 @@ def test_the_bound_is_kept_where_the_terms_of_a_step_cancel() -> None:
     assert ends == ["certified: converged", "projected-newton: converged"]
 
 
-@pytest.mark.parametrize("kind", ["LogDet", "LogDet + Ridge"])
-def test_the_optimum_by_eigenvalues_is_that_of_the_package(kind: str) -> None:
-    seeds = (seed for seed in range(100) if Definite.drawn(seed).kind == kind)
-    case = Definite.drawn(next(seeds))
-    plain = replace(case.problem, feasible_set=gda.PositiveDefiniteMetrics(10.0, 0.1))
-    result = gda.solve(plain, "certified", tolerance=1e-10)
-    assert float(replace(case, problem=plain).optimum()) == pytest.approx(result.objective, 1e-9)
-
-
 def ridge(seed: int) -> tuple[gda.MetricProblem, Fraction]:
     """Return a ridge over a set of any kind, and its optimum, which is at the base."""
     rng = np.random.default_rng([47, seed])

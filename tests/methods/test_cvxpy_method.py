@@ -1,7 +1,6 @@
 """``problem.solve(method="gdaopt")``: what CVXPY's users look at, beside conic solvers."""
 
 import copy
-import pickle
 import warnings
 from typing import Any
 
@@ -153,19 +152,6 @@ def test_parameters_count_with_the_values_they_have() -> None:
         assert warm == pytest.approx(by_cone(problem), rel=2e-6)
 
 
-def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
-    M = variable()
-    problem = least(M, M[0, 0] + M[1, 1] <= 1)
-    first = problem.solve(method="gdaopt")
-    rounds = stats(problem).num_iters
-    assert problem.solve(method="gdaopt") <= first * (1 + 1e-14)  # the same sum, rounded anew
-    assert stats(problem).num_iters < rounds
-    problem.solve(method="gdaopt", warm_start=False)
-    assert stats(problem).num_iters == rounds
-    M.value = np.full((SIZE, SIZE), 1e6)  # no member, far away
-    assert problem.solve(method="gdaopt") == pytest.approx(first, rel=2e-6)
-
-
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_path_of_a_parameter_starts_each_time_with_the_last_atoms(rows: bool) -> None:
     M, budget = variable(), cp.Parameter(nonneg=True)
@@ -196,16 +182,6 @@ def test_a_constraint_and_a_variable_in_two_problems() -> None:
     assert float(shared.dual_value) != dual
     first.solve(method="gdaopt")
     assert float(shared.dual_value) == pytest.approx(dual, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda problem: pickle.loads(pickle.dumps(problem))]
-)
-def test_copies_are_solved_alike(copied: Any) -> None:
-    M = variable()
-    problem = least(M, M[0, 2] == 0, objective=GLR(M) + cp.trace(M))
-    other = copied(problem)
-    assert other.solve(method="gdaopt") == problem.solve(method="gdaopt", warm_start=False)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
