@@ -134,13 +134,6 @@ def test_a_bound_on_the_trace_that_no_member_keeps(feasible: bool) -> None:
         assert problem.constraints[-1].dual_value is None
 
 
-def test_members_on_the_boundary_alone_are_no_infeasible_model() -> None:
-    M = variable()
-    problem = least(M, M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01)
-    with pytest.raises(gda.errors.NoInteriorError, match="on its boundary"):
-        problem.solve(method="gdaopt")
-
-
 def test_parameters_count_with_the_values_they_have() -> None:
     M, share, bound = variable(), cp.Parameter(nonneg=True), cp.Parameter()
     distance = cp.sum_squares(M - np.eye(SIZE))
