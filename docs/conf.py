@@ -43,6 +43,7 @@ myst_heading_anchors = 3
 # Sphinx reads no pages outside of its folder. The notebooks are rendered with the outputs that are
 # committed.
 nb_execution_mode = "off"
+nb_code_prompt_show, nb_code_prompt_hide = "Solution", "Fold the solution"
 _here = Path(__file__).parent
 shutil.rmtree(_here / "notebooks", ignore_errors=True)
 shutil.copytree(

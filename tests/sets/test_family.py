@@ -248,15 +248,6 @@ class TestWarmStarts:
         assert (prices[1:] >= values[1:3] - margin).all()
         assert_priced(gradient, PricedAtoms(best.atoms, prices), margin / unit_of(gradient))
 
-    def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
-        gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
-        cold = feasible_set.family.best_atoms(gradient)
-        nearby = Atoms.of_vectors(cold.atoms.dense(300) + 1e-3)
-        warm = feasible_set.family.best_atoms(gradient, 1, nearby)
-        assert warm.prices[0] == pytest.approx(cold.prices[0], rel=1e-11)
-        found, expected = (np.outer(u, u) for u in (warm.atoms.dense(300), cold.atoms.dense(300)))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=2.5e-8)
-
     def test_a_good_guess_saves_work(self, matrix: str, monkeypatch: pytest.MonkeyPatch) -> None:
         guess = Atoms.of_vectors(EIGENPAIRS[matrix][1].T[:5])
         monkeypatch.setattr(spectrum, "eigh", None)
