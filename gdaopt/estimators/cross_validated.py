@@ -14,7 +14,6 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,13 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
-from gdaopt.estimators.inputs import Codes, Interval, read_classes, read_weighted_samples
+from gdaopt.estimators.inputs import (
+    Codes,
+    Interval,
+    check_classes,
+    read_classes,
+    read_weighted_samples,
+)
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     HELPFUL_OBJECTIVES,
@@ -31,6 +36,7 @@ from gdaopt.estimators.metric_learner import (
     ObjectiveName,
     Weights,
 )
+from gdaopt.estimators.neighbors import shares_of_own_class
 from gdaopt.estimators.racing import Race, chance, means
 from gdaopt.estimators.solving import warn_of_result
 from gdaopt.objectives import OBJECTIVES
@@ -46,7 +52,6 @@ if TYPE_CHECKING:
 
 _FOLDS = 3
 _MOST_TRAINED = 400  # samples of a fold
-_NEIGHBORS = 5
 _OBJECTIVES = ("mcml", "nca", "none")
 _MULTIPLES = (2.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
@@ -375,18 +380,16 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
         Without `predict_proba` it is 1 where the answer is right, else 0.
         """
-        classifier = self.classifier
-        if classifier is None:
-            classifier = KNeighborsClassifier(min(_NEIGHBORS, len(train)), algorithm="brute")
+        samples, queries = X[train] @ components.T, X[test] @ components.T
         # What scikit-learn would look at again and again is known to be finite.
         with until(None), config_context(assume_finite=True):
-            fitted = clone(classifier).fit(X[train] @ components.T, y[train])
-            queries = X[test] @ components.T
+            if self.classifier is None:
+                return shares_of_own_class(samples, y[train], queries, y[test])
+            fitted = clone(self.classifier).fit(samples, y[train])
             if not hasattr(fitted, "predict_proba"):
                 return np.asarray(fitted.predict(queries) == y[test], dtype=np.float64)
             is_own = fitted.classes_ == y[test][:, None]
-            shares: FloatArray = (fitted.predict_proba(queries) * is_own).sum(axis=1)
-            return shares
+            return np.asarray((fitted.predict_proba(queries) * is_own).sum(axis=1))
 
 
 def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -405,7 +408,8 @@ def path_fits(
 ) -> Iterator[tuple[Result, float]]:
     """Yield results and seconds for ascending trace bounds; each fit starts from the last one."""
     begun = time.perf_counter()
-    learner.classes_, codes = read_classes(y)
+    learner.classes_, codes = np.unique(y, return_inverse=True)
+    check_classes(learner.classes_)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
     options: dict[str, Any] = {}
     last: Result | None = None

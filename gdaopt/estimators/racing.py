@@ -95,9 +95,10 @@ def chance(gains: FloatArray) -> float:
         return 1.0
     has_score, size = np.isfinite(gains).astype(np.float64), gains.shape[1]
     rng = np.random.default_rng(0)
-    times = rng.multinomial(size, np.full(size, 1 / size), size=_BOOTSTRAPS).astype(np.float64)
+    drawn = rng.integers(size, size=(_BOOTSTRAPS, size)) + size * np.arange(_BOOTSTRAPS)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
     counts = times @ has_score.T
-    drawn = np.full(counts.shape, -np.inf)
-    np.divide(times @ np.nan_to_num(gains).T, counts, out=drawn, where=counts > 0)
-    largest = ((drawn - mean) / error).max(axis=1)
+    means_drawn = np.full(counts.shape, -np.inf)
+    np.divide(times @ np.nan_to_num(gains).T, counts, out=means_drawn, where=counts > 0)
+    largest = ((means_drawn - mean) / error).max(axis=1)
     return float((largest >= (mean / error).max()).mean())
