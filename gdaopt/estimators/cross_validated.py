@@ -57,6 +57,7 @@ _MULTIPLES = (2.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
 _NCA_TOLERANCE = 1e-2  # for the last fit
+_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
 _CHANCE = 0.02  # less likely than that without any gain: no learning can be left
 _FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
@@ -343,7 +344,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
                         race.add(place, test, scores)
                         of_folds[fold, place], seconds[fold, place] = scores.mean(), taken
                         last[place] = result
-                race.drop(spared=plain)
+                race.drop(_ERRORS, spared=plain)
                 if self.verbose:
                     standing = ", ".join(
                         f"{shortened(objectives[place])} C = {bounds[place]:.3g}: {mean:.4f}"

@@ -5,12 +5,13 @@ Candidates are compared on the same samples: all standard errors are those of pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.support.validation import FloatArray
 
-_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
 _BOOTSTRAPS = 400
 _ROUND_OFF = 1e-12  # scores that differ by less count as equal
 
@@ -46,13 +47,18 @@ class Race:
         mean = np.where(self.is_in, means(self.scores), -np.inf)
         return int((mean >= mean.max() - _ROUND_OFF).argmax())
 
-    def drop(self, spared: int | None = None) -> None:
-        """Drop the candidates that are more than a standard error behind the best, but for one."""
+    def drop(self, errors: float, spared: int | None = None) -> None:
+        """Drop those that are more than so many standard errors behind the best, but for one."""
         scores = self.scores
         behind = scores[self.best] - scores
-        self.is_in &= means(behind) <= _ERRORS * standard_errors(behind) + _ROUND_OFF
+        self.is_in &= means(behind) <= errors * standard_errors(behind) + _ROUND_OFF
         if spared is not None:
             self.is_in[spared] = True
+
+    def keep_best(self, candidates: Sequence[int]) -> None:
+        """Drop some candidates but for the best of them."""
+        mean = np.where(self.is_in, means(self.scores), -np.inf)[candidates]
+        self.is_in[candidates] &= np.arange(len(candidates)) == mean.argmax()
 
 
 def means(rows: FloatArray) -> FloatArray:
