@@ -12,6 +12,7 @@ NAMES = (
     "wide",
     "masks",
     "precision",
+    "held_out",
     "signed",
     "backends",
     "inexact_vertices",
