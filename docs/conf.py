@@ -4,11 +4,13 @@ import importlib
 import inspect
 import re
 import shutil
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from docutils import nodes
+from numpydoc.docscrape import NumpyDocString
 from sphinx.addnodes import pending_xref
+from sphinx.util.nodes import make_refnode
 
 import gdaopt
 from gdaopt.methods import Method
@@ -29,6 +31,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # formulas without a network
+    "sphinx_copybutton",
     "sphinx_design",  # folded proofs
 ]
 exclude_patterns = ["_templates", "_build", "_columns.md"]
@@ -40,6 +43,7 @@ myst_heading_anchors = 3
 # Sphinx reads no pages outside of its folder. The notebooks are rendered with the outputs that are
 # committed.
 nb_execution_mode = "off"
+nb_code_prompt_show, nb_code_prompt_hide = "Solution", "Fold the solution"
 _here = Path(__file__).parent
 shutil.rmtree(_here / "notebooks", ignore_errors=True)
 shutil.copytree(
@@ -105,29 +109,37 @@ autosummary_context = {
 }
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+nitpicky = True
+nitpick_ignore_regex = [("py:obj", r"(cvxpy|scipy|sklearn|time)\..*")]  # pages of other packages
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"gdaopt {version}"
+html_logo = html_favicon = "../figures/logo.svg"
 html_static_path = ["_static"]
-html_css_files = ["narrow_sides.css"]
-html_theme_options = {"show_prev_next": False}
-html_sidebars = {  # none where it would be empty
-    page.stem: []
-    for page in _here.glob("*.md")
-    if page.stem == "index" or "{toctree}" not in page.read_text(encoding="utf-8")
+html_css_files = ["layout.css"]
+html_theme_options = {
+    "show_prev_next": False,
+    "logo": {"text": "gdaopt"},
+    "header_links_before_dropdown": 6,  # all of them
 }
+html_sidebars = {"index": [], "results": []}  # they would be empty
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text):not(.output) > div.highlight pre"
 suppress_warnings = ["myst.nested_header"]  # tables of results have headings, and are folded
 
 
+@cache
 def _public_names():
-    """Return the classes of the reference by their own names, with their full names."""
+    """Return the names of the reference with their full names; what gdaopt offers comes first."""
     packages = re.findall(r"^   (gdaopt[\w.]*)", (_here / "api" / "index.rst").read_text(), re.M)
     found = {}
     for package in ("gdaopt", *packages):
         module = importlib.import_module(package)
         for name in getattr(module, "__all__", vars(module)):  # of errors all classes are public
-            if name[0].isupper():
+            if not name.startswith("_"):
                 found.setdefault(name, f"{package}.{name}")
+                found.setdefault(f"{package}.{name}", found[name])
     return found
 
 
@@ -135,22 +147,78 @@ def link_names(app, doctree):
     """Make links of public names in running text, such as `gda.solve(problem)` or `Result`."""
     if app.env.docname.startswith("api/"):
         return
-    known = _public_names()
     for literal in list(doctree.findall(nodes.literal)):
         said = re.fullmatch(
-            r"(gda\.|gdaopt\.)?([A-Za-z_.]\w*(?:\.\w+)*)(\(.*\))?", literal.astext()
+            r"(?:gda\.|(gdaopt)\.)?([A-Za-z_.]\w*(?:\.\w+)*)(\(.*\))?", literal.astext()
         )
         if said is None or isinstance(literal.parent, nodes.reference | nodes.title):
             continue
-        first, *rest = said[2].split(".")
-        if not said[1] and first not in known:
+        is_said_to_be_public = literal.astext().startswith(("gda.", "gdaopt."))
+        if not (is_said_to_be_public or said[2].split(".")[0][:1].isupper()):
             continue
-        target = ".".join([known.get(first, f"gdaopt.{first}"), *rest])
+        target = f"gdaopt.{said[2]}" if is_said_to_be_public else said[2]
+        if not _full_name(target):
+            continue
         link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refexplicit=True)
         literal.replace_self(link)
         link += literal
 
 
+def _full_name(target):
+    """Return the full name of what is public, also of the class of an attribute; else nothing."""
+    known = _public_names()
+    return known.get(target) or known.get(target.rpartition(".")[0], "")
+
+
+def _local_names(page):
+    """Return the names of parameters and attributes that the docstrings of a page explain."""
+    package, _, name = page.removeprefix("api/generated/").rpartition(".")
+    owner = getattr(importlib.import_module(package), name, None) if package else None
+    things = [owner, *(getattr(owner, member) for member in dir(owner) if member[:1] != "_")]
+    bases = inspect.getmro(owner) if inspect.isclass(owner) else ()
+    texts = [inspect.getdoc(each) or "" for each in (*things, *bases)]
+    heads = re.findall(r"^(\w+(?:, (?:\*\*)?\w+)*)(?: : .*)?$", "\n".join(texts), re.M)
+    found = {name for head in heads for name in head.split(", ")}
+    for thing in things:
+        if callable(thing):
+            found.update(getattr(inspect.unwrap(thing), "__annotations__", ()))
+    return found.union(*(getattr(base, "__annotations__", ()) for base in bases), dir(owner))
+
+
+def list_options(_app, _what, _name, thing, _options, lines):
+    """Put the options that a method inherits in the place of ``**options`` in its docstring."""
+    if not (inspect.isclass(thing) and issubclass(thing, Method) and thing is not Method):
+        return
+    own = {each.name for each in NumpyDocString(inspect.getdoc(thing))["Parameters"]}
+    inherited = []
+    for base in thing.__mro__[1:]:
+        for each in NumpyDocString(inspect.getdoc(base) or "")["Parameters"]:
+            if issubclass(base, Method) and each.name[0] != "*" and each.name not in own:
+                own.add(each.name)
+                inherited += [f"{each.name} : {each.type}", *(f"    {line}" for line in each.desc)]
+    text = "\n".join(lines)
+    place = re.search(r"^\*\*\w+\n(    .*\n?)+", text, re.M)
+    if place is None:  # the class has no options of its own
+        place = re.search(r"^(?=Examples\n---|Notes\n---)|\Z", text, re.M)
+        inherited = ["", "Parameters", "----------", *inherited, ""]
+    lines[:] = [*text[: place.start()].split("\n"), *inherited, *text[place.end() :].split("\n")]
+
+
+def resolve(app, env, node, content):
+    """Resolve names as docstrings write them: public ones from any package, and parameters."""
+    target = node["reftarget"]
+    full = _full_name(target)
+    for name in (full, full.rpartition(".")[0]):  # constants are on the page of their package
+        if (page := f"api/generated/{name}") in env.found_docs:
+            anchor = name if name == full else ""
+            return make_refnode(app.builder, node["refdoc"], page, anchor, content)
+    if target in _local_names(node["refdoc"]):
+        return content  # explained on the same page
+    return None
+
+
 def setup(app):
     """Connect what changes pages."""
     app.connect("doctree-read", link_names)
+    app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-docstring", list_options, priority=100)  # before numpydoc

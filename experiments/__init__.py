@@ -4,6 +4,7 @@ A module that is an experiment says so in its constant `EXPERIMENT`, and is name
 """
 
 NAMES = (
+    "landing",
     "learn_wine",
     "exact_vs_alternating",
     "certified_vs_conic",

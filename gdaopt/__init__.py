@@ -1,7 +1,7 @@
 """Learn positive definite metrics without projections.
 
 The paper's problem, minimise a convex Q(M) over graph metrics, is a `MetricProblem` of an objective
-(`GLR`) and a set (`GraphMetrics`); `solve` runs a method (`"alternating"`) on it::
+(`GLR`) and a set (`GraphMetrics`); `solve` runs a method (``"alternating"``) on it::
 
     import gdaopt as gda
 

@@ -211,7 +211,7 @@ class MetricProblem(ShownAsTable):
             See `FeasibleSet.of`.
         log : bool, optional
             Minimise log Q: the same metric, and easier for solvers if Q spans decades. Only for
-            objectives with `log_convex`.
+            objectives with `Objective.log_convex`.
 
         Returns
         -------

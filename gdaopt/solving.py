@@ -38,7 +38,7 @@ def solve(
         ``"frank-wolfe"`` (`FrankWolfe`), ``"sdp-frank-wolfe"`` (`SemidefiniteFrankWolfe`),
         ``"sdp"`` (`Semidefinite`), ``"socp"`` (`SecondOrder`), ``"projected-gradient"``
         (`ProjectedGradient`) and ``"projected-newton"`` (`ProjectedNewton`). By default it is
-        ``"certified"``, or ``"alternating"`` if the options name a `solver`.
+        ``"certified"``, or ``"alternating"`` if the options name a ``solver``.
     **options
         Options of the named method; with an object they belong in its constructor.
 
@@ -156,7 +156,7 @@ def certify(
     -------
     Certificate
         If Q or its gradient is not finite or 0 in floating point, the bound is -inf and
-        `reason` says why and what to rescale.
+        ``reason`` says why and what to rescale.
 
     Raises
     ------

@@ -29,8 +29,8 @@ def test_all_combinations_occur_in_few_cases(strength: int) -> None:
     assert covering_part([(0,), (1,)], 2) == [0, 1]
 
 
-def test_the_other_cases_are_slow(pytester: pytest.Pytester) -> None:
-    """Of those that are not slow anyway, of a test that is marked."""
+def test_cases_of_items(pytester: pytest.Pytester) -> None:
+    """The other cases are slow or thorough, if the test is marked; and every third one of each."""
     items = pytester.getitems(
         """
         import pytest
@@ -45,33 +45,25 @@ def test_the_other_cases_are_slow(pytester: pytest.Pytester) -> None:
 
             def test_no_parameters(self): pass
 
-        @pytest.mark.parametrize("a", VALUES)
+        @pytest.mark.covering(1, 2)
+        @pytest.mark.parametrize("a", [0, 1])
+        @pytest.mark.parametrize("b", [0, 1])
+        @pytest.mark.parametrize("c", [0, 1])
+        def test_cube(a, b, c): pass
+
+        @pytest.mark.parametrize("a", range(5))
         def test_not_marked(a): pass
         """
     )
     mark_covering_parts(items)
     assert unmarked(items) == {
         *("test_covered[b-0]", "test_covered[c-1]", "test_covered[d-0]", "test_no_parameters"),
-        *("test_not_marked[0]", "test_not_marked[1]"),
+        *("test_cube[0-0-0]", "test_cube[1-1-1]"),
+        *(f"test_not_marked[{n}]" for n in range(5)),
     }
-
-
-def test_cases_that_the_slow_tests_do_not_need_are_thorough(pytester: pytest.Pytester) -> None:
-    items = pytester.getitems(
-        """
-        import pytest
-
-        @pytest.mark.covering(1, 2)
-        @pytest.mark.parametrize("a", [0, 1])
-        @pytest.mark.parametrize("b", [0, 1])
-        @pytest.mark.parametrize("c", [0, 1])
-        def test_cube(a, b, c): pass
-        """
-    )
-    mark_covering_parts(items)
-    assert unmarked(items) == {"test_cube[0-0-0]", "test_cube[1-1-1]"}
-    run_by_ci = [item for item in items if item.get_closest_marker("thorough") is None]
-    assert len(run_by_ci) < len(items) == 8
+    cube = [item for item in items if item.name.startswith("test_cube")]
+    run_by_ci = [item for item in cube if item.get_closest_marker("thorough") is None]
+    assert len(run_by_ci) < len(cube) == 8
     for axes in combinations("abc", 2):
         pairs = {
             tuple(item.callspec.params[axis] for axis in axes)
@@ -79,23 +71,8 @@ def test_cases_that_the_slow_tests_do_not_need_are_thorough(pytester: pytest.Pyt
             if isinstance(item, pytest.Function)
         }
         assert len(pairs) == 4
-
-
-def test_every_third_case_of_each_test(pytester: pytest.Pytester) -> None:
-    items = pytester.getitems(
-        """
-        import pytest
-
-        class TestOne:
-            def test_first(self): pass
-            def test_second(self): pass
-
-        @pytest.mark.parametrize("a", range(5))
-        def test_many(a): pass
-        """
-    )
-    names = [item.name for item in every(items, 3)]
-    assert names == ["test_first", "test_second", "test_many[0]", "test_many[3]"]
+    names = [item.name for item in every(items, 3) if "not_marked" in item.name]
+    assert names == ["test_not_marked[0]", "test_not_marked[3]"]
     assert every(items, 1) == items
 
 

@@ -8,12 +8,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.validation import FloatArray
-from tests.helpers import random_symmetric
 from tests.methods.certified_cases import (
     HULLS,
-    Nearest,
-    assert_same_optimum,
     certified,
     set_of,
     synthetic,
@@ -56,43 +52,6 @@ def test_further_constraints_make_one_set_another() -> None:
         value = cp.Problem(program.objective, [*program.constraints, *further]).solve("CLARABEL")
         assert value == pytest.approx(certified(small(narrower)).objective, rel=1e-5)
         assert value >= certified(small(wider)).objective * (1 - 1e-6)
-
-
-def test_further_terms_join_the_objective() -> None:
-    """Several signals are the sum of one problem for each."""
-    X, z = synthetic(3, 10)
-    signals = np.column_stack([z, np.arange(10.0) % 4])
-    feasible_set = gda.GraphMetrics(6.0, 1e-2)
-    M = cp.Variable((3, 3), symmetric=True)
-    one, other = (
-        gda.MetricProblem(gda.GLR(2 * X, signal), feasible_set).to_cvxpy(M) for signal in signals.T
-    )
-    both = cp.Problem(
-        one.objective + other.objective, [*one.constraints, *other.constraints]
-    ).solve("CLARABEL")
-    problem = gda.MetricProblem(gda.GLR(2 * X, signals), feasible_set)
-    assert both == pytest.approx(certified(problem).objective, rel=1e-5)
-    assert_same_optimum(certified(problem), gda.solve(problem, "socp"))
-
-
-@pytest.mark.parametrize("method", ["sdp", "socp"])
-def test_objectives_of_ones_own(method: str) -> None:
-    target = 3 * random_symmetric(np.random.default_rng(0), 4)
-    problem = gda.MetricProblem(Nearest(target), gda.GraphMetrics(4.0, 0.1))
-    result = gda.solve(problem, method)
-    assert_same_optimum(certified(problem), result)
-    projected = problem.feasible_set.projected(target).point
-    np.testing.assert_allclose(result.metric, projected, atol=1e-4)
-
-    class Nameless(gda.DenseObjective):
-        def value(self, metric: FloatArray) -> float:
-            return float((metric**2).sum()) + 1
-
-        def gradient(self, metric: FloatArray) -> FloatArray:
-            return 2 * metric
-
-    with pytest.raises(InvalidInputError, match="Nameless has no CVXPY expression; define"):
-        gda.solve(gda.MetricProblem(Nameless(4), gda.GraphMetrics(4.0)), method)
 
 
 def test_metrics_become_symmetric_or_turn_out_so() -> None:

@@ -45,9 +45,9 @@ class SolverEntry:
     hint : str
         How to get it.
     backend : callable or str, optional
-        What makes its `Backend`, or ``"module:name"`` of that; by default it is called through
-        CVXPY. It is called with the options of the solver, and with the keywords `isolate` and
-        `hot` of `make_backend`; it refuses options that it does not know with an InvalidInputError.
+        What makes its ``Backend``, or ``"module:name"`` of that; by default it is called through
+        CVXPY. It is called with the options of the solver, and with the keywords ``isolate`` and
+        ``hot``; it refuses options that it does not know with an InvalidInputError.
     twin_of : str
         Its namesake, by whose code it solves linear programs, and others by branch and bound. It
         takes from there all that is not said of it.

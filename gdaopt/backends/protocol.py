@@ -106,7 +106,7 @@ class Answer:
     point : ndarray of shape (n,)
         The answer; empty if variables of CVXPY hold it.
     row_duals : ndarray of shape (m,), or None
-        The duals y of the rows, see `gdaopt.backends.arrays`. None when the solver gives none.
+        The duals y of the rows, see ``gdaopt.backends.arrays``. None when the solver gives none.
     is_exact : bool
         Whether the point is that of the closed form, which is inside in the program's own units.
     iterations, reported_seconds : int and float, or None

@@ -88,11 +88,11 @@ def _remark(info: SolverInfo) -> str:
 def solvers() -> list[SolverInfo]:
     """Return every solver: those that are called without CVXPY, then all that CVXPY knows.
 
-    The usable ones come first, and notebooks show a table. Each has a `name`, says whether it is
-    `usable`, or else the `reason`, and has its `version`, `licence`, `algorithms` and `cones`. The
-    first call tries all of CVXPY's that are installed, in worker processes; this takes a few
-    seconds, and more where a solver compiles its code, as MPAX does. A solver that ends its
-    process, or does not answer within a minute, does not work.
+    The usable ones come first, and notebooks show a table. Each has a ``name``, says whether it is
+    ``usable``, or else the ``reason``, and has its ``version``, ``licence``, ``algorithms`` and
+    ``cones``. The first call tries all of CVXPY's that are installed, in worker processes. This
+    takes a few seconds, and more if a solver compiles its code, as MPAX does. A solver that ends
+    its process, or does not answer within a minute, does not work.
 
     Examples
     --------

@@ -74,9 +74,9 @@ def replay(
     Yields
     ------
     Replayed
-        One for each program: the `answer`, or why there is none (`failure`); the `seconds` of its
-        stages; how far the point is from an optimum (`residual`, `is_verified`); and how far the
-        solver's multipliers are from a proof (`duality_gap`).
+        One for each program: the ``answer``, or why there is none (``failure``); the ``seconds`` of
+        its stages; how far the point is from an optimum (``residual``, ``is_verified``); and how
+        far the solver's multipliers are from a proof (``duality_gap``).
 
     Raises
     ------

@@ -176,7 +176,7 @@ class ProgramSequence:
     Attributes
     ----------
     source : str
-        The name of a data set, one of `GENERATED`, or the name of a user's programs.
+        The name of a data set, one of ``GENERATED``, or the name of a user's programs.
     dataset : Dataset or None
         The data, if they are loaded. Its first class is learned.
     size : int or None

@@ -143,7 +143,7 @@ def certify_point(
 
     The least of its gradient over the members is computed if it is left out. At a member it may
     be that of the gradient under the set's mask, as by `AtomFamily.gradient_at`; a caller that
-    gives it has asked `nothing_to_certify` before. For `multipliers` see `certify`.
+    gives it has asked ``nothing_to_certify`` before. For `multipliers` see `certify`.
     """
     members, objective, value = problem.members, problem.objective, point.value
     if support is None:

@@ -304,7 +304,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
         page_blocks and pb300 (``page-blocks.data``, ``page-blocks.data.Z`` or
         ``page+blocks+classification.zip``). By default the file is looked for in the directory that
         the environment variable ``GDAOPT_DATA`` names, then in the cache
-        (`gdaopt.datasets.builtin.cache_directory`), and is then downloaded from UCI. The data
+        (``gdaopt.datasets.builtin.cache_directory``), and is then downloaded from UCI. The data
         sets of scikit-learn need no file.
 
     Returns

@@ -177,8 +177,8 @@ def read_table(
     Returns
     -------
     Dataset
-        With unscaled features, in the order of their columns. Its `schema` says how columns became
-        features, and its `notes` what was odd in the file.
+        With unscaled features, in the order of their columns. Its ``schema`` says how columns
+        became features, and its ``notes`` what was odd in the file.
 
     Raises
     ------

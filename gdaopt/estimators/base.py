@@ -63,7 +63,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     fit has found.
 
     A learner with a `fit` of its own has no ``_learn``. Its `fit` calls
-    `gdaopt.estimators.inputs.read_samples`, sets ``self.classes_``, then calls
+    ``gdaopt.estimators.inputs.read_samples``, sets ``self.classes_``, then calls
     ``self._set_metric(M, X)``, and returns ``self``.
 
     Attributes
@@ -188,7 +188,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            Pairs of samples; of a learner with a `preprocessor` also pairs of their indices, of
+            Pairs of samples; of a learner with a ``preprocessor`` also pairs of their indices, of
             shape (n_pairs, 2).
 
         Returns

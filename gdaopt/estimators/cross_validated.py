@@ -107,7 +107,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     classifier : estimator, optional
         What classifies samples after `transform`: best the classifier that follows the learner in
         a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`. The score of a sample
-        is the probability of its class; without `predict_proba` it is 1 if the answer is right.
+        is the probability of its class; without ``predict_proba`` it is 1 if the answer is right.
     time_limit : float, optional
         Seconds for the whole search, three quarters of them for the race; no limit by default. When
         the time of the race is up, the choice is made by the scores so far.

@@ -44,7 +44,7 @@ class GraphClassifier(MetricClassifier):
     ----------
     metric : array-like of shape (n_features, n_features) or estimator, default=None
         M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
-        estimator with `get_mahalanobis_matrix`, `metric_` or `components_` after `fit`, or of a
+        estimator with ``get_mahalanobis_matrix``, `metric_` or ``components_`` after `fit`, or of a
         pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
         `missing_label`, else on the labelled samples, with the names of their features if `fit` was
         given a data frame. Of a fitted one pass ``learner.metric_``.
@@ -52,9 +52,10 @@ class GraphClassifier(MetricClassifier):
         Join two samples by an edge only if one is among this many nearest neighbours of the other,
         which takes less memory and time. None keeps the edges of all pairs.
     missing_label : object, default=-1
-        The value that stands for "no label" in `y`, as in scikit-learn's `LabelPropagation`. None,
-        NaN and pandas' NA all mean missing values. It never stands for a class: the labels -1 and 1
-        alone are refused under -1. If -1 is a class, choose another value, such as None.
+        The value that stands for "no label" in `y`, as in scikit-learn's ``LabelPropagation``.
+        None, NaN and pandas' NA all mean missing values. It never stands for a class: the
+        labels -1 and 1 alone are refused under -1. If -1 is a class, choose another value,
+        such as None.
 
     Attributes
     ----------

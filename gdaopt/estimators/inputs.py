@@ -291,11 +291,11 @@ def class_signal(codes: Codes) -> FloatArray:
 def expected_failed_checks(estimator: Any) -> dict[str, str]:
     """Return the checks of scikit-learn that an estimator fails on purpose, with the reasons.
 
-    It is what the argument of the same name of scikit-learn's `parametrize_with_checks` takes, and
-    for one estimator that of `check_estimator`. One check fits classifiers to the labels -1 and 1,
-    which are refused where -1 is the `missing_label`, as by default. Another one takes weights for
-    numbers of copies: those of learners say how much the terms of a sample count. A weight of 0
-    leaves a sample out, as that check asks for, too.
+    The arguments of the same name of scikit-learn's ``parametrize_with_checks`` and
+    ``check_estimator`` take them. One check fits classifiers to the labels -1 and 1, which are
+    refused if -1 is the ``missing_label``, as by default. Another one takes weights for numbers of
+    copies: those of learners say how much the terms of a sample count. A weight of 0 leaves a
+    sample out, as that check asks for, too.
 
     Parameters
     ----------

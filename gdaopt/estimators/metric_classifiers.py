@@ -142,12 +142,13 @@ class MetricKNeighborsClassifier(MetricClassifier):
     """Classify samples by the vote of their nearest neighbours under a metric matrix.
 
     The samples are mapped to coordinates in which the Euclidean distance is the distance under the
-    metric (``x ↦ Lx`` with ``M = L'L``). scikit-learn's `KNeighborsClassifier` does the rest there.
+    metric (``x ↦ Lx`` with ``M = L'L``). There scikit-learn's ``KNeighborsClassifier`` does the
+    rest.
 
     Parameters
     ----------
     n_neighbors, weights, algorithm, n_jobs
-        As of scikit-learn's `KNeighborsClassifier`.
+        As of scikit-learn's ``KNeighborsClassifier``.
     metric : array-like of shape (n_features, n_features) or estimator, default=None
         M, or a learner of it, as of `gdaopt.GraphClassifier`.
 
@@ -168,7 +169,7 @@ class MetricKNeighborsClassifier(MetricClassifier):
     -----
     With a learner it is scikit-learn's ``make_pipeline(learner, KNeighborsClassifier())``, which
     can pass `sample_weight` to the learner, too. That takes no matrix and no learner without
-    `transform`, and has no `kneighbors` for samples as they are.
+    ``transform``, and has no `kneighbors` for samples as they are.
 
     Examples
     --------

@@ -78,7 +78,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     "One against all" is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc
     Alignment* (ICASSP 2020). The votes are from later code of the same authors. The scores are
     those of scikit-learn's ``OneVsRestClassifier(make_pipeline(learner, classifier))``, which takes
-    no samples without labels and no learner without `transform`, and has no votes.
+    no samples without labels and no learner without ``transform``, and has no votes.
 
     Examples
     --------

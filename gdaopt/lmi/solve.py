@@ -29,7 +29,7 @@ NAME = "discs"
 
 @dataclass(frozen=True, eq=False)
 class DiscStats:
-    """What `solver_stats.extra_stats` says of a solve by discs.
+    """What ``solver_stats.extra_stats`` says of a solve by discs.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def solve_by_discs(
 
     Inequalities whose signs are balanced (`structure`) become a second-order cone for each edge of
     their graph, without loss. All others stay as they are. The dual value of a replaced inequality
-    is the matrix ``Z = dd'``, and `solver_stats.extra_stats` is a `DiscStats`.
+    is the matrix ``Z = dd'``, and ``solver_stats.extra_stats`` is a `DiscStats`.
 
     Parameters
     ----------

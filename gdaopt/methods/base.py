@@ -31,6 +31,7 @@ from gdaopt.support.validation import (
     store_checked,
     symmetric_matrix,
 )
+from gdaopt.trace import COLUMNS
 
 _FEW_FEATURES = 2000  # K×K arrays of so many always fit
 _ARRAYS = 6  # K×K, that methods hold at the same time
@@ -44,7 +45,7 @@ Demand = Literal["not convex", "linear constraints"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method(ABC):
-    """A method with its options. Subclasses yield states; the driver (`Run`) does the rest.
+    """A method with its options. Subclasses yield states; the driver (``Run``) does the rest.
 
     Parameters
     ----------
@@ -74,6 +75,9 @@ class Method(ABC):
         Steps between rows of the trace; 0 keeps the start and the end only.
     keep_iterates : bool, optional
         Keep the metric of each row in the trace.
+    trace_columns : mapping of str to callable, optional
+        Columns of your own in the trace, by their names: functions of the `State` that return a
+        number, or NaN where there is none. Their time is that of the trace, not of the run.
 
     Attributes
     ----------
@@ -100,6 +104,7 @@ class Method(ABC):
     on_interrupt: str = "raise"
     trace_every: int = 1
     keep_iterates: bool = False
+    trace_columns: Mapping[str, Callable[[State], Any]] | None = None
 
     def __post_init__(self) -> None:
         store_checked(self, number, "tolerance", "absolute_tolerance", at_least=0)
@@ -113,6 +118,7 @@ class Method(ABC):
         check_name("on_interrupt", self.on_interrupt, ("raise", "return"))
         store_checked(self, integer, "trace_every", at_least=0)
         store_checked(self, flag, "verbose", "keep_iterates")
+        _check_columns(self.trace_columns)
 
     @property
     def solver_name(self) -> str:
@@ -303,6 +309,22 @@ def _names_of(demand: Demand) -> str:
     return ", ".join(
         sorted(kind.name for kind in kinds if hasattr(kind, "name") and demand in kind.takes)
     )
+
+
+def _check_columns(columns: Mapping[str, Callable[[State], Any]] | None) -> None:
+    """Refuse columns of the trace that are no functions, or have names that are taken."""
+    if not isinstance(columns, Mapping | None):
+        raise InvalidInputError(
+            f"trace_columns must map names to functions of a state, got {shortened(columns)}"
+        )
+    for name, column in (columns or {}).items():
+        if not isinstance(name, str) or not callable(column):
+            raise InvalidInputError(
+                "trace_columns must map names to functions of a state, got "
+                f"{shortened(column)} for {shortened(name)}"
+            )
+        if name in COLUMNS or name == "gap":
+            raise InvalidInputError(f"trace_columns: {name!r} is taken; choose another name")
 
 
 def check_start(problem: MetricProblem, point: Point) -> None:

@@ -166,7 +166,7 @@ class ConicMethod(Method):
 class Semidefinite(ConicMethod):
     """The problem as a semidefinite program, over any set: exact.
 
-    See `ConicMethod` for the options.
+    See ``ConicMethod`` for the options.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class Semidefinite(ConicMethod):
 class SecondOrder(ConicMethod):
     """The same problem in second-order cones, over graph metrics and signed ones: exact too.
 
-    Solvers without semidefinite cones, such as ECOS, can take it. See `ConicMethod` for the
+    Solvers without semidefinite cones, such as ECOS, can take it. See ``ConicMethod`` for the
     options.
 
     Examples

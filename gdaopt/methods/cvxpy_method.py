@@ -48,7 +48,7 @@ def solve_model(
     round-off; ``user_limit`` if a limit ended the run; ``infeasible`` if no metric keeps all
     constraints; else ``optimal_inaccurate``. At a kink of the objective, where no gap can be
     certified, it is that of the conic solver. The affine constraints have dual values, those of the
-    set have none. `solver_stats.extra_stats` is the `Result`, with the gap.
+    set have none. ``solver_stats.extra_stats`` is the `Result`, with the gap.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def solve_model(
         has, if that is another one. Only ``"certified"`` does, whose result does not depend on
         the start.
     **options
-        Of the method, such as `tolerance`, `time_limit`, `verbose` and `solver`.
+        Of the method, such as ``tolerance``, ``time_limit``, ``verbose`` and ``solver``.
 
     Returns
     -------

@@ -80,7 +80,11 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
 def run(method: Method, problem: MetricProblem) -> Result:
     """Run a method until a rule ends the run, a limit or the user."""
     conditions = PostConditions(method.trace_every)
-    tracer = Tracer(method.trace_every, keep_iterates=method.keep_iterates)
+    tracer = Tracer(
+        method.trace_every,
+        keep_iterates=method.keep_iterates,
+        columns=method.trace_columns or {},
+    )
     listeners: list[Listener] = [conditions, tracer]
     listeners += [Printer()] if method.verbose else []
     listeners += [] if method.callback is None else [Caller(method.callback)]

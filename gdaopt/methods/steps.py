@@ -170,7 +170,7 @@ _MOST_EVALUATIONS = 120  # enough to reach round-off when every second step is a
 class Exact(Step):
     """Minimise along the direction: Newton's method on the slope, safeguarded by a bracket.
 
-    If the line has a `balance`, Newton's method works on that: on the graph Laplacian
+    If the line has a ``balance``, Newton's method works on that: on the graph Laplacian
     regulariser it takes three or four evaluations, and on the slope thirty. If the objective is
     not convex, a slope of 0 need not be a minimum: runs then take steps of `Adaptive`.
 

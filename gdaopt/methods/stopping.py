@@ -27,7 +27,7 @@ class StallRule:
     ``Σ_ij |∇Q(M)_ij M_ij|`` if that is larger, such as if Q tends to 0. For objectives with a
     convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. That of flat objectives
     is what can be gained (`MetricProblem.size_of`). Open-loop steps may raise the objective and go
-    on: for them `rises_count` as changes.
+    on: for them ``rises_count`` as changes.
     """
 
     def __init__(

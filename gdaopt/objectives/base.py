@@ -29,7 +29,7 @@ class Objective(ShownAsTable, ABC):
     """A convex differentiable function of metric matrices: the base class of objectives.
 
     A subclass sets `n_features` and writes `at`. Objectives can be added, and multiplied by
-    positive numbers. What else they can have is in ``docs/extending.md``.
+    positive numbers. What else they can have is in ``docs/extending/objective.md``.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Objective(ShownAsTable, ABC):
         return None
 
     def to_cvxpy(self, _metric: Expression, /) -> Terms:
-        """Return Q of a symmetric and affine K×K expression, as `Terms`: convex and scalar."""
+        """Return Q of a symmetric and affine K×K expression, as ``Terms``: convex and scalar."""
         raise InvalidInputError(
             f"{self.name} has no CVXPY expression; define to_cvxpy(metric), or take a "
             "method that needs none, such as 'certified'"

@@ -63,7 +63,7 @@ class _Asked:
 
 
 class DenseObjective(Objective):
-    """Base class for objectives of your own: write `value` and `gradient`.
+    """Base class for objectives of your own: write ``value`` and ``gradient``.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class FunctionObjective(DenseObjective):
     array([[ 2., -1.],
            [-1.,  2.]])
 
-    Functions of JAX and PyTorch are in ``docs/extending.md``.
+    Functions of JAX and PyTorch are in ``docs/extending/objective.md``.
     """
 
     def __init__(

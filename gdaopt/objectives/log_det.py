@@ -191,7 +191,7 @@ class LogDet(Objective):
         return with_bridges(np.diag(1 / variances), variances, edges, self.covariance)
 
     def auto_trace_bound(self) -> float:
-        """Return a bound of the optimum's trace over graph metrics (see `largest_trace`)."""
+        """Return a bound of the optimum's trace over graph metrics (see ``largest_trace``)."""
         return largest_trace(self.covariance, all_edges(self.n_features))
 
     def lipschitz(self, min_eigenvalue: float) -> float | None:

@@ -33,7 +33,7 @@ class LossValues(NamedTuple):
     first : callable
         It returns ``∂f/∂δ`` times the sign of the loss, an array of the shape of the distances.
     curvature : callable
-        It returns the second derivatives along the n directions of some `Changes`, shape (n, n).
+        It returns the second derivatives along the n directions of some ``Changes``, shape (n, n).
     """
 
     value: float

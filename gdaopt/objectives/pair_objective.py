@@ -62,7 +62,7 @@ class PairObjective(Objective, Generic[LossT]):
     loss : DistanceLoss
         f.
     draw : callable, optional
-        A `Draw` of about n samples that represent all. Without it, all pairs are always evaluated.
+        Draws about n samples that represent all. Without it, all pairs are always evaluated.
     n_represented : int, optional
         The number of pairs of the full objective, if these pairs are a subsample of them.
 

@@ -105,7 +105,7 @@ class Point(Derivatives, Protocol):
         return assumed_round_off(self)
 
     def logarithm(self) -> Derivatives:
-        """Return ``log Q`` at M, for objectives with `log_convex`."""
+        """Return ``log Q`` at M, for objectives with `Objective.log_convex`."""
         return Logarithm(self)
 
 

@@ -27,7 +27,7 @@ class RoundOff:
 
         Q(V) ≥ q - e + ℓ(V),    ℓ(V) = Σ_ij ( G_ij (V - M)_ij - g_i g_j |V - M|_ij ),
 
-    and for an objective with `log_convex`, if ``e < q``, ``log Q(V) ≥ log(q - e) + ℓ(V) / (q ± e)``
+    and if log Q is convex and ``e < q``, ``log Q(V) ≥ log(q - e) + ℓ(V) / (q ± e)``
     with the sign of ℓ(V). Both are true if ``|q - Q(M)| ≤ e`` and ``|G - ∇Q(M)|_ij ≤ g_i g_j``.
 
     Attributes

@@ -202,7 +202,7 @@ class FeasibleSet(ShownAsTable, ABC):
         Returns
         -------
         LinearMinimum
-            The least `value`, the `vertex` at which it is attained, and its `atom`.
+            The least ``value``, the ``vertex`` at which it is attained, and its ``atom``.
         """
         gradient = symmetric_matrix("gradient", gradient)
         size = len(gradient)

@@ -217,7 +217,7 @@ class EdgeMask:
         return EdgeMask(read_only(rows[is_inside]), read_only(columns[is_inside]), len(features))
 
     def forest(self, n_features: int) -> Edges:
-        """Return the pairs of a spanning forest, see `gdaopt.linalg.laplacian.spanning_forest`."""
+        """Return the pairs of a spanning forest of the edges."""
         return _forest(self, n_features)
 
 

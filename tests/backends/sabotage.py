@@ -64,20 +64,8 @@ class Sabotaged(cp.Problem):
         return super().get_problem_data(solver, **kwargs)
 
 
-class Hanging(Sabotaged):
-    fault = "hang"
-
-
 class Dying(Sabotaged):
     fault = "die"
-
-
-class Raising(Sabotaged):
-    fault = "raise"
-
-
-class Loud(Sabotaged):
-    fault = "print"
 
 
 class HangingModel(HighsModel):

@@ -50,19 +50,6 @@ def test_the_grid_of_all_solvers(block: str, size: int, kind: str) -> None:
         assert_optimal(solution, cost, polytope)
 
 
-@pytest.mark.parametrize("options", [{"solver": "ipm"}, {"solver": "pdlp"}, {"presolve": "off"}])
-def test_other_algorithms(options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(1)
-    chosen = ProgramOptions(solver="highspy", solver_opts=options)
-    for program, polytope in three_programs(rng, 6, chosen).values():
-        for _ in range(3):
-            cost = rng.standard_normal(len(polytope.current))
-            solution = program.solve(cost, polytope)
-            assert solution.value == pytest.approx(cost @ polytope.minimize(cost), rel=1e-4)
-            assert solution.iterations is not None
-            assert solution.reported_seconds is not None
-
-
 # --- Options and limits --------------------------------------------------------------------------
 
 

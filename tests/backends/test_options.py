@@ -104,37 +104,6 @@ def test_conic_methods_refuse_them_too() -> None:
 
 # --- What reaches the solver ---------------------------------------------------------------------
 
-GOOD: dict[str, dict[str, Any]] = {
-    "CBC": {"maxNumIteration": 100},
-    "CLARABEL": {"max_iter": 50, "use_quad_obj": False},
-    "CVXOPT": {"abstol": 1e-9, "max_iters": 50},
-    "DAQP": {"iter_limit": 500},
-    "ECOS": {"max_iters": 100},
-    "GLOP": {"use_dual_simplex": True, "time_limit_sec": 5.0},
-    "GLPK": {"it_lim": 100, "glpk": {"tol_bnd": 1e-8}},
-    "HIGHS": {"presolve": "off", "highs_options": {"simplex_strategy": 1}, "presolve_rule_off": 0},
-    "OSQP": {"max_iter": 500, "polishing": True},
-    "PDLP": {"num_threads": 1, "parameters_proto": {"termination_criteria.iteration_limit": 999}},
-    "PIQP": {"max_iter": 500, "backend": "dense"},
-    "PROXQP": {"max_iter": 500},
-    "QOCO": {"max_iters": 100},
-    "QPALM": {"max_iter": 500},
-    "SCIP": {"lp/threads": 1, "scip_params": {"limits/time": 5.0}},
-    "SCIPY": {"presolve": False, "scipy_options": {"method": "highs-ds"}},
-    "SCS": {"max_iters": 5000, "eps": 1e-6},
-    "SDPA": {"maxIteration": 80},
-}
-
-
-@pytest.mark.parametrize("solver", GOOD)
-def test_good_options_are_passed_on(solver: str) -> None:
-    """The user's own mappings stay as they are."""
-    need(solver)
-    before = repr(GOOD[solver])
-    gda.methods.Alternating(solver=solver, solver_opts=GOOD[solver])
-    assert solve_program(tiny_problem(), solver, solver_opts=GOOD[solver]).status == "optimal"
-    assert repr(GOOD[solver]) == before
-
 
 def test_options_stand_where_the_interface_looks_for_them() -> None:
     given = side_by_side("SCIPY", {"presolve": False, "scipy_options": {"method": "highs-ds"}})
@@ -224,16 +193,3 @@ def test_runs_with_other_numbers_of_threads(solver: str, isolate: bool) -> None:
             isolate=isolate,
         )
         assert (found.status, found.oracle_calls) == ("iteration_limit", 2)
-
-
-def test_two_backends_of_highs_with_other_numbers_of_threads() -> None:
-    for options in ({"threads": 3}, {"threads": 1}):
-        for solver in ("HIGHS", "highspy"):
-            (found,) = _tiny_replayed(solver, options)
-            assert found.failure == ""
-
-
-def _tiny_replayed(solver: str, options: dict[str, Any]) -> list[Any]:
-    arrays = LinearArrays.of([-1.0, -2.0], [[1.0, 1.0]], row_upper=[5.0])
-    programs = ProgramSequence.from_arrays("tiny", [arrays]).programs
-    return list(replay(programs, solver, solver_opts=options))

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import LinearArrays, Stopwatch
-from gdaopt.backends.registry import make_backend
+from gdaopt.backends import LinearArrays
 from gdaopt.bench import ProgramSequence, RecordedProgram, load_programs, recording, replay
 from gdaopt.bench.export import export
 from gdaopt.bench.mps import mps_text, read_mps
@@ -217,14 +216,6 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
     assert isinstance(wrong.polytope, LinearPolytope)
 
 
-def test_a_program_of_bounds_alone() -> None:
-    arrays = LinearArrays.of([1.0, -1.0], np.zeros((1, 2)), row_upper=[3.0], upper=[4.0, 4.0])
-    (program,) = ProgramSequence.from_arrays("mine", [arrays]).programs
-    for solver in ("HIGHS", "highspy", "CLARABEL"):
-        answer = make_backend(solver).minimize(program.polytope, program.cost, Stopwatch(), None)
-        np.testing.assert_allclose(answer.point, [0.0, 4.0], atol=1e-6)
-
-
 def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
     """The time of a program of its own structure counts, and its compilation with it."""
     folder = series(tmp_path / "towns", 3)
@@ -238,32 +229,9 @@ def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
     assert found["is_first"].tolist() == [True, False, False, False]
 
 
-@pytest.mark.parametrize("solver", ["highspy", "HIGHS", "CLARABEL"])
-def test_all_feasible_points_are_optimal_where_nothing_costs(solver: str) -> None:
-    arrays = LinearArrays.of([0.0, 0.0], [[1.0, 1.0]], row_lower=1.0, row_upper=2.0)
-    (found,) = replay(ProgramSequence.from_arrays("mine", [arrays]).programs, solver)
-    assert found.is_verified(1e-6)
-    assert abs(found.duality_gap) < 1e-6
-
-
 def bench(folder: Path, out: Path, *solvers: str) -> tuple[object, ...]:
     few = ("--tolerances", "1e-6,1e-3", "--starts", "re-solve,hot", "--repeats", "1", "--out", out)
     return ("bench", "--data", folder, "--solvers", ",".join(solvers), *few)
-
-
-@pytest.mark.thorough
-def test_a_folder_of_fifty_is_benched(tmp_path: Path) -> None:
-    """By six solvers; without the closed form, which there is none of."""
-    exact, first_order = ["highspy", "HIGHS", "SCIPY", "CLARABEL"], ["SCS", "OSQP"]
-    run(*bench(series(tmp_path / "towns", 50), tmp_path / "out", *exact, *first_order))
-    summary = pd.read_parquet(tmp_path / "out" / "summary.parquet")
-    assert set(summary["solver"]) == {*exact, *first_order}
-    assert set(summary["programs"]) == {50}
-    assert (summary[summary["solver"].isin(exact)]["verified_share"] == 1.0).all()
-    # First-order methods stop by other norms: what they miss is counted, and nothing fails.
-    assert (summary[["verified", "wrong", "inaccurate"]].sum(axis=1) == 50).all()
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"bench.md", "times.png", "profiles.png", "pareto.png"} <= names
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from scipy.optimize import linprog
 from gdaopt.bench import ProgramSequence
 from gdaopt.bench.recorded import save_programs
 from gdaopt.errors import InvalidInputError
-from tests.cli.cases import run
 
 # Each entry in a line of its own, so that lines can be damaged one by one.
 GOOD = """NAME MINE
@@ -233,17 +232,3 @@ def test_packed_files_that_are_cut(tmp_path: Path) -> None:
         ProgramSequence.from_mps(tmp_path)
     (tmp_path / "a.mps.gz").write_bytes(content)
     assert ProgramSequence.from_mps(tmp_path).programs[0].value == pytest.approx(optimum())
-
-
-def test_other_formats_are_written_as_mps_first(tmp_path: Path) -> None:
-    """By highspy, as the message says."""
-    (tmp_path / "a.lp").write_text("max\n obj: x + 2 y\nst\n c: x + y <= 1\nend\n")
-    out = ("bench", "--data", tmp_path, "--out", tmp_path / "out")
-    assert "by readModel and writeModel of highspy" in run(*out, code=2)
-    from gdaopt.backends.highspy import load_highspy
-
-    model = load_highspy().Highs()
-    model.setOptionValue("output_flag", False)
-    model.readModel(str(tmp_path / "a.lp"))
-    model.writeModel(str(tmp_path / "a.mps"))
-    assert [program.value for program in ProgramSequence.from_mps(tmp_path).programs] == [2.0]

@@ -238,16 +238,3 @@ def test_failures_and_wrong_points_are_seen(
     assert below.suboptimality > 0
     assert not above.is_verified(1e-3)
     assert not below.is_verified(1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"solver": "highs py"}, "unknown solver"),
-        ({"solver": "highspy", "start": "warm"}, "unknown start 'warm'"),
-        ({"solver": "highspy", "solver_opts": {"presolv": "off"}}, "did you mean 'presolve'"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], says: str, programs: list[RecordedProgram]) -> None:
-    with pytest.raises(gda.errors.GdaoptError, match=says):
-        replay(programs, **options)

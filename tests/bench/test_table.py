@@ -189,21 +189,3 @@ def test_a_bench_of_one_start(name: str, start: str) -> None:
     )
     assert f"; {start}; " in PICTURES[name](own, 10.0).get_suptitle()
     PICTURES[name](some[closed], 10.0)
-
-
-def test_profiles_begin_at_no_program_and_end_at_all() -> None:
-    """Each panel names the solvers of its group; the others are behind."""
-    simplex, first_order = PICTURES["profiles"](programs("wine"), 10.0).axes
-    ends = {}
-    for ax in (simplex, first_order):
-        for line in ax.lines:
-            shares = np.asarray(line.get_xydata(), dtype=np.float64)[:, 1]
-            assert shares[0] == 0.0
-            if not str(line.get_label()).startswith("_"):
-                ends[ax.get_title(loc="left"), line.get_label()] = float(shares[-1])
-        assert len(ax.lines) == 4
-    assert ends == {
-        ("wine: simplex", "HIGHS"): 1.0,
-        ("wine: simplex", "GLPK"): 0.0,
-        ("wine: first order", "SCS"): 0.0,
-    }

@@ -22,7 +22,6 @@ from gdaopt.linalg import spectrum
 from gdaopt.objectives import PairObjective, pair_objective
 from gdaopt.studies.learned_study import Learning
 from gdaopt.support.validation import FloatArray
-from gdaopt.trace import Trace
 from tests.cli.cases import (
     ANALYTIC,
     IRIS,
@@ -180,7 +179,7 @@ def test_results_are_those_of_solve(iris: Path) -> None:
         np.testing.assert_array_equal(loaded.trace.left_ends, own.trace.left_ends)
         assert (loaded.status, loaded.method) == ("converged", "certified")
         trace = pd.read_csv(iris / f"{name}-trace.csv", dtype=str)
-        assert tuple(trace) == Trace.columns()
+        assert tuple(trace) == own.trace.columns()
         assert trace["objective"].astype(float).tolist() == own.trace.column("objective").tolist()
 
 

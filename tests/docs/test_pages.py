@@ -22,8 +22,12 @@ from gdaopt.methods import METHODS
 from gdaopt.sets import SETS
 
 TOP = Path(__file__).parents[2]
+DOCS = [
+    path
+    for path in sorted((TOP / "docs").rglob("[!_]*.md"))
+    if not {"_build", "notebooks", "gallery"}.intersection(path.parts)
+]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (TOP / "docs").glob("[!_]*.md"))]
-ELSEWHERE = {"docs/extending.md"}  # whose recipes are a program each: see below
 MOST_WORDS = 1000  # of the README
 EXTRAS = {"cli", "dask", "docs", "notebooks", "release", "solvers", "test"}
 
@@ -37,13 +41,19 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(text(page), "python") and page not in ELSEWHERE]
-)
-def test_the_examples_of_a_page_run(page: str) -> None:
-    """All of them are one program."""
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(text(page), "python")])
+def test_the_examples_of_a_page_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them are one program, and print what the page shows, but for times and gaps."""
     exec(compile("\n".join(blocks(text(page), "python")), page, "exec"), {})
     pyplot.close("all")
+    printed = without_measures(capsys.readouterr().out)
+    for shown in blocks(text(page), "text"):
+        assert without_measures(shown) in printed
+
+
+def without_measures(text: str) -> str:
+    text = re.sub(r"(seconds +)[\d.]+ \(and [\d.]+", r"\1", text)
+    return re.sub(r"\d\.\d+e-\d+", "", text)  # gaps
 
 
 def shell_commands(page: str) -> list[str]:
@@ -78,13 +88,17 @@ def test_the_readme_is_one_screen_and_links() -> None:
         assert (TOP / target).exists(), target
 
 
-def test_the_index_links_every_page() -> None:
-    index = text("docs/index.md")
-    for page in PAGES:
-        if page not in ("README.md", "docs/index.md"):
-            assert f"({Path(page).name})" in index, page
-    for theory in (TOP / "docs" / "theory").glob("*.md"):
-        assert f"(theory/{theory.name})" in text("docs/theory.md"), theory
+HUBS = ("learn", "use", "about", "extending", "theory")
+
+
+def test_every_page_is_within_two_clicks_of_the_first() -> None:
+    """The first page leads to hubs, and these link all others."""
+    top = ("index", "results", *HUBS)
+    linked = {
+        link for hub in HUBS for link in re.findall(r"\]\(([\w/-]+)\.md", text(f"docs/{hub}.md"))
+    }
+    pages = {path.relative_to(TOP / "docs").with_suffix("").as_posix() for path in DOCS}
+    assert pages - linked - set(top) == set()
 
 
 @pytest.mark.parametrize(
@@ -163,14 +177,10 @@ def test_public_methods_are_documented() -> None:
         assert [method for owner in classes for method in undocumented(owner)] == []
 
 
-# --- The recipes of docs/extending.md run --------------------------------------------------------
+# --- The recipes of docs/extending run ------------------------------------------------------------
 
-
-def recipes() -> dict[str, str]:
-    """Return the program of each section that has code blocks, by the section's heading."""
-    _, *sections = re.split(r"^## ", text("docs/extending.md"), flags=re.MULTILINE)
-    parts = {section.splitlines()[0]: blocks(section, "python") for section in sections}
-    return {heading: "\n".join(found) for heading, found in parts.items() if found}
+EXTENDING = re.findall(r"^extending/(.*)", text("docs/extending.md"), re.MULTILINE)
+RECIPES = [name for name in EXTENDING if blocks(text(f"docs/extending/{name}.md"), "python")]
 
 
 @pytest.fixture(name="module")
@@ -186,16 +196,17 @@ def _module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         registry.update(entries)
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_runs(recipe: str, module: ModuleType) -> None:
-    exec(compile(recipes()[recipe], f"extending.md: {recipe}", "exec"), module.__dict__)
+    """The code blocks of a page are one program."""
+    page = f"docs/extending/{recipe}.md"
+    exec(compile("\n".join(blocks(text(page), "python")), page, "exec"), module.__dict__)
 
 
 def test_there_is_a_recipe_for_each_part() -> None:
-    kinds = ("objective", "loss of distances", "feasible set", "method", "callback", "step rule")
-    found = [heading.split(maxsplit=1)[1] for heading in recipes()]
-    assert found == [*kinds, "backend", "estimator"]
-    first = recipes()["A loss of distances"].split("rng = np.random")[0]
+    kinds = ("objective", "loss", "set", "method", "callback", "step_rule", "backend", "estimator")
+    assert tuple(RECIPES) == kinds
+    first = "\n".join(blocks(text("docs/extending/loss.md"), "python")).split("rng = np.random")[0]
     assert len(first.splitlines()) <= 60  # a fast objective of pairs takes one short file
 
 

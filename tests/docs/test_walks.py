@@ -1,8 +1,8 @@
-"""The walks of docs/extending.md are true: a run passes their functions in their order.
+"""The walks of docs/extending are true: a run passes their functions in their order.
 
-A walk is a section with a numbered list of functions, each with its file, in the order in which
+A walk is a page with a numbered list of functions, each with its file, in the order in which
 control passes them. Below that list may be another one, of what a run passes as well and a reader
-can leave out. A new walk is a section like that and an entry of `WALKS`.
+can leave out. A new walk is a page like that and an entry of `WALKS`.
 """
 
 import ast
@@ -21,7 +21,7 @@ import pytest
 import gdaopt as gda
 
 TOP = Path(__file__).parents[2]
-PAGE = TOP / "docs" / "extending.md"
+PAGES = TOP / "docs" / "extending"
 PACKAGE = Path(gda.__file__).parent
 
 Call = tuple[str, str]
@@ -30,11 +30,11 @@ Call = tuple[str, str]
 
 @dataclass(frozen=True)
 class Walk:
-    """A section of the page, and the run that it describes."""
+    """What a page describes."""
 
     run: Callable[[], Callable[[], object]]  # makes it ready
     most_files: int  # that the numbered list may name
-    folders: Sequence[str]  # whose modules a run enters only where the section names them
+    folders: Sequence[str]  # whose modules a run enters only where the page names them
     begins: str = ""  # the function with which each round begins; empty without rounds
     settled: int = 0  # rounds that are left out first: they make what later ones use again
 
@@ -73,12 +73,12 @@ OBJECTIVES = ("gdaopt/objectives", "gdaopt/objectives/pairs")
 STEP, BESIDE = r"\d+\.", r"\*"  # the marks of the two lists of a walk
 
 WALKS = {
-    "How a sum over pairs is computed": Walk(partial(regulariser, 300), 6, OBJECTIVES),
-    "How a sum over many pairs is computed": Walk(partial(regulariser, 800), 6, OBJECTIVES),
-    "How a certificate is computed": Walk(
+    "how_pairs_are_summed": Walk(partial(regulariser, 300), 6, OBJECTIVES),
+    "how_many_pairs_are_summed": Walk(partial(regulariser, 800), 6, OBJECTIVES),
+    "how_a_certificate_is_computed": Walk(
         certificate, 5, ("gdaopt", "gdaopt/certificate", "gdaopt/sets")
     ),
-    "How a step runs": Walk(
+    "how_a_step_runs": Walk(
         alternating,
         most_files=7,
         folders=("gdaopt/methods", "gdaopt/programs", "gdaopt/backends"),
@@ -88,18 +88,17 @@ WALKS = {
 }
 
 
-def listed(heading: str, mark: str) -> list[Call]:
-    """Return the functions of a section's lists of one kind, by the pattern of their marks."""
-    page = PAGE.read_text(encoding="utf-8")
-    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
-    items = re.findall(rf"^{mark} `([\w.]+)` \(`([\w/]+\.py)`\)", section, re.MULTILINE)
+def listed(page: str, mark: str) -> list[Call]:
+    """Return the functions of a page's lists of one kind, by the pattern of their marks."""
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    items = re.findall(rf"^{mark} `([\w.]+)` \(`([\w/]+\.py)`\)", text, re.MULTILINE)
     return [(file, name) for name, file in items]
 
 
 @cache
-def calls(heading: str) -> list[Call]:
+def calls(page: str) -> list[Call]:
     """Return the package's functions that a run calls or resumes, in order."""
-    run = WALKS[heading].run()
+    run = WALKS[page].run()
     found: list[Call] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -117,9 +116,9 @@ def calls(heading: str) -> list[Call]:
     return found
 
 
-def rounds(heading: str) -> list[list[Call]]:
+def rounds(page: str) -> list[list[Call]]:
     """Return the calls of each round that counts; all calls where there are no rounds."""
-    walk, found = WALKS[heading], calls(heading)
+    walk, found = WALKS[page], calls(page)
     if not walk.begins:
         return [found]
     starts = [index for index, (_, name) in enumerate(found) if name == walk.begins]
@@ -144,29 +143,29 @@ def defined(node: ast.AST, prefix: str = "") -> Iterator[str]:
             yield from defined(child, f"{prefix}{child.name}.")
 
 
-@pytest.mark.parametrize("heading", WALKS)
-def test_every_function_is_in_its_file(heading: str) -> None:
-    steps = listed(heading, STEP)
-    assert 0 < len({file for file, _ in steps}) <= WALKS[heading].most_files
-    for file, name in [*steps, *listed(heading, BESIDE)]:
+@pytest.mark.parametrize("page", WALKS)
+def test_every_function_is_in_its_file(page: str) -> None:
+    steps = listed(page, STEP)
+    assert 0 < len({file for file, _ in steps}) <= WALKS[page].most_files
+    for file, name in [*steps, *listed(page, BESIDE)]:
         names = defined(ast.parse((TOP / file).read_text(encoding="utf-8")))
         assert name in names, f"{name} is not in {file}"
 
 
-@pytest.mark.parametrize("heading", WALKS)
-def test_a_run_passes_the_functions_in_their_order(heading: str) -> None:
-    wanted, begins = listed(heading, STEP), WALKS[heading].begins
+@pytest.mark.parametrize("page", WALKS)
+def test_a_run_passes_the_functions_in_their_order(page: str) -> None:
+    wanted, begins = listed(page, STEP), WALKS[page].begins
     start = [name for _, name in wanted].index(begins) if begins else len(wanted)
-    assert missed(wanted[:start], calls(heading)) == []
-    assert min((missed(wanted[start:], part) for part in rounds(heading)), key=len) == []
+    assert missed(wanted[:start], calls(page)) == []
+    assert min((missed(wanted[start:], part) for part in rounds(page)), key=len) == []
 
 
-@pytest.mark.parametrize("heading", WALKS)
-def test_a_run_enters_no_other_module(heading: str) -> None:
+@pytest.mark.parametrize("page", WALKS)
+def test_a_run_enters_no_other_module(page: str) -> None:
     """And a function beside the walk that no run passes any more goes from the list."""
-    beside, passed = listed(heading, BESIDE), {call for part in rounds(heading) for call in part}
-    known = {file for file, _ in [*listed(heading, STEP), *beside]}
-    entered = {file for file, _ in passed if str(Path(file).parent) in WALKS[heading].folders}
+    beside, passed = listed(page, BESIDE), {call for part in rounds(page) for call in part}
+    known = {file for file, _ in [*listed(page, STEP), *beside]}
+    entered = {file for file, _ in passed if str(Path(file).parent) in WALKS[page].folders}
     assert entered - known == set()
     assert [call for call in beside if call not in passed] == []
 

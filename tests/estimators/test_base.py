@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -103,19 +99,6 @@ def test_nothing_before_fit() -> None:
 # --- scikit-learn's tools ------------------------------------------------------------------------
 
 
-def test_five_neighbours_on_plain_z_scores() -> None:
-    """Five nearest neighbours under the Euclidean distance have 0.949."""
-    data = load("wine")
-    folds = StratifiedKFold(5)
-
-    def accuracy(*steps: Any) -> float:
-        pipeline = make_pipeline(StandardScaler(), *steps, KNeighborsClassifier(5))
-        return float(cross_val_score(pipeline, data.features, data.labels, cv=folds).mean())
-
-    assert accuracy() == pytest.approx(0.949, abs=1e-3)
-    assert accuracy(gda.GraphMetricLearner()) >= 0.97  # 0.9776
-
-
 def test_data_frames_in_and_out() -> None:
     data = load("wine")
     frame = pd.DataFrame(data.features, columns=list(data.feature_names))
@@ -152,14 +135,3 @@ def test_names_of_any_kind_are_one_line_each() -> None:
     matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
     shown = str(MetricGraph.of_metric(matrix, ["\x1b[31mred", "two\nlines"]))
     assert shown.splitlines()[1:] == [r"  \x1b[31mred – two\nlines: 1"]
-
-
-def test_picture_of_the_graph() -> None:
-    learner = gda.GraphMetricLearner().fit(*wine_z_scores())
-    ax = learner.plot_graph()
-    assert isinstance(ax, Axes)
-    assert [text.get_text() for text in ax.texts] == [f"x{i}" for i in range(13)]
-    lines = ax.collections[-1]
-    assert isinstance(lines, LineCollection)
-    assert len(lines.get_segments()) == len(learner.graph_.edges)
-    assert learner.plot_graph(ax=ax.figure.add_subplot()) is not ax

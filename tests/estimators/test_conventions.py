@@ -370,23 +370,3 @@ def test_hard_samples(make: Any, name: str) -> None:
         soundly_fitted(make(), features, codes)
         if make in TRANSDUCTIVE and len(codes) >= 40:
             soundly_fitted(make(), features, hidden(codes))
-
-
-@pytest.mark.parametrize("make", TRANSDUCTIVE)
-def test_hard_samples_with_and_without_labels(make: Any) -> None:
-    y = hidden(CODES)
-    for scale in (1e-6, 1e6, 1e60):
-        soundly_fitted(make(), scale * X, CODES)
-        soundly_fitted(make(), scale * X, y)
-    for n in (3, 6):
-        soundly_fitted(make(), X[: n + 4], np.append(CODES[:n], [-1] * 4))
-    soundly_fitted(make(), np.vstack([X, X]), np.concatenate([CODES, np.full(60, -1)]))
-    wide, codes = samples(n=60, k=1000, classes=2)
-    wide[:, 0] += 5.0 * codes
-    soundly_fitted(make(), wide, hidden(codes))
-    metric = soundly_fitted(make(), np.column_stack([X, np.full(60, -1e7), X[:, 0]]), y).metric_
-    if make is YANG:  # whose trace bound holds for both copies together
-        alone = make().fit(X, y).metric_
-        assert metric[0, 0] + metric[5, 5] == pytest.approx(alone[0, 0], rel=1e-2)
-    else:
-        assert metric[0, 0] == pytest.approx(metric[5, 5], rel=1e-3)

@@ -15,7 +15,6 @@ from sklearn.model_selection import (
     PredefinedSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
-    TimeSeriesSplit,
     cross_validate,
 )
 from sklearn.neighbors import KNeighborsClassifier
@@ -164,17 +163,6 @@ def test_a_feature_that_is_constant_in_a_fold() -> None:
         assert np.ptp(added) < 1e-6
     with refused("^the likelihood has no maximum .*: feature 2 has no variance; leave it out$"):
         model.fit(constant * [1, 1, 0, 1])
-
-
-def test_a_fold_of_one_class() -> None:
-    search, order = clone(SEARCHES[1]), np.argsort(Y, kind="stable")
-    names = np.array(["ash", "birch", "cedar"])[Y]
-    with refused(
-        "fold 0 of cv, .*: y has 1 class, 'ash'; .* such as more of them, shuffled or str"
-    ):
-        search.set_params(cv=TimeSeriesSplit(3)).fit(X[order], names[order])
-    search.set_params(cv=TimeSeriesSplit(3)).fit(X, names)
-    search.set_params(cv=StratifiedKFold(3)).fit(X[order], names[order])
 
 
 @pytest.mark.parametrize(

@@ -61,16 +61,6 @@ def test_all_neighbours_are_the_full_graph(n_neighbors: int) -> None:
     np.testing.assert_allclose(sparse.predict_proba(X), full.predict_proba(X), atol=1e-12)
 
 
-def test_scores_of_the_sparse_graph_are_those_of_its_laplacian() -> None:
-    X, y = halves()
-    weights = np.exp(-squared_distances(X, 5))
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    U, F = y == -1, y != -1
-    expected = np.linalg.solve(laplacian[np.ix_(U, U)], weights[np.ix_(U, F)] @ np.eye(3)[y[F]])
-    scores = GraphClassifier(n_neighbors=5).fit(X, y).label_distributions_
-    np.testing.assert_allclose(scores[U], expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("n_neighbors", [None, 6])
 def test_order_units_and_origin_do_not_matter(n_neighbors: int | None) -> None:
     X, y = halves()
@@ -96,23 +86,6 @@ def test_clusters_far_from_labels_keep_their_digits(
     classifier = GraphClassifier(n_neighbors=n_neighbors).fit(X, y)
     expected = exact_shares(np.exp(-squared_distances(X)), y)
     np.testing.assert_allclose(classifier.label_distributions_[:6, 1], expected, rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_neighbors", [None, 20])
-def test_elimination_where_a_factorization_fails(n_neighbors: int | None) -> None:
-    """Clusters with more samples than are eliminated at a time, and labels between two of them.
-
-    With few neighbours there is no edge from one pair of clusters to the other.
-    """
-    rng = np.random.default_rng(6)
-    centers = np.repeat([0.0, 11.0, 50.0, 61.0], 20)
-    X = centers[:, None] + 0.5 * rng.standard_normal((80, 1))
-    X = np.vstack([X, [[5.45], [5.55], [55.4], [55.6]]])
-    y = np.array([-1] * 80 + [0, 1, 0, 1])
-    scores = GraphClassifier(n_neighbors=n_neighbors).fit(X, y).label_distributions_
-    expected = exact_shares(np.exp(-squared_distances(X, n_neighbors)), y)
-    np.testing.assert_allclose(scores[:80, 1], expected, rtol=1e-12)
 
 
 def spread_out(n: int, spread: float) -> tuple[FloatArray, np.ndarray]:
@@ -144,14 +117,6 @@ def test_sparse_graphs_seldom_take_dense_elimination(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("gdaopt.estimators.harmonic._eliminate", counted)
     GraphClassifier(n_neighbors=8).fit(*spread_out(1500, 2.5))
     assert sum(sizes) < 100
-
-
-def test_a_far_sample_follows_its_nearest_neighbors() -> None:
-    """Its weights are 1e-200, but their ratios count."""
-    X = np.array([[0.0], [1.0], [-21.5], [22.5]])
-    scores = GraphClassifier().fit(X, [0, 1, -1, -1]).label_distributions_
-    ratio = np.exp(21.5**2 - 22.5**2)
-    np.testing.assert_allclose(scores[2:], [[1, ratio], [ratio, 1]], rtol=1e-10)
 
 
 # --- Samples that are cut off from all labels ----------------------------------------------------
@@ -233,20 +198,6 @@ def test_everything_labelled(n_neighbors: int | None) -> None:
     np.testing.assert_array_equal(classifier.transduction_, y)
     np.testing.assert_array_equal(classifier.label_distributions_, np.eye(3)[y])
     assert len(GraphClassifier(n_neighbors=n_neighbors).fit(X, np.arange(40)).classes_) == 40
-
-
-def test_labels_of_one_class() -> None:
-    classifier = GraphClassifier().fit([[0.0], [1.0]], ["a", -1])
-    assert classifier.transduction_.tolist() == ["a", "a"]
-    np.testing.assert_allclose(classifier.predict_proba([[2.0]]), [[1.0]])
-
-
-@pytest.mark.parametrize("n_neighbors", [None, 2])
-def test_labels_of_duplicates_spread_to_them(n_neighbors: int | None) -> None:
-    X = np.array([[0.0], [0.0], [9.0], [9.0], [9.0]])
-    classifier = GraphClassifier(n_neighbors=n_neighbors).fit(X, [0, -1, 0, 1, -1])
-    scores = classifier.label_distributions_[[1, 4]]
-    np.testing.assert_allclose(scores, [[1.0, 0.0], [0.5, 0.5]], atol=1e-15)
 
 
 def test_predictions_are_the_joint_solution_when_all_samples_had_labels() -> None:

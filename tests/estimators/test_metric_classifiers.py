@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
@@ -20,7 +19,6 @@ from gdaopt.estimators import (
     MetricKNeighborsClassifier,
     OneVsRestMetricClassifier,
 )
-from gdaopt.estimators.baselines import HarmonicEntropyWeights
 from gdaopt.estimators.graph_classifier import GraphClassifier
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import SEARCHES, halves, wine_z_scores
@@ -34,11 +32,6 @@ def test_a_metric_may_be_singular_or_a_hair_below_it() -> None:
     flat = GraphClassifier(np.diag([2.0, 0.0, -1e-13])).fit(X, y)
     one = GraphClassifier([[2.0]]).fit(X[:, :1], y)
     np.testing.assert_allclose(flat.label_distributions_, one.label_distributions_, atol=1e-10)
-
-
-def test_a_metric_of_zero_weighs_all_samples_alike() -> None:
-    scores = GraphClassifier([[0.0]]).fit([[0.0], [1.0], [5.0]], [0, 1, -1])
-    np.testing.assert_allclose(scores.label_distributions_[2], [0.5, 0.5])
 
 
 @SEARCHES
@@ -120,16 +113,6 @@ def test_a_pipeline_that_ends_with_a_learner(classifier: Any) -> None:
         assert isinstance(fitted.metric_learner_[-1], GraphMetricLearner)
 
 
-def test_a_pipeline_with_a_transductive_learner_sees_all_samples() -> None:
-    X, y = halves()
-    steps = make_pipeline(StandardScaler(), HarmonicEntropyWeights())
-    fitted = GraphClassifier(steps).fit(X, y)
-    scaler = StandardScaler().fit(X)
-    expected = GraphClassifier(HarmonicEntropyWeights()).fit(scaler.transform(X), y)
-    np.testing.assert_allclose(fitted.metric_, expected.metric_)
-    np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
-
-
 @pytest.mark.parametrize("weights", ["uniform", "distance", lambda distances: 1 / (1 + distances)])
 def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> None:
     X, y = wine_z_scores()
@@ -145,29 +128,3 @@ def test_votes_are_those_of_scikit_learns_mahalanobis_distance(weights: Any) -> 
     np.testing.assert_allclose(distances, expected, rtol=1e-7)
     np.testing.assert_array_equal(indices, neighbors)
     assert classifier.kneighbors(n_neighbors=2)[1].shape == (len(X[::2]), 2)
-
-
-def test_with_a_learner_it_is_scikit_learns_pipeline() -> None:
-    X, y = load_wine(return_X_y=True)
-    learner = GraphMetricLearner("glr")
-    found = MetricKNeighborsClassifier(metric=learner).fit(X[::2], y[::2])
-    pipeline = make_pipeline(learner, KNeighborsClassifier()).fit(X[::2], y[::2])
-    np.testing.assert_array_equal(found.metric_, pipeline[0].metric_)
-    np.testing.assert_array_equal(found.predict(X), pipeline.predict(X))
-    np.testing.assert_allclose(found.predict_proba(X), pipeline.predict_proba(X))
-
-
-def test_units_of_features_and_the_origin_do_not_matter() -> None:
-    X, y = wine_z_scores()
-    metric = random_metric(np.random.default_rng(1), X.shape[1])
-    units = np.logspace(-6, 6, X.shape[1])
-    plain = MetricKNeighborsClassifier(metric=metric).fit(X, y)
-    other = MetricKNeighborsClassifier(metric=metric / np.outer(units, units))
-    other.fit((X + 10) * units, y)
-    np.testing.assert_allclose(
-        other.kneighbors((X + 10.1) * units)[0], plain.kneighbors(X + 0.1)[0], rtol=1e-8
-    )
-    brute = MetricKNeighborsClassifier(metric=metric, algorithm="brute").fit(X + 1e6, y)
-    np.testing.assert_allclose(
-        brute.kneighbors(X + 1e6 + 0.1)[0], plain.kneighbors(X + 0.1)[0], rtol=1e-6
-    )

@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from functools import partial
-from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils import get_tags
 
 import gdaopt as gda
 from gdaopt.estimators.inputs import class_signal
@@ -62,20 +61,6 @@ def test_edges_keep_to_a_mask(edges: Any) -> None:
     assert masked.result_.relative_gap <= masked.tolerance
     expected = gda.GraphMetricLearner("glr", edges=[(1, 3), (0, 2)]).fit(table, codes)
     np.testing.assert_array_equal(masked.metric_, expected.metric_)
-
-
-def test_an_edge_floor_takes_a_tree_of_the_mask() -> None:
-    X, codes = samples()
-    star = [(0, 3), (1, 3), (2, 3)]
-    for method in ("certified", "joint"):
-        learner = gda.GraphMetricLearner(edges=star, edge_floor=0.01, method=method, scale="none")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # "joint" ends where it stalls
-            learner.fit(X, codes)
-        assert (-learner.metric_[:3, 3] >= 0.01 * (1 - 1e-9)).all()
-        assert not learner.metric_[0, 1:3].any()
-        with pytest.raises(ValueError, match=r"edge_floor|path_weight"):
-            gda.GraphMetricLearner(edges=star[:2], edge_floor=0.01, method=method).fit(X, codes)
 
 
 # --- Sets of metrics -----------------------------------------------------------------------------
@@ -245,28 +230,6 @@ def test_samples_of_weight_0_are_left_out(learner: Any, make: Any) -> None:
         np.testing.assert_array_equal(*scores)
 
 
-class OfEachSampleOnce(gda.MetricLearner):
-    """It leaves of scikit-learn's check what that asks of weights of 0, and not of copies."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        first = np.unique(as_array(X), axis=0, return_index=True)[1]
-        if sample_weight is not None:
-            sample_weight = np.minimum(sample_weight, 1)[first]
-        return super().fit(X[first], y[first], sample_weight)
-
-
-@pytest.mark.parametrize("objective", ["mcml", "nca", "glr"])
-@pytest.mark.parametrize(
-    "check",
-    [
-        estimator_checks.check_sample_weight_equivalence_on_dense_data,
-        estimator_checks.check_sample_weight_equivalence_on_sparse_data,
-    ],
-)
-def test_scikit_learns_check_of_weights_of_0(check: Any, objective: str) -> None:
-    check("MetricLearner", OfEachSampleOnce(objective))
-
-
 def test_balanced_weights_find_what_tells_a_small_class_apart() -> None:
     """One sample in a hundred: by its own terms it has no say."""
     rng = np.random.default_rng(0)
@@ -325,26 +288,6 @@ def test_the_rule_for_the_trace_is_one_of_the_objective() -> None:
     assert certified_by_the_learner(learner, X)
 
 
-@pytest.mark.parametrize(
-    ("learner", "method"),
-    [
-        *product(LEARNERS, ["certified", "frank-wolfe", "projected-gradient"]),
-        (gda.GraphMetricLearner, "joint"),
-    ],
-)
-def test_an_end_far_from_the_optimum_warns_whatever_its_status(learner: Any, method: str) -> None:
-    """Two classes are so far apart that Q underflows on the way to its optimum."""
-    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) // 20
-    X[20:, 0] += 25
-    found = learner("glr", trace_bound=3.0, method=method, scale="none")
-    words = "did not converge: .*gap.* \\(stalled: .*multiply the features by"
-    with pytest.warns(ConvergenceWarning, match=words) as caught:
-        found.fit(X, y)
-    assert caught[0].filename == __file__
-    assert found.result_.iterations > 0
-    assert found.metric_[0, 0] > 1.1  # of 1 at the start
-
-
 @pytest.mark.parametrize("objective", ["glr", "callable"])
 def test_the_time_limit_covers_the_whole_fit(
     objective: str, monkeypatch: pytest.MonkeyPatch
@@ -379,14 +322,6 @@ def test_the_time_limit_covers_the_whole_fit(
     else:
         assert learner.n_iter_ > 0
         assert clock.now <= 16.0
-
-
-def test_the_search_for_neighbours_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = gda.GraphMetricLearner("glr", n_neighbors=2, time_limit=1e-9)
-    message = "time_limit = 1e-09 s reached in the search for the neighbours of 60 samples"
-    with pytest.raises(gda.errors.TimeLimitError, match=message):
-        learner.fit(*samples())
-    assert not hasattr(learner, "metric_")
 
 
 def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:

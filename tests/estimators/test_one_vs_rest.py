@@ -79,17 +79,6 @@ def test_scores_are_those_of_scikit_learns_one_against_the_rest(classes: int) ->
         np.testing.assert_array_equal(metric, pipeline[0].metric_)
 
 
-def test_a_metric_for_each_class() -> None:
-    X, y = samples()
-    fitted = OneVsRestMetricClassifier().fit(X, np.array(["a", "b", "c"])[y])
-    assert len(fitted.learners_) == len(fitted.estimators_) == len(fitted.metrics_) == 3
-    for c, (metric, learner) in enumerate(zip(fitted.metrics_, fitted.learners_, strict=True)):
-        alone = gda.GraphMetricLearner("glr").fit(X, y == c)
-        np.testing.assert_array_equal(metric, alone.metric_)
-        np.testing.assert_array_equal(metric, learner.metric_)
-    assert not np.allclose(fitted.metrics_[0], fitted.metrics_[1])
-
-
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_two_classes_are_one_problem(aggregation: str) -> None:
     X, codes = samples(classes=2)
@@ -184,19 +173,6 @@ def test_minus_one_is_a_label_where_it_does_not_stand_for_none() -> None:
 
 
 # --- Probabilities -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_probabilities_are_the_shares_of_the_binary_classifiers(classes: int) -> None:
-    X, codes = samples(classes=classes)
-    names = np.array(["ash", "birch", "cedar"])[codes]
-    half = np.arange(60) % 4 < 2
-    fitted = OneVsRestMetricClassifier(aggregation="score").fit(X[half], names[half])
-    found = fitted.predict_proba(X[~half])
-    assert found.shape == (30, classes)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(fitted.classes_[found.argmax(axis=1)], fitted.predict(X[~half]))
 
 
 def test_no_probability_at_all_is_the_same_for_all_classes() -> None:

@@ -9,19 +9,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from gdaopt.datasets import load
 from gdaopt.errors import NothingLearnedWarning
-from gdaopt.estimators import MetricKNeighborsClassifier, TripletMetricLearner, metric_learner
+from gdaopt.estimators import TripletMetricLearner, metric_learner
 from gdaopt.estimators.draws import (
     nearest_of_other_classes,
     random_pairs,
     stratified_sample,
 )
 from gdaopt.estimators.inputs import class_signal
-from gdaopt.scaling import auto_trace_bound
 from tests.estimators.cases import LEARNERS, SETS, certified_by_the_learner, samples
 
 UNITS = [1e-3, 1.0, 20.0, 1e6]
@@ -51,38 +48,7 @@ def test_four_is_the_largest_mean_squared_distance_of_a_feature(
     assert found.min_eigenvalue_ == pytest.approx(0.1 * found.trace_bound_ / 4)
 
 
-@pytest.mark.parametrize("copies", [10, 200])
-def test_two_hundred_is_the_largest_mean_squared_distance_of_the_set(copies: int) -> None:
-    X, codes = samples(n=20)
-    differences = (X[:, None] - X)[codes[:, None] != codes]
-    mean = differences.T @ differences / len(differences)
-    of_features, of_set = mean.diagonal().max(), copies * np.linalg.eigvalsh(mean)[-1]
-    glr = gda.GLR(np.tile(X, copies), class_signal(codes))
-    found = auto_trace_bound(glr, gda.PositiveDefiniteMetrics(1.0))
-    assert found == pytest.approx(min(4 / of_features, 200 / of_set))
-    assert (found * of_set > 199) == (copies == 200)
-
-
 # --- Standardised features -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("learner", "objective"),
-    [*((learner, "glr") for learner in LEARNERS), (gda.GraphMetricLearner, "mcml")],
-)
-def test_raw_and_standardised_features_give_the_same_predictions(
-    learner: Any, objective: str
-) -> None:
-    data = load("wine")
-    raw, standardised = data.features, StandardScaler().fit_transform(data.features)
-    first, *others = [
-        MetricKNeighborsClassifier(metric=learner(objective))
-        .fit(X[::2], data.labels[::2])
-        .predict(X[1::2])
-        for X in (raw, raw * 10.0 ** np.arange(-6, 7), raw[:, ::-1] + 1e3, standardised)
-    ]
-    for other in others:
-        np.testing.assert_array_equal(first, other)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

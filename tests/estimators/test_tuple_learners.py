@@ -195,16 +195,6 @@ def test_bad_calibrations(options: dict[str, Any], message: str) -> None:
         learner.fit(X[found], y, options)
 
 
-def test_predictions_of_triplets() -> None:
-    X, found = triplets()
-    learner = TripletMetricLearner(preprocessor=X).fit(found)
-    near, far = learner.pair_distance(found[:, :2]), learner.pair_distance(found[:, [0, 2]])
-    np.testing.assert_allclose(learner.decision_function(found), far - near)
-    np.testing.assert_array_equal(learner.predict(X[found]), np.where(far > near, 1, -1))
-    assert learner.score(found) == np.mean(far > near)
-    assert learner.score(found[:, [0, 2, 1]]) == np.mean(far < near)
-
-
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_searches_and_copies(learner: Any) -> None:
     X, found, y = pairs()

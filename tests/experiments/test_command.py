@@ -31,7 +31,7 @@ def test_all_are_listed_and_wrote_the_figures(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mask",), "unknown experiment 'mask'; known are learn_wine,"),
+        (("mask",), "unknown experiment 'mask'; known are landing,"),
         (("masks", "--quick", "--out", str(FIGURES)), "its numbers are of small sizes"),
     ],
 )

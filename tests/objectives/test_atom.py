@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import cvxpy as cp
@@ -96,19 +94,3 @@ def test_copies_and_pickles_are_the_same_expression() -> None:
 def test_what_is_no_affine_matrix_is_refused(given: Any, message: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         made("GLR")(given)
-
-
-@pytest.mark.slow
-def test_a_pickled_model_is_solved_in_a_process_that_has_not_seen_the_package(
-    tmp_path: object,
-) -> None:
-    M = cp.Variable((SIZE, SIZE), symmetric=True)
-    problem = cp.Problem(cp.Minimize(made("GLR")(M)), gda.GraphMetrics(3.0).of(M))
-    code = (
-        "import pickle, sys; problem = pickle.load(sys.stdin.buffer); "
-        "print(repr(float(problem.solve(method='gdaopt'))))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], input=pickle.dumps(problem), capture_output=True, check=True
-    )
-    assert float(run.stdout) == problem.solve(method="gdaopt")

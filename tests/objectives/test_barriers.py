@@ -14,7 +14,6 @@ from gdaopt.objectives import Objective
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests import digits
-from tests.certificate_cases import SETS, named_set
 from tests.helpers import random_metric, random_symmetric
 
 K = 5
@@ -51,35 +50,6 @@ def assert_near(found: FloatArray, expected: FloatArray) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
 
 
-class TestOptima:
-    @pytest.mark.parametrize(
-        ("size", "condition"),
-        [
-            *((1, 1.0), (2, 10.0), (2, 1e5), (5, 10.0), (5, 1e5), (10, 1e3), (20, 10.0)),
-            pytest.param(20, 1e5, marks=pytest.mark.slow),
-            pytest.param(30, 1e3, marks=pytest.mark.slow),
-        ],
-    )
-    def test_the_precision_matrix(
-        self, size: int, condition: float, rng: np.random.Generator
-    ) -> None:
-        basis, _ = np.linalg.qr(rng.standard_normal((size, size)))
-        precision = (basis * np.geomspace(1, 1 / condition, size)) @ basis.T
-        S = np.linalg.inv(precision)
-        S = (S + S.T) / 2
-        result = optimum(gda.LogDet(S), gda.PositiveDefiniteMetrics(3.0 * size, 1e-9))
-        assert result.lower_bound is not None
-        assert result.objective - result.lower_bound <= 1e-8 * abs(result.objective)
-        assert_near(result.metric, precision)
-        expected = size + np.linalg.slogdet(S)[1]
-        assert result.objective == pytest.approx(expected, abs=1e-12 * condition + 1e-10)
-
-    @pytest.mark.parametrize("set_name", SETS[:4])
-    def test_without_samples_only_the_trace_counts(self, set_name: str) -> None:
-        result = optimum(gda.LogDet(np.zeros((4, 4))), named_set(set_name, 4, 10.0))
-        assert_near(result.metric, 2.5 * np.eye(4))
-
-
 def test_starts_with_the_edges_of_the_largest_correlations() -> None:
     S = np.array([[1.0, 4.0, 0.5], [4.0, 100.0, 6.0], [0.5, 6.0, 1.0]])  # of 0.4, 0.5 and 0.6
     edges = gda.GraphMetrics(1.0).family.with_feasible_entries
@@ -104,10 +74,6 @@ class TestTraceOfTheOptimum:
                 result = gda.solve(problem, tolerance=1e-9)
                 assert np.trace(result.metric) < bound * (1 + 1e-6)
                 assert np.vdot(log_det.covariance, result.metric) == pytest.approx(K)
-
-    def test_two_features_with_the_same_correlations(self) -> None:
-        log_det = gda.LogDet([[1.0, 0.5], [0.5, 1.0]])
-        assert log_det.auto_trace_bound() == pytest.approx(2 / 0.5)
 
     @pytest.mark.parametrize(
         ("S", "says"),
@@ -165,16 +131,6 @@ def test_the_geometric_mean(size: int, condition: float, rng: np.random.Generato
     trace = float(np.trace(expected))
     result = optimum(gda.GMML(S, D), gda.PositiveDefiniteMetrics(3 * trace, 1e-6 * trace / size))
     assert_near(result.metric, expected)
-
-
-def test_scatters_of_few_pairs_are_taken(rng: np.random.Generator) -> None:
-    """They are singular, and round-off leaves eigenvalues below 0."""
-    pairs = rng.standard_normal((2, 6)) * 1e3
-    gmml = gda.GMML(np.eye(6), pairs.T @ pairs)
-    np.testing.assert_allclose(gmml.dissimilar, pairs.T @ pairs, rtol=1e-9, atol=1e-6)
-    assert np.linalg.eigvalsh(gmml.dissimilar)[0] > -1e-9
-    problem = gda.MetricProblem(gmml, gda.GraphMetrics(1e4, 1.0))
-    assert gda.solve(problem, "certified").status == "converged"
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0])

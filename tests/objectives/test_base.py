@@ -10,10 +10,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.linalg.directions import DiagonalDirection
 from gdaopt.objectives.base import SumObjective
 from tests.helpers import random_metric
-from tests.methods.certified_cases import KINDS, set_of
 from tests.objectives.cases import EVERY, K, directions
 
 NAMES = ("GLR, labels", "log det", "ridge", "linear", "nearest")
@@ -92,38 +90,6 @@ def test_a_term_may_vanish_alone() -> None:
     assert "not positive definite" in (outside.degenerate_reason() or "")
 
 
-UNDERFLOWN_METHODS = ("certified", "frank-wolfe", "projected-gradient", "sdp-frank-wolfe")
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(3))
-def test_runs_with_a_term_that_has_underflowed(kind: str, seed: int) -> None:
-    """All methods and certificates go on with the others, and none contradicts another."""
-    rng = np.random.default_rng([seed, KINDS.index(kind)])
-    size = int(rng.integers(1, 5))
-    features = rng.standard_normal((6, size)) * 10 ** rng.uniform(2, 5)
-    glr = gda.GLR(features, np.resize([1.0, -1.0], 6))
-    factors = rng.standard_normal((size, size + 2))
-    others = (gda.LogDet(factors @ factors.T), gda.Ridge(size), gda.Linear(factors @ factors.T))
-    term = 10 ** rng.uniform(-3, 3) * glr
-    problem = gda.MetricProblem(term + others[seed], set_of(kind, size, 3, 1e-6))
-    middle = problem.central_metric()
-    assert glr.value(middle) == 0
-    limits = dict.fromkeys(UNDERFLOWN_METHODS, 60)
-    limits |= {"alternating": 20, "joint": 20} if kind == "graph" else {}
-    results = [gda.solve(problem, name, max_iterations=most) for name, most in limits.items()]
-    assert results[0].status == "converged"
-    found: list[Any] = [gda.certify(problem, middle), *results]
-    bounds = [math.nan if one.lower_bound is None else one.lower_bound for one in found]
-    assert np.isfinite(bounds).all()
-    # A member of the set may be outside of it by round-off.
-    metrics = [middle, *(result.metric for result in results)]
-    allowances = [gda.certify(problem, metric).allowance for metric in metrics]
-    values = [one.objective + allowed for one, allowed in zip(found, allowances, strict=True)]
-    assert max(bounds) <= min(values)
-
-
 def test_second_derivatives_of_a_term_that_has_underflowed_are_zero() -> None:
     """Its moments overflow, and 0 times infinity made the others' wrong."""
     glr = gda.GLR([[0.0], [1e90], [2e90]], [1, -1, -1])
@@ -154,23 +120,6 @@ def test_second_derivatives_of_a_term_that_has_underflowed_are_zero() -> None:
 def test_bad_terms_are_refused(make: Any, message: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match=message):
         make(gda.Ridge(K))
-
-
-def test_there_is_no_difference() -> None:
-    with pytest.raises(TypeError, match="unsupported operand"):
-        gda.Ridge(K) - gda.Ridge(K)  # type: ignore[operator]
-
-
-def test_lines_are_parabolas() -> None:
-    line = gda.Ridge(2).at(np.eye(2)).line(DiagonalDirection(np.array([1.0, 2.0])))
-    assert [line.derivatives(gamma) for gamma in (0.0, 0.5)] == [(3.0, 5.0), (5.5, 5.0)]
-    assert (gda.Linear(np.eye(2)).lipschitz(0.0), gda.Ridge(2).lipschitz(0.0)) == (0.0, 1.0)
-
-
-def test_there_is_no_logarithm_and_no_infinity() -> None:
-    point = gda.Ridge(2).at(1e200 * np.eye(2))
-    assert point.degenerate_reason() == "the objective is inf"
-    assert gda.Ridge(2).at(np.zeros((2, 2))).degenerate_reason() is None
 
 
 def test_linear_functions_have_values_where_squares_overflow() -> None:

@@ -169,16 +169,3 @@ def test_a_killed_worker_is_survived() -> None:
         for pid in client.run(os.getpid).values():
             os.kill(pid, signal.SIGKILL)  # the samples are gone with them
         assert glr.value(M) == pytest.approx(expected, rel=1e-12)
-
-
-def test_certified_runs_there(client: Any) -> None:
-    found, expected = (
-        gda.solve(
-            gda.MetricProblem(objective, gda.GraphMetrics(2.0)),
-            "certified",
-            tolerance=1e-5,
-        )
-        for objective in (gda.GLR(X, Z).distributed(client), gda.GLR(X, Z))
-    )
-    assert found.status == "converged"
-    assert found.objective == pytest.approx(expected.objective, rel=2e-5)

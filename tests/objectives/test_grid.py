@@ -13,8 +13,6 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection, DiagonalDirection
 from gdaopt.linalg.entries import all_edges, pairs_of
-from gdaopt.objectives import pair_point
-from gdaopt.objectives.pairs import base
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.objectives import objective_of
 from tests.helpers import random_metric, traced_peak
@@ -353,27 +351,6 @@ def test_memory_does_not_grow_with_the_pairs(name: str) -> None:
     assert traced_peak(evaluate) < 0.5 * 8 * 2500**2
 
 
-@pytest.mark.parametrize("name", ["MCML", "logistic"])
-def test_second_derivatives_from_a_sample_lead_to_the_optimum(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A fifth of the pairs gives them, and the certificate is of all pairs."""
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((80, K)), rng.integers(2, size=80)
-    X[:, 0] += y
-    objective = CASES[name].make(X, y)
-    problem = gda.MetricProblem(objective, gda.GraphMetrics(4.0))
-    point, atoms = objective.at(np.eye(K)), gda.linalg.Atoms.of_features(np.arange(K))
-    expected, hessian = gda.solve(problem, "certified", tolerance=1e-8), point.curvature(atoms)
-    monkeypatch.setattr(pair_point, "_MOST_PAIRS", objective.pairs.n_pairs // 5)
-    monkeypatch.setattr(base, "_PART_ENTRIES", 300)
-    sampled = point.curvature(atoms)
-    assert 0 < np.linalg.norm(sampled - hessian) < 0.5 * np.linalg.norm(hessian)
-    found = gda.solve(problem, "certified", tolerance=1e-8)
-    assert found.status == expected.status == "converged"
-    assert found.objective == pytest.approx(expected.objective, rel=2e-8)
-
-
 LOSSES = [name for name, case in CASES.items() if name not in GLR_CASES and case().convex]
 
 
@@ -411,14 +388,3 @@ def test_certified_is_the_optimum(name: str, size: int, kind: str) -> None:
     assert result.lower_bound <= conic.objective + slack
     assert conic.lower_bound <= result.objective
     assert conic.objective == pytest.approx(result.objective, abs=slack + conic.gap)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["MCML", "LMNN", "logistic", "hinge", "DEML"])
-def test_four_samples_of_many_features(name: str) -> None:
-    X = np.random.default_rng(0).standard_normal((4, 300)) / np.sqrt(300)
-    y = np.array([0, 0, 1, 1])
-    make = (lambda X, y: gda.LMNN(X, y, n_neighbors=1)) if name == "LMNN" else CASES[name].make
-    problem = gda.MetricProblem(make(X, y), gda.GraphMetrics(30.0, 1e-3))
-    result = gda.solve(problem, "certified", tolerance=1e-6, absolute_tolerance=1e-9)
-    assert result.status == "converged"

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
@@ -12,13 +11,12 @@ from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives import OBJECTIVES, PairObjective, SeparablePairs, Term, softmax
+from gdaopt.objectives import OBJECTIVES, SeparablePairs, Term, softmax
 from gdaopt.objectives.lmnn import target_neighbors
 from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
 from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
-    MinusRoot,
     ScalarFunction,
     SmoothHinge,
     SquaredHinge,
@@ -66,22 +64,6 @@ def test_target_neighbors_are_those_of_scikit_learn() -> None:
         np.testing.assert_array_equal(targets[members], members[expected])
 
 
-@pytest.mark.parametrize(
-    "function",
-    [Identity(), Logistic(), SmoothHinge(0.5), MinusRoot()],
-    ids=lambda function: type(function).__name__,
-)
-def test_a_function_for_cvxpy_has_its_values_and_is_convex(function: ScalarFunction) -> None:
-    numbers = np.array([0.0, 1e-3, 0.2, 0.5, 0.7, 3.0, 40.0])
-    if not isinstance(function, MinusRoot):
-        numbers = np.concatenate([-numbers, numbers])
-    z = cp.Variable(len(numbers))
-    expression: Any = function.to_cvxpy(z)
-    assert expression.is_convex()
-    z.value = numbers
-    np.testing.assert_allclose(expression.value, function(numbers)[0], rtol=1e-12, atol=1e-15)
-
-
 def test_the_lipschitz_constant_of_lmnn() -> None:
     """``(μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``."""
     fourth = ((X[:, None] - X[None]) ** 2).sum(axis=2) ** 2
@@ -94,24 +76,6 @@ def test_the_lipschitz_constant_of_lmnn() -> None:
     )
     constant = gda.LMNN(X, LABELS, n_neighbors=2, push_weight=0.3, width=0.5).lipschitz(0.0)
     assert constant == pytest.approx(0.3 / (N * 2 * 0.5) * total)
-
-
-def test_deml_has_the_solution_of_xing() -> None:
-    """ "Lemma: roots of distances": max Σ √δ over two classes with Σ δ = 1 over one."""
-    deml = gda.DEML(X, LABELS)
-    problem = gda.MetricProblem(deml, gda.PositiveDefiniteMetrics(100.0))
-    metric = gda.solve(problem, "certified", tolerance=1e-9).metric
-    left, right = np.triu_indices(N, 1)
-    differences = X[left] - X[right]
-    similar = LABELS[left] == LABELS[right]
-    scatter = differences[similar].T @ differences[similar]
-    M = cp.Variable((K, K), PSD=True)
-    distances = cp.sum(cp.multiply(differences[~similar] @ M, differences[~similar]), axis=1)
-    xing = cp.Problem(cp.Maximize(cp.sum(cp.sqrt(distances))), [cp.trace(scatter @ M) <= 1])
-    best = xing.solve(solver="CLARABEL")
-    scaled = metric / np.vdot(scatter, metric)
-    forms = np.einsum("pk,kl,pl->p", differences[~similar], scaled, differences[~similar])
-    assert np.sqrt(np.maximum(forms, 0)).sum() == pytest.approx(best, rel=1e-6)
 
 
 def test_deml_where_two_classes_coincide() -> None:
@@ -156,13 +120,6 @@ def test_infinite_slopes_come_without_warnings(make: Any, size: int) -> None:
 def test_no_atoms_have_no_curvature() -> None:
     point = gda.DEML(X, LABELS).at(np.eye(K))
     assert point.curvature(Atoms.of_features(np.arange(0))).shape == (0, 0)
-
-
-@pytest.mark.parametrize("method", ["certified", "projected-gradient", "sdp"])
-def test_deml_over_sets_with_singular_metrics(method: str) -> None:
-    problem = gda.MetricProblem(gda.DEML(X, LABELS), gda.DiagonalMetrics(5.0, 0.0))
-    result = gda.solve(problem, method, tolerance=1e-3)
-    assert result.status == "converged"
 
 
 def test_lsml_draws_pairs_of_one_class_and_of_two() -> None:
@@ -323,13 +280,6 @@ def test_a_wrong_loss_of_ones_own_is_found_out() -> None:
         gda.solve(problem, "certified")
 
 
-def test_objectives_of_the_package_are_tested() -> None:
-    assert gda.GLR(X, X[:, 0]).tested
-    assert gda.MCML(X, np.arange(len(X)) % 2).tested
-    assert not PairObjective.tested
-    assert not SeparablePairs.tested
-
-
 # --- The trace bounds of objectives that have a rule of their own ---------------------------------
 
 
@@ -461,14 +411,6 @@ def test_subsamples_are_not_convex_either() -> None:
     assert subsample is not None
     assert not subsample.convex
     assert subsample.value(np.eye(2)) == pytest.approx(-0.5, abs=0.02)
-
-
-@pytest.mark.parametrize("width", [1e-3, 0.2, 2.0])
-def test_lmnn_is_as_near_to_the_hinge_as_it_says(width: float) -> None:
-    nearly = gda.LMNN(X, LABELS, n_neighbors=2, width=1e-12).value(0.3 * np.eye(K))
-    smooth = gda.LMNN(X, LABELS, n_neighbors=2, width=width).value(0.3 * np.eye(K))
-    most = 0.5 * width / 2 * N  # at most N impostors for each target
-    assert -1e-10 <= nearly - smooth <= most + 1e-10
 
 
 # --- Functions of one number ----------------------------------------------------------------------

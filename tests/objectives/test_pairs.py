@@ -1,7 +1,5 @@
 """Pairs of samples: their digits, the tiles that they come in, and as CVXPY sees them."""
 
-from collections.abc import Iterable
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,17 +7,16 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.directions import DenseDirection
 from gdaopt.linalg.entries import pairs_of
-from gdaopt.objectives.pairs import RectanglePairs, passes, rectangles
+from gdaopt.objectives.pairs import RectanglePairs, rectangles
 from gdaopt.objectives.pairs.expressions import (
     _BYTES_PER_COEFFICIENT,
     distinct_differences,
     expression_bytes,
     squared_distances,
 )
-from gdaopt.objectives.pairs.passes import Factors, Tile
+from gdaopt.objectives.pairs.passes import Factors
 from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
 from gdaopt.support.validation import FloatArray
-from tests.helpers import random_metric
 from tests.objectives.cases import make_tiles_small
 
 N, K = 24, 3
@@ -140,76 +137,6 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
     edges, scatter = np.triu_indices(L, 1), pairs.scatter([p])
     np.testing.assert_allclose(scatter.entries(*edges), expected[edges], atol=1e-10)
     np.testing.assert_allclose(scatter.dense, expected, atol=1e-10)
-
-
-def met(found: Iterable[Tile], shape: tuple[int, int]) -> np.ndarray:
-    """Return how often each pair is in a tile."""
-    times = np.zeros(shape, dtype=int)
-    for tile in found:
-        times[tile.rows, tile.columns] += 1
-    return times
-
-
-@pytest.mark.parametrize("n_classes", [2, 5, 20])
-def test_pairs_by_class_are_all_pairs(n_classes: int, near: FloatArray) -> None:
-    codes = np.sort(np.arange(M) % n_classes)
-    tiles = list(RectanglePairs.by_class(near, codes).tiles())
-    assert (np.triu(met(tiles, (M, M)), 1) == np.triu(np.ones((M, M), dtype=int), 1)).all()
-    if n_classes > rectangles.MOST_LEVELS:  # no small rectangles between them
-        assert len(tiles) == len(list(passes.triangle(slice(0, M))))
-        return
-    for tile in tiles:
-        if tile.columns.start >= tile.rows.stop:
-            same = np.equal.outer(codes[tile.rows], codes[tile.columns])
-            assert same.all() or not same.any()
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2500), (2500, 1), (300, 1001), (1300, 999)])
-def test_tiles_have_each_pair_once(shape: tuple[int, int]) -> None:
-    found = list(passes.split_rectangle(slice(2, 2 + shape[0]), slice(5, 5 + shape[1])))
-    times = met(found, (2 + shape[0], 5 + shape[1]))
-    assert (times[2:, 5:] == 1).all()
-    assert times.sum() == shape[0] * shape[1]
-    sizes = [times[tile.rows, tile.columns].size for tile in found]
-    assert max(sizes) <= passes._TILE_ENTRIES
-    assert len(sizes) <= 2 + 4 * times.sum() / passes._TILE_ENTRIES
-
-
-@pytest.mark.parametrize("size", [1, 40, 1001, 2100])
-def test_a_triangle_has_each_pair_once_beside_the_squares_on_the_diagonal(size: int) -> None:
-    found = list(passes.triangle(slice(3, 3 + size)))
-    times = met(found, (3 + size, 3 + size))[3:, 3:]
-    assert (np.triu(times) == np.triu(np.ones((size, size)))).all()
-    below = np.zeros_like(times)
-    for tile in found:
-        if tile.columns.start == tile.rows.start:  # the whole square is in the first tile
-            assert tile.columns.stop >= tile.rows.stop
-            rows = slice(tile.rows.start - 3, tile.rows.stop - 3)
-            below[rows, rows] = 1
-    assert (times == np.maximum(np.triu(times), below)).all()
-
-
-@pytest.mark.parametrize("shape", [(10, 10), (1000, 20_000), (5000, 3)])
-def test_runs_have_whole_rows(shape: tuple[int, int]) -> None:
-    found = list(passes.runs(*shape))
-    assert (met(found, shape) == 1).all()
-    assert all(tile.columns == slice(0, shape[1]) for tile in found)
-    n_rows = [tile.rows.stop - tile.rows.start for tile in found]
-    assert min(n_rows[:-1], default=passes._FEWEST_ROWS) >= passes._FEWEST_ROWS
-
-
-def test_distances_of_any_list_of_pairs(rng: np.random.Generator) -> None:
-    """Among them a sample with itself, a pair twice, and samples on both sides."""
-    X, metric = 30 * rng.standard_normal((6, K)), random_metric(rng, K)
-    left, right = np.array([0, 0, 3, 5, 2, 0]), np.array([1, 4, 3, 0, 5, 1])
-    expression, constraints = squared_distances(X, left, right, cp.Constant(metric))
-    # Only equations for the expression's own variables: the metric leaves no choice.
-    cp.Problem(cp.Minimize(0), constraints).solve(solver="CLARABEL")
-    differences = X[left] - X[right]
-    expected = np.einsum("pk,kl,pl->p", differences, metric, differences)
-    found = np.asarray(expression.value, dtype=np.float64)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
-    assert expression.is_affine()
 
 
 @pytest.mark.parametrize("z", SIGNALS.values(), ids=SIGNALS)

@@ -2,7 +2,6 @@
 
 import gc
 import math
-import pickle
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -105,15 +104,6 @@ def test_points_stay_what_they_are_while_others_come_and_go(glr: gda.GLR) -> Non
     for (point, value), metric in zip(kept, metrics, strict=True):
         assert point.value == value
         np.testing.assert_array_equal(point.gradient(), glr.gradient(metric))
-
-
-def test_objectives_are_pickled_without_what_lies_ready(glr: gda.GLR) -> None:
-    gradient = glr.gradient(np.eye(4))
-    used = pickle.dumps(glr)
-    np.testing.assert_array_equal(pickle.loads(used).gradient(np.eye(4)), gradient)
-    for _ in range(3):
-        glr.gradient(np.eye(4))
-    assert len(pickle.dumps(glr)) == len(used)
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.integers(1, 100))

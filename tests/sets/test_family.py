@@ -128,16 +128,6 @@ class TestMinimizeLinear:
             assert products[~np.eye(size, dtype=bool)].min(initial=0.0) >= 0
             assert not (np.outer(u, u) * (1 - family.mask(size))).any()
 
-    @families
-    @pytest.mark.parametrize("shift", [0.0, 2.0])
-    def test_nothing_is_gained(self, family: Family, shift: float) -> None:
-        for size in [1, 2, 7]:
-            gradient = shift * np.eye(size) + np.sign(shift)
-            minimum = family.feasible_set(size).minimize_linear(gradient)
-            assert minimum.atom is None
-            np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
-            assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
-
 
 def all_prices(family: Family, gradient: FloatArray) -> FloatArray:
     """Return diagonals and smaller eigenvalues of the blocks of ``G_ij > 0``, ascending."""
@@ -247,15 +237,6 @@ class TestWarmStarts:
         assert values[0] - margin <= prices[0] <= values[0] + 1e-14 * np.abs(values).max()
         assert (prices[1:] >= values[1:3] - margin).all()
         assert_priced(gradient, PricedAtoms(best.atoms, prices), margin / unit_of(gradient))
-
-    def test_the_value_is_that_of_a_cold_start(self, matrix: str) -> None:
-        gradient, feasible_set = LARGE[matrix], PositiveDefiniteMetrics(40.0)
-        cold = feasible_set.family.best_atoms(gradient)
-        nearby = Atoms.of_vectors(cold.atoms.dense(300) + 1e-3)
-        warm = feasible_set.family.best_atoms(gradient, 1, nearby)
-        assert warm.prices[0] == pytest.approx(cold.prices[0], rel=1e-11)
-        found, expected = (np.outer(u, u) for u in (warm.atoms.dense(300), cold.atoms.dense(300)))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=2.5e-8)
 
     def test_a_good_guess_saves_work(self, matrix: str, monkeypatch: pytest.MonkeyPatch) -> None:
         guess = Atoms.of_vectors(EIGENPAIRS[matrix][1].T[:5])

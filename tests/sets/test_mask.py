@@ -1,8 +1,6 @@
 """Masks of edges: the forms that they are read from, and what they do to a set."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -83,15 +81,6 @@ def test_sets_with_the_same_mask_are_equal(make: Callable[..., FeasibleSet]) -> 
     assert "edges" not in record_of(make())
     for one in (first, make()):
         assert set_of_record(json.loads(json.dumps(record_of(one)))) == one
-
-
-def test_networkx_is_not_imported_for_other_forms() -> None:
-    program = (
-        "import sys, numpy as np; from gdaopt.sets import EdgeMask;"
-        "EdgeMask.of(np.ones((3, 3), bool)); EdgeMask.of([(0, 1)]);"
-        "sys.exit('networkx' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -225,17 +214,6 @@ def test_a_path_becomes_a_tree_of_the_mask(rng: Rng, size: int, kind: str) -> No
     assert vertex in feasible_set
 
 
-def test_a_mask_that_has_the_path_keeps_it() -> None:
-    """So the mask of all pairs is no mask at all, to the last bit."""
-    edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
-    for mask in (edges, np.ones((4, 4), dtype=bool)):
-        for weight in (0.0, 0.3):
-            masked = gda.GraphMetrics(8.0, 0.1, weight, edges=mask)
-            free = gda.GraphMetrics(8.0, 0.1, weight)
-            np.testing.assert_array_equal(masked.start(4), free.start(4))
-            np.testing.assert_array_equal(masked.base(4), free.base(4))
-
-
 @PROPERTY
 @given(generators, sizes, kinds)
 def test_all_pairs_are_no_mask(rng: Rng, size: int, kind: str) -> None:
@@ -251,28 +229,7 @@ def test_all_pairs_are_no_mask(rng: Rng, size: int, kind: str) -> None:
     assert full.family.edges_of(size) is free.family.edges_of(size)
 
 
-def test_without_pairs_metrics_are_diagonal() -> None:
-    rng = np.random.default_rng(0)
-    empty, diagonal = gda.GraphMetrics(5.0, 0.1, edges=[]), gda.DiagonalMetrics(5.0, 0.1)
-    for gradient in (random_symmetric(rng, 4) for _ in range(5)):
-        one, other = empty.minimize_linear(gradient), diagonal.minimize_linear(gradient)
-        np.testing.assert_array_equal(one.vertex, other.vertex)
-        nearest, expected = empty.projected(gradient), diagonal.projected(gradient)
-        np.testing.assert_allclose(nearest.point, expected.point, atol=1e-9)
-    np.testing.assert_array_equal(empty.start(4), 1.25 * np.eye(4))
-
-
 def test_a_mask_does_not_list_the_pairs_that_it_leaves_out() -> None:
     listed = all_edges.cache_info().misses
     assert len(gda.DiagonalMetrics(1.0).family.edges_of(1003)[0]) == 0
     assert all_edges.cache_info().misses == listed
-
-
-@pytest.mark.parametrize("size", [6, 120])
-def test_atoms_keep_to_the_mask_whatever_the_size(size: int) -> None:
-    rng = np.random.default_rng(size)
-    masked = gda.GraphMetrics(float(size), edges=random_mask(rng, size, 0.1))
-    found = masked.family.best_atoms(random_symmetric(rng, size), 50).atoms.dense(size)
-    pairs = abs(found).T @ abs(found)
-    assert pairs.any()
-    assert not (pairs * (1 - is_allowed(size, masked))).any()

@@ -1,7 +1,5 @@
 """Signed graph metrics are graph metrics with other signs; SDD metrics are their hull."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,25 +69,3 @@ class TestScaledDiagonallyDominant:
         if abs(margin) > 1e-6:
             assert (found.status == 0) == (margin > 0)
             assert (metric in SDDMetrics(1e3, 0.1)) == (margin > 0)
-
-    @PROPERTY
-    @given(rng=generators, size=st.integers(1, 6))
-    def test_the_hull_of_all_colourings(self, rng: Rng, size: int) -> None:
-        """The least linear cost is that of the best colouring, of those that are allowed."""
-        known = rng.choice([-1, 0, 0, 1], size)
-        gradient = random_symmetric(rng, size)
-        bounds = float(size), 0.1
-        hull = SDDMetrics(*bounds, colors=known.tolist())
-        completions = [
-            colors
-            for colors in product([1, -1], repeat=size)
-            if all(color in (0, own) for color, own in zip(known, colors, strict=True))
-        ]
-        values = [
-            SignedGraphMetrics(colors, *bounds).minimize_linear(gradient).value
-            for colors in completions
-        ]
-        assert hull.minimize_linear(gradient).value == pytest.approx(min(values), abs=1e-12)
-        for colors in completions[:4]:
-            member = SignedGraphMetrics(colors, *bounds).minimize_linear(gradient).vertex
-            assert member in hull

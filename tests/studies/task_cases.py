@@ -41,15 +41,6 @@ def fill_disk(path: Path) -> dict[str, Any]:
     raise OSError(28, "No space left on device")
 
 
-def die(path: Path, number: int) -> dict[str, Any]:
-    """End by a signal, or with an exit code below 0's opposite, leaving half a task behind."""
-    Path(f"{path}.npz").write_bytes(b"half")
-    path.with_name(f".{path.name}.json.{os.getpid()}-0a1b2c3d.tmp").write_text("{")
-    if number < 0:
-        os.kill(os.getpid(), -number)
-    os._exit(number)
-
-
 def run_out(path: Path) -> dict[str, Any]:
     raise MemoryError("of the task")
 
@@ -75,13 +66,6 @@ class Unloadable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return __import__, ("no_such_module",)
-
-
-def die_once(path: Path, note: Path) -> dict[str, Any]:
-    if not note.exists():
-        note.write_text("died")
-        os.kill(os.getpid(), signal.SIGSEGV)
-    return {"note": note.read_text()}
 
 
 def kill_once(path: Path, note: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
-from gdaopt.scaling import SCALES, auto_trace_bound
+from gdaopt.scaling import SCALES
 from gdaopt.sets import SETS
 from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations
 from gdaopt.studies.comparison_table import add_excess
@@ -26,21 +26,6 @@ def problem(**options: Any) -> gda.MetricProblem:
 
 
 # --- Problems: sets, scales and trace bounds by name ---------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("graph", gda.GraphMetrics),
-        ("diagonal", gda.DiagonalMetrics),
-        ("definite", gda.PositiveDefiniteMetrics),
-        ("signed", gda.SignedGraphMetrics),
-    ],
-)
-def test_sets_by_name(name: str, kind: type[Any]) -> None:
-    feasible_set = problem(set=name, trace_bound=3.0, min_eigenvalue=0.1).feasible_set
-    assert type(feasible_set) is kind
-    assert (feasible_set.trace_bound, feasible_set.min_eigenvalue) == (3.0, 0.1)
 
 
 def test_colours_are_signs_of_correlations() -> None:
@@ -60,12 +45,6 @@ def test_scales_by_name() -> None:
     slopes = {name: point.gradient() for name, point in points.items()}
     np.testing.assert_allclose(slopes["zscore"], slopes["unit"] * 8)  # 2K
     assert LearningOptions().scale == "unit"
-
-
-def test_trace_bounds_by_name() -> None:
-    auto = auto_trace_bound(problem().objective, gda.GraphMetrics(1.0))
-    for given, expected in {"K": 4.0, "auto": auto, 2.5: 2.5}.items():
-        assert problem(trace_bound=given).feasible_set.trace_bound == expected
 
 
 # --- Comparisons ---------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,13 +62,6 @@ def test_another_process_is_named_and_its_death_ends_it(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 2  # left behind
     enter(tmp_path)
     assert names(tmp_path) == set()
-
-
-def test_threads_keep_each_other_out(tmp_path: Path) -> None:
-    with sole_writer(tmp_path), ThreadPoolExecutor(1) as pool:
-        error = pool.submit(enter, tmp_path).exception()
-    assert isinstance(error, DirectoryInUseError)
-    assert f"process {os.getpid()} on " in str(error)
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The resumable runner: what it keeps, what it runs again, what it refuses."""
 
-import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from gdaopt.support.processes import peak_memory
 from tests.process_cases import is_alive, posix_only
 from tests.studies import task_cases
 from tests.studies.cases import content, finished, squares, study
-from tests.studies.task_cases import Fatal
 
 
 def noting(count: int, notes: Path) -> dict[str, Task]:
@@ -70,52 +68,6 @@ def test_nothing_missing_starts_nothing(tmp_path: Path) -> None:
     directory = study(tmp_path)
     directory.write_row("n1", finished(1))
     assert run_tasks(directory, squares(1), TaskWorkers()) == {"n1": finished(1)}
-
-
-@pytest.mark.slow
-def test_two_at_a_time(tmp_path: Path) -> None:
-    one, two = study(tmp_path / "1"), study(tmp_path / "2")
-    tasks = squares(3, 1, 2)
-    begun: list[int] = []
-
-    def progress(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-        begun.append(1 if row is None else -1)
-        assert 0 <= sum(begun) <= 2
-
-    assert list(run_tasks(one, tasks, TaskWorkers())) == list(tasks)
-    assert run_tasks(two, tasks, TaskWorkers(jobs=2), progress=progress) == run_tasks(
-        one, tasks, TaskWorkers()
-    )
-    assert begun[:2] == [1, 1]
-    assert content(two.path) == content(one.path)
-
-
-@pytest.mark.slow
-@posix_only
-def test_tasks_that_die_are_tried_again(tmp_path: Path) -> None:
-    directory = study(tmp_path / "out")
-    tasks = {
-        "code": Task(task_cases.die, (3,), {"number": 3}, (".npz", ".txt")),
-        "quiet": Task(task_cases.die, (0,)),
-        "signal": Task(task_cases.die, (-signal.SIGKILL,)),
-        "start": Task(task_cases.square, (Fatal(), b"x" * 2**20)),
-        "once": Task(task_cases.die_once, (tmp_path / "note",)),
-        **squares(2),
-    }
-    rows = run_tasks(directory, tasks, TaskWorkers(jobs=2))
-    died = {"number": 3, "status": "died"}
-    assert rows["code"] == {**died, "message": "its process ended with exit code 3"}
-    assert rows["quiet"]["message"] == "its process ended with exit code 0"
-    killed = "its process was killed by SIGKILL, as happens when memory runs out"
-    assert rows["signal"] == {"status": "died", "message": killed}
-    assert rows["start"]["message"] == "its process ended with exit code 3"
-    assert rows["once"] == {"status": "finished", "message": "", "note": "died"}
-    assert rows["n2"] == finished(2)
-    assert {key for key in tasks if directory.row(key)} == {"n2", "once"}
-    assert not list(directory.tasks.glob(".*"))
-    again = {"code": Task(task_cases.square, (4,), {"number": 4}, (".npz", ".txt"))}
-    assert run_tasks(directory, again, TaskWorkers(jobs=2)) == {"code": finished(4)}
-    assert not (directory.tasks / "code.npz").exists()  # of the try that died
 
 
 @pytest.mark.slow

@@ -88,13 +88,6 @@ def test_rows_are_the_same_from_all(tmp_path: Path, dask: TaskWorkers) -> None:
     assert {tuple(row["threads"]) for row in rows[0].values()} == {(1,)}
 
 
-@needs_dask
-def test_nothing_missing_needs_no_scheduler(tmp_path: Path) -> None:
-    study(tmp_path).write_row("n1", finished(1))
-    nowhere = TaskWorkers(scheduler="tcp://127.0.0.1:1")
-    assert run_tasks(study(tmp_path), squares(1), nowhere) == {"n1": finished(1)}
-
-
 def test_failing_tasks_lose_no_others(tmp_path: Path, pool: TaskWorkers) -> None:
     directory = study(tmp_path)
     failing = (task_cases.refuse, task_cases.stumble, task_cases.infinite)

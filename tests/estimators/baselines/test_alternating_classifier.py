@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import load
-from gdaopt.errors import CutOffSamplesWarning, SolverNotFoundError
+from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.baselines import feature_weights
 from gdaopt.estimators.baselines.feature_weights import (
     AlternatingClassifierWeights,
@@ -51,17 +51,6 @@ def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> Non
         expected = gda.GraphClassifier(np.diag(weights)).fit(X, y).transduction_
     found = harmonic_codes(X, weights, y[y != -1], y != -1)
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.slow
-def test_another_solver_and_none() -> None:
-    X, y = partly_labelled(2, n=24)
-    by_default = AlternatingClassifierWeights(labels="sdp").fit(X, y)
-    by_another = AlternatingClassifierWeights(labels="sdp", solver="scs").fit(X, y)
-    np.testing.assert_array_equal(by_another.transduction_, by_default.transduction_)
-    for solver, message in (("HIGHS", "has no semidefinite cone"), ("CLARABLE", "CLARABEL")):
-        with pytest.raises(SolverNotFoundError, match=message):
-            AlternatingClassifierWeights(labels="sdp", solver=solver).fit(X, y)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -144,23 +133,6 @@ def test_the_relaxation_is_one(seed: int, solver: str, accuracy: float) -> None:
     U = ~labelled
     z = np.linalg.solve(laplacian[np.ix_(U, U)], weights[np.ix_(U, ~U)] @ given)
     assert value >= form(weights, np.append(given, z)) - accuracy * unit
-
-
-def test_the_label_steps_are_not_the_same() -> None:
-    """The relaxation goes by the sum of the cut weights, the harmonic solution by a mean."""
-    X, y = partly_labelled(2)
-    codes, labelled = y[y != -1], y != -1
-    found = 0
-    for shift in range(10):
-        weights = np.full(4, 0.1 + 0.1 * shift)
-        harmonic = harmonic_codes(X, weights, codes, labelled)
-        relaxed = relaxed_codes(X, weights, harmonic, labelled, "CLARABEL")
-        edges = graph(X * np.sqrt(weights))
-        cuts = [form(edges, 2.0 * labels - 1) for labels in (harmonic, relaxed)]
-        np.testing.assert_array_equal(relaxed[labelled], codes)
-        assert cuts[1] <= cuts[0] + 1e-6 * edges.sum()
-        found += bool((harmonic != relaxed).any())
-    assert found > 0
 
 
 def test_labels_that_a_solver_cannot_see_are_harmonic() -> None:
