@@ -10,6 +10,7 @@ both signs, as the edges of a graph metric have not.
 
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,12 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
-from experiments.pages import Experiment, MeasuredRow, MeasuredRows, Page, header, row
+from experiments.pages import Experiment, MeasuredRow, MeasuredRows, Page, header, row, wrap
 from experiments.precision import Case
 from gdaopt.support.validation import FloatArray
 
 DIVISIONS = 5
-MODELS = {
+MODELS: dict[str, Callable[[], Any]] = {
     "maximum likelihood": EmpiricalCovariance,
     "GraphicalLassoCV": GraphicalLassoCV,
     "LaplacianGraphicalModelCV": gda.LaplacianGraphicalModelCV,
@@ -48,7 +49,7 @@ def chain_samples(n_features: int, n_samples: int) -> FloatArray:
     return np.linalg.solve(np.linalg.cholesky(precision).T, noise.T).T
 
 
-SAMPLES = {
+SAMPLES: dict[str, Callable[[], Any]] = {
     "iris": lambda: load_iris().data,
     "wine": lambda: load_wine().data,
     "breast cancer": lambda: load_breast_cancer().data,
@@ -108,16 +109,18 @@ def lines_of(rows: list[MeasuredRow]) -> list[str]:
     return [
         *lines,
         "",
-        f"`LaplacianGraphicalModelCV` has the larger held-out likelihood on {wins} of {len(rows)} "
-        f"sets, in {np.median(ratios):.2f} of the time of `GraphicalLassoCV` (median), and warns "
-        f"{warned:.0f} times.",
+        *wrap(
+            f"`LaplacianGraphicalModelCV` has the larger held-out likelihood on {wins} of "
+            f"{len(rows)} sets, in {np.median(ratios):.2f} of the time of `GraphicalLassoCV` "
+            f"(median), and warns {warned:.0f} times."
+        ),
     ]
 
 
 def run(quick: bool, out: Path) -> None:
-    """Measure what is missing, with `quick` two small sets, and write the page."""
+    """Measure what is missing, with `quick` the smallest set, and write the page."""
     measured = MeasuredRows(out / "held_out.jsonl")
-    names = ["iris", "wine"] if quick else list(SAMPLES)
+    names = ["iris"] if quick else list(SAMPLES)
     rows = []
     for name in names:
         X: Any = SAMPLES[name]()
