@@ -183,6 +183,8 @@ class TraceRow(ShownAsTable):
         lambda moment: moment.seconds,
         is_printed=True,
     )
+    own: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    """What the functions of ``trace_columns`` returned, by the names of their columns."""
 
 
 COLUMNS: dict[str, Column] = {
@@ -194,8 +196,9 @@ COLUMNS: dict[str, Column] = {
         each.metadata["is_printed"],
     )
     for each in fields(TraceRow)
+    if each.name != "own"
 }
-"""The columns by their names, in order."""
+"""The columns that every trace has, by their names, in order."""
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -209,6 +212,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 
 _ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # others are float64
+_OWN = "own/"  # begins the names of the user's columns among arrays
 _NEEDED = ("iteration", "round", "phase", "objective", "seconds")  # in each file
 _PRINTED = tuple(name for name, column in COLUMNS.items() if column.is_printed)
 _FIRST, _LAST = 5, 5  # rows in print
@@ -268,31 +272,45 @@ class Trace:
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{text_table(self._printed(), _PRINTED)}"
+        return f"{self._title()}\n{text_table(self._list_cells(), self._header())}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._printed(), caption=self._title(), header=_PRINTED)
+        return html_table(self._list_cells(), caption=self._title(), header=self._header())
+
+    def _header(self) -> tuple[str, ...]:
+        """Return the names of the columns that are printed."""
+        return (*_PRINTED, *self._own())
 
     def _title(self) -> str:
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
 
-    def _printed(self) -> list[tuple[str, ...]]:
+    def _list_cells(self) -> list[tuple[str, ...]]:
         """Return the cells of the first and last rows, with a row of dots for the rows between."""
-        cells = [tuple(number_text(getattr(row, name)) for name in _PRINTED) for row in self.rows]
+        cells = [
+            (
+                *(number_text(getattr(row, name)) for name in _PRINTED),
+                *(number_text(value) for value in row.own.values()),
+            )
+            for row in self.rows
+        ]
         if len(cells) <= _FIRST + _LAST + 1:
             return cells
-        return [*cells[:_FIRST], ("…",) * len(_PRINTED), *cells[-_LAST:]]
+        return [*cells[:_FIRST], ("…",) * len(self._header()), *cells[-_LAST:]]
 
-    @staticmethod
-    def columns() -> tuple[str, ...]:
-        """Return the names of the columns, in order."""
-        return tuple(COLUMNS)
+    def _own(self) -> tuple[str, ...]:
+        """Return the names of the user's columns."""
+        return tuple(self.rows[0].own) if self.rows else ()
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns, in order, the user's own last."""
+        return (*COLUMNS, *self._own())
 
     def column(self, name: str) -> np.ndarray:
         """Return a column as an array of text, whole numbers, or float64 with NaN for None."""
         check_name("trace column", name, self.columns())
-        values = [getattr(row, name) for row in self.rows]
-        kind = _ARRAY_TYPES.get(COLUMNS[name].type, np.float64)
+        is_own = name not in COLUMNS
+        values = [row.own[name] if is_own else getattr(row, name) for row in self.rows]
+        kind = np.float64 if is_own else _ARRAY_TYPES.get(COLUMNS[name].type, np.float64)
         if None in values:
             values = [np.nan if value is None else value for value in values]
             kind = np.float64
@@ -318,9 +336,11 @@ class Trace:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return all of the trace as arrays for `from_arrays`."""
-        arrays = {name: self.column(name) for name in self.columns()}
+        arrays = {name: self.column(name) for name in COLUMNS}
+        arrays |= {f"{_OWN}{name}": self.column(name) for name in self._own()}
         for name, array in list(arrays.items()):
-            if COLUMNS[name].type == "int" and array.dtype.kind == "f":  # an older file lacked it
+            is_whole = name in COLUMNS and COLUMNS[name].type == "int"
+            if is_whole and array.dtype.kind == "f":  # an older file lacked it
                 del arrays[name]
         arrays["left_ends"] = self.left_ends
         options = {"iterates": self.iterates, "multipliers": self.multipliers}
@@ -334,10 +354,18 @@ class Trace:
         that are not known here are left out.
         """
         _check_arrays(arrays)
-        columns = {name: _values(name, arrays[name]) for name in cls.columns() if name in arrays}
+        columns = {name: _values(name, arrays[name]) for name in COLUMNS if name in arrays}
+        own = {
+            name.removeprefix(_OWN): _values(name, array)
+            for name, array in arrays.items()
+            if name.startswith(_OWN)
+        }
         rows = tuple(
-            TraceRow(**dict(zip(columns, values, strict=True)))
-            for values in zip(*columns.values(), strict=True)
+            TraceRow(
+                **{name: values[number] for name, values in columns.items()},
+                own={name: values[number] for name, values in own.items()},
+            )
+            for number in range(len(columns["objective"]))
         )
         options = {
             name: read_only(np.asarray(arrays[name], dtype=np.float64))
@@ -356,7 +384,8 @@ def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse arrays of other kinds than theirs, and of other lengths than each other."""
     n_rows = len(np.atleast_1d(arrays["objective"]))
     size = arrays["left_ends"].shape[-1]
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(COLUMNS, (n_rows,))
+    own = [name for name in arrays if name.startswith(_OWN)]
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys([*COLUMNS, *own], (n_rows,))
     shapes |= {"left_ends": (n_rows, size), "iterates": (n_rows, size, size)}
     if "multipliers" in arrays:
         shapes["multipliers"] = (n_rows, *arrays["multipliers"].shape[1:2])
@@ -380,7 +409,8 @@ def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
 
 def _values(name: str, column: np.ndarray) -> Sequence[Any]:
     """Return a column's values as Python objects, None for NaN."""
-    number = int if COLUMNS[name].type == "int | None" else float
+    is_whole = name in COLUMNS and COLUMNS[name].type == "int | None"
+    number = int if is_whole else float
     if column.dtype.kind != "f":
         return list(column.tolist())
     return [None if math.isnan(value) else number(value) for value in column]

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -568,7 +568,7 @@ def test_the_trace_of_many_features_counts_those_outside_of_the_block(
 
 def test_rows_and_pandas_agree(result: gda.Result) -> None:
     frame = result.trace.to_pandas()
-    assert gda.trace.Trace.columns() == tuple(frame.columns) == tuple(COLUMNS)
+    assert result.trace.columns() == tuple(frame.columns) == tuple(COLUMNS)
     assert len(frame) == len(result.trace)
     for name in COLUMNS:
         found = [None if pd.isna(value) else value for value in frame[name]]
@@ -622,6 +622,40 @@ def test_prints_its_first_and_last_rows(closed: gda.Result) -> None:
     for steps in (0, 10):
         lines = repr(solve(max_iterations=steps).trace).splitlines()
         assert [line.split()[0] for line in lines[2:]] == [str(row) for row in range(steps + 1)]
+
+
+def test_columns_of_ones_own(tmp_path: Path) -> None:
+    """They are in rows, print, data frame and file; NaN is a missing value."""
+    functions: dict[str, Callable[[gda.methods.State], Any]] = {
+        "edges": lambda state: np.count_nonzero(np.triu(state.metric, 1)),
+        "γ, if any": lambda state: nan if state.step is None else state.step,
+    }
+    run = solve(trace_columns=functions, keep_iterates=True)
+    trace = gda.Result.load(run.save(tmp_path / "run")).trace
+    assert trace == run.trace
+    assert trace.columns() == (*COLUMNS, *functions)
+    assert trace[0].own["γ, if any"] is None
+    assert trace.iterates is not None
+    edges = [np.count_nonzero(np.triu(metric, 1)) for metric in trace.iterates]
+    assert trace.column("edges").tolist() == edges == trace.to_pandas()["edges"].tolist()
+    np.testing.assert_array_equal(trace.column("γ, if any"), trace.column("step"))
+    assert repr(trace).splitlines()[1].split()[-4:] == ["edges", "γ,", "if", "any"]
+
+
+NO_COLUMNS: list[tuple[Any, str]] = [
+    (3, "must map names to functions of a state, got 3"),
+    ({"edges": 3}, "got 3 for 'edges'"),
+    ({"objective": len}, "'objective' is taken"),
+    ({"gap": len}, "'gap' is taken"),
+    ({"edges": lambda _: "many"}, r"trace_columns\['edges'\] must return a number, got 'many'"),
+    ({"edges": lambda _: [1, 2]}, r"must return a number, got \[1, 2\]"),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), NO_COLUMNS)
+def test_what_makes_no_column(columns: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        solve(trace_columns=columns)
 
 
 def test_notebooks_show_the_same_rows(closed: gda.Result) -> None:

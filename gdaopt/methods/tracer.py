@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gdaopt.errors import TimeLimitError
+from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues, smallest_eigenvalue
 from gdaopt.methods.run import Listener, Run
 from gdaopt.state import State
-from gdaopt.support.validation import FloatArray, read_only
+from gdaopt.support.text import shortened
+from gdaopt.support.validation import FloatArray, read_only, returned_numbers
 from gdaopt.trace import COLUMNS, Moment, Trace, TraceRow
 
 _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenvectors
@@ -21,9 +24,11 @@ _OF_COMPONENTS = "components"  # the scaling of left-ends under the first eigenv
 class Tracer(Listener):
     """The listener that collects a trace: a row for the start, for every n-th step, for the end."""
 
-    def __init__(self, every: int = 1, *, keep_iterates: bool = False) -> None:
-        self._every = every
+    def __init__(
+        self, *, keep_iterates: bool = False, columns: Mapping[str, Callable[[State], Any]]
+    ) -> None:
         self._keep_iterates = keep_iterates
+        self._columns = columns
         self._entries: list[_Entry] = []
         self._timings = Counter[str]()  # since the last row
         self.solved_by = Counter[str]()
@@ -35,12 +40,12 @@ class Tracer(Listener):
         self._entries.append(self._entry(run))
 
     def stepped(self, run: Run) -> None:
-        """Take note of a state; add its row if it is its turn."""
+        """Take note of a state; add its row if it is due."""
         if self._entries[-1].row.iteration == run.state.iteration:
             return  # the start
         self._timings.update(run.state.timings)
         self.solved_by.update([run.state.solver] if run.state.solver else [])
-        if is_due(run.state, self._every):
+        if run.is_due:
             self._entries.append(self._entry(run))
 
     def ended(self, run: Run) -> None:
@@ -82,7 +87,10 @@ class Tracer(Listener):
             scaling=scaling,
             constraint_violation=members.violation(state.metric),
         )
-        row = TraceRow(**{name: column.measure(moment) for name, column in COLUMNS.items()})
+        row = TraceRow(
+            **{name: column.measure(moment) for name, column in COLUMNS.items()},
+            own={name: _measure_column(name, of, state) for name, of in self._columns.items()},
+        )
         self._timings.clear()
         multipliers = proof.multipliers
         if members.names and multipliers is None:
@@ -104,9 +112,16 @@ class _Entry(NamedTuple):
     multipliers: FloatArray | None
 
 
-def is_due(state: State, every: int) -> bool:
-    """Say whether it is a state's turn, of every n-th step and the start."""
-    return state.iteration == 0 or bool(every and state.iteration % every == 0)
+def _measure_column(name: str, function: Callable[[State], Any], state: State) -> float | None:
+    """Return what a user's function says of a state, None for NaN; refuse what is no number."""
+    returned = function(state)
+    try:
+        (value,) = returned_numbers(returned)[None].tolist()
+        return None if math.isnan(value) else float(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"trace_columns[{name!r}] must return a number, got {shortened(returned)}"
+        ) from None
 
 
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:

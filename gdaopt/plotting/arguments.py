@@ -1,10 +1,9 @@
-"""What callers of pictures pass: axes, runs, metrics, and names of features."""
+"""What callers of pictures pass beside runs: axes, metrics, and names of features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.plotting.legends import short_label
 from gdaopt.result import Result
-from gdaopt.support.text import plain, shortened
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, symmetric_matrix
 
 if TYPE_CHECKING:
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
 AxesArray = npt.NDArray[np.object_]
 """An array of matplotlib axes."""
-
-Results = Result | Sequence[Result] | Mapping[str, Result]
-"""One run, several runs, or runs by their names in the legend."""
 
 _MOST_FEATURES = 40  # that are drawn where there are many
 
@@ -77,46 +73,6 @@ def _new_axes(shape: tuple[int, int], width: float, height: float) -> AxesArray:
     return np.asarray(
         pyplot.subplots(*shape, squeeze=False, figsize=size, layout="constrained")[1], dtype=object
     )
-
-
-# --- Runs -----------------------------------------------------------------------------------------
-
-
-def named_runs(results: Results) -> dict[str, Result]:
-    """Return the runs that a caller passed by name, or by method and solver, with numbers."""
-    if isinstance(results, Result):
-        results = [results]
-    if not isinstance(results, Iterable):
-        raise _no_runs(results)
-    if isinstance(results, Mapping):
-        runs = {plain(str(name)): checked_run(run) for name, run in results.items()}
-    else:
-        runs = _number_runs([checked_run(run) for run in results])
-    if not runs:
-        raise InvalidInputError("results is empty; pass at least one run")
-    return runs
-
-
-def checked_run(run: object) -> Result:
-    """Return a run that a caller passed; raise InvalidInputError for any other object."""
-    if not isinstance(run, Result):
-        raise _no_runs(run)
-    return run
-
-
-def _no_runs(value: object) -> InvalidInputError:
-    """Return the error for what is neither a run nor several."""
-    return InvalidInputError(f"pass runs, as gdaopt.solve returns them; got {shortened(value)}")
-
-
-def _number_runs(runs: Sequence[Result]) -> dict[str, Result]:
-    """Return the runs named after method and solver, with numbers where names are equal."""
-    names = [plain(f"{run.method}, {run.solver}") for run in runs]
-    numbers = {name: count(1) for name in names}
-    return {
-        name if names.count(name) == 1 else f"{name} ({next(numbers[name])})": run
-        for name, run in zip(names, runs, strict=True)
-    }
 
 
 # --- Metrics and their features -------------------------------------------------------------------

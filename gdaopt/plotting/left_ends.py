@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.arguments import axes_or_new, checked_run
+from gdaopt.plotting.arguments import axes_or_new
 from gdaopt.plotting.canvas import SHADE, cycle_colour, drawing, ink
 from gdaopt.plotting.legends import legend_beside
+from gdaopt.plotting.runs import History, as_history
 from gdaopt.plotting.ticks import count_axis, eigenvalue_axis
-from gdaopt.result import Result
 from gdaopt.support.validation import flag
-from gdaopt.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from gdaopt.plotting.runs import Run
 
 _THIN = 0.4  # line widths
 _MOST_LINES = 30  # features: with more of them, only the band is drawn
 
 
-def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) -> Axes:
+def left_ends(run: Run, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Draw the band of the scaled left-ends over the iterations of a run, with λ_min and ρ.
 
     The left-ends belong to the metric after each step, under the scalars used for that step; the
@@ -36,8 +36,9 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
 
     Parameters
     ----------
-    result : Result
-        The run; ρ is the smallest eigenvalue that its feasible set allows.
+    run : Result, Trace or DataFrame
+        The run, its trace, or a table as `Trace.to_pandas` makes it; ρ is the smallest eigenvalue
+        that the feasible set of a result allows.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     legend : bool, optional
@@ -48,8 +49,9 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     matplotlib.axes.Axes
         A filled band between smallest and largest left-end, a thin line for each feature when there
         are at most 30, thick lines for λ_min and ρ, and shaded areas behind the steps of the
-        diagonal. Where the trace names no scaling at all, the left-ends are the raw ones, and the
-        label of the axis says so.
+        diagonal; a table has no left-ends of features, and ρ is known of results alone. Where the
+        trace names no scaling at all, the left-ends are the raw ones, and the label of the axis
+        says so.
 
     Raises
     ------
@@ -65,30 +67,31 @@ def left_ends(result: Result, ax: Axes | None = None, *, legend: bool = True) ->
     >>> ax.get_xlabel(), ax.get_yscale()
     ('iteration', 'log')
     """
-    trace, rho = checked_run(result).trace, result.feasible_set.min_eigenvalue
-    if len(trace) == 0:
-        raise InvalidInputError("the trace of the run has no rows; there is nothing to draw")
+    history = as_history(run)
     legend = flag("legend", legend)
     ax = axes_or_new(ax)
     with drawing(ax):
-        _draw(ax, trace, rho)
+        _draw(ax, history)
         if legend:
             handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
             legend_beside([ax], handles, mathematics=handles)
     return ax
 
 
-def _draw(ax: Axes, trace: Trace, rho: float) -> None:
+def _draw(ax: Axes, run: History) -> None:
     from matplotlib import rcParams
 
     width = rcParams["lines.linewidth"]
-    iterations, ends = trace.column("iteration"), trace.left_ends
-    _shade_diagonal_steps(ax, trace)
-    if ends.shape[1] <= _MOST_LINES:
+    iterations, ends, rho = run.column("iteration"), run.left_ends, run.min_eigenvalue
+    _shade_diagonal_steps(ax, run)
+    if ends is not None and ends.shape[1] <= _MOST_LINES:
         thin: dict[str, Any] = {"color": cycle_colour(0), "linewidth": _THIN * width, "alpha": 0.5}
         for feature in ends.T:
             ax.plot(iterations, feature, label="_left-end", **thin)
-    lowest, highest = ends.min(axis=1), ends.max(axis=1)
+    if ends is None:
+        lowest, highest = run.column("left_end_min"), run.column("left_end_max")
+    else:
+        lowest, highest = ends.min(axis=1), ends.max(axis=1)
     ax.fill_between(
         iterations,
         lowest,
@@ -98,28 +101,32 @@ def _draw(ax: Axes, trace: Trace, rho: float) -> None:
         linewidth=0.7 * width,
         label="left-ends",
     )
-    smallest = trace.column("lambda_min")
+    smallest = run.column("lambda_min")
     is_known = np.isfinite(smallest)
     ax.plot(
         iterations[is_known],
         smallest[is_known],
         color=ink(),
-        marker="" if len(trace) > 1 else "o",
+        marker="" if len(iterations) > 1 else "o",
         label=r"$\lambda_{\min}$",
     )
-    ax.axhline(rho, color=cycle_colour(1), linestyle="--", label=rf"$\rho$ = {rho:.3g}")
-    eigenvalue_axis(ax, np.concatenate([lowest, highest]), np.append(smallest[is_known], rho))
+    levels = smallest[is_known]
+    if np.isfinite(rho):
+        ax.axhline(rho, color=cycle_colour(1), linestyle="--", label=rf"$\rho$ = {rho:.3g}")
+        levels = np.append(levels, rho)
+    eigenvalue_axis(ax, np.concatenate([lowest, highest]), levels)
     count_axis(ax, "x")
     ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
     ax.set_xlabel("iteration")
-    ax.set_ylabel("scaled left-ends" if any(trace.column("scaling")) else "raw left-ends")
+    ax.set_ylabel("scaled left-ends" if any(run.column("scaling")) else "raw left-ends")
 
 
-def _shade_diagonal_steps(ax: Axes, trace: Trace) -> None:
+def _shade_diagonal_steps(ax: Axes, run: History) -> None:
     label = "diagonal steps"
-    for is_diagonal, group in groupby(trace, key=lambda row: row.phase == "diagonal"):
+    steps = zip(run.column("iteration"), run.column("phase"), strict=True)
+    for is_diagonal, group in groupby(steps, key=lambda step: step[1] == "diagonal"):
         if is_diagonal:
-            rows = list(group)
-            first, last = rows[0].iteration - 0.5, rows[-1].iteration + 0.5
+            iterations = [float(iteration) for iteration, _ in group]
+            first, last = iterations[0] - 0.5, iterations[-1] + 0.5
             ax.axvspan(first, last, facecolor=ink(SHADE), edgecolor="none", zorder=0, label=label)
             label = f"_{label.lstrip('_')}"  # only the first area is in the legend

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gdaopt.plotting.arguments import Results, axes_or_new, named_runs
+from gdaopt.plotting.arguments import axes_or_new
 from gdaopt.plotting.canvas import HATCHES, cycle_colour, drawing, letters
 from gdaopt.plotting.legends import legend_beside, short_label
+from gdaopt.plotting.runs import History, named_runs
 from gdaopt.plotting.ticks import name_rows
-from gdaopt.result import Result
 from gdaopt.support.validation import flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from gdaopt.plotting.runs import Runs
 
 _ROOM_FOR_TOTALS = 1.35  # the horizontal axis over the longest bar
 _PARTS = {
@@ -26,7 +29,7 @@ _PARTS = {
 
 
 def time_split(
-    results: Results, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
+    runs: Runs, ax: Axes | None = None, *, relative: bool = False, legend: bool = True
 ) -> Axes:
     """Draw how the seconds of each run split into parts, as a stacked bar.
 
@@ -35,8 +38,8 @@ def time_split(
 
     Parameters
     ----------
-    results : Result, sequence of Result, or mapping of str to Result
-        The runs; the keys of a mapping are their names.
+    runs : Result, Trace or DataFrame, a list of these, or a mapping of str to these
+        The runs, as of `convergence`; of repeats the mean is drawn.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     relative : bool, optional
@@ -63,14 +66,14 @@ def time_split(
     >>> [bars.get_label() for bars in ax.containers]
     ['build', 'solve', 'eigenvectors', 'objective', 'rest']
     """
-    runs = named_runs(results)
-    splits = [_split(run) for run in runs.values()]
-    rows = np.arange(len(runs))
+    named = named_runs(runs)
+    splits = [_split(repeats) for repeats in named.values()]
+    rows = np.arange(len(named))
     totals = np.array([sum(split.values()) for split in splits])
-    ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(runs))
+    ax = axes_or_new(ax, width=8, height=1.6 + 0.4 * len(named))
     relative, legend = flag("relative", relative), flag("legend", legend)
-    unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(runs))
-    left = np.zeros(len(runs))
+    unit = np.where(totals > 0, totals, 1.0) if relative else np.ones(len(named))
+    left = np.zeros(len(named))
     with drawing(ax):
         for number, part in enumerate(splits[0]):
             widths = np.array([split[part] for split in splits]) / unit
@@ -87,7 +90,7 @@ def time_split(
             left = left + widths
         ends = [f"{total:.3g} s" for total in totals]
         ax.bar_label(bars, ends, padding=3, fontsize="small")
-        name_rows(ax, [short_label(name, letters(ax)) for name in runs])
+        name_rows(ax, [short_label(name, letters(ax)) for name in named])
         ax.set_xlabel("share of the seconds" if relative else "seconds")
         ax.set_xlim(0, _ROOM_FOR_TOTALS * (float(left.max()) or 1.0))
         if legend:
@@ -95,6 +98,11 @@ def time_split(
     return ax
 
 
-def _split(result: Result) -> dict[str, float]:
-    parts = {part: float(np.nansum(result.trace.column(name))) for part, name in _PARTS.items()}
-    return parts | {"rest": max(result.seconds - sum(parts.values()), 0.0)}
+def _split(repeats: Sequence[History]) -> dict[str, float]:
+    """Return the seconds of each part, in the mean of repeats."""
+    parts = {
+        part: float(np.mean([np.nansum(run.column(name)) for run in repeats]))
+        for part, name in _PARTS.items()
+    }
+    seconds = float(np.mean([run.seconds for run in repeats]))
+    return parts | {"rest": max(seconds - sum(parts.values()), 0.0)}

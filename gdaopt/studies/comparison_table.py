@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.plotting.convergence import largest_bound
 from gdaopt.result import Result
 from gdaopt.status import ENDS, FAILURES
 from gdaopt.support.text import markdown as markdown_text
@@ -47,10 +46,11 @@ _LEGEND = (
 
 def add_excess(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the rows with their excess over the best lower bound of their class."""
-    bounds = {
-        name: largest_bound([results[key] for key in results if rows[key]["class"] == name])
-        for name in {rows[key]["class"] for key in results}
-    }
+    bounds = dict.fromkeys((row["class"] for row in rows.values()), -math.inf)
+    for key, result in results.items():
+        if result.lower_bound is not None:
+            name = rows[key]["class"]
+            bounds[name] = max(bounds[name], result.lower_bound)
     whole = []
     for key, row in rows.items():
         excess = math.inf

@@ -115,7 +115,9 @@ def _convergence(runs: Sequence[Run], title: str) -> Figure:
     problems = [run.problem for run in runs]
     alone = len(set(problems)) == 1
     named = _by_name(runs, in_group=alone)
-    plotting.convergence(named, ax=figure.subplots(2, 2), relative=not alone, problems=problems)
+    panels = figure.subplots(2, 2)
+    options: dict[str, Any] = {"problems": problems, "color_by": "problem"}
+    plotting.convergence(named, ax=panels, relative=not alone, **options)
     return figure
 
 

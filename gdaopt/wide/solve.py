@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array
@@ -18,7 +18,7 @@ from gdaopt.linalg.entries import block_of
 from gdaopt.linalg.gershgorin import comparison_matrix
 from gdaopt.linalg.laplacian import edge_threshold, n_components
 from gdaopt.methods.certified import Certified
-from gdaopt.methods.context import Change, Context
+from gdaopt.methods.context import Context
 from gdaopt.methods.run import calculating
 from gdaopt.methods.solve import run, run_stepwise
 from gdaopt.methods.starts import Optimum
@@ -27,6 +27,7 @@ from gdaopt.result import Result
 from gdaopt.sets import has_sparse_members
 from gdaopt.state import State
 from gdaopt.status import MADE_NO_PROGRESS
+from gdaopt.support.deadline import until
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
@@ -37,12 +38,14 @@ from gdaopt.wide.search import Search
 _GOES_ON = MADE_NO_PROGRESS | {"converged", "stationary"}  # with other features
 _SHORTEST = 1e-6  # seconds: a run without time returns its start
 
+Returned = TypeVar("Returned")
+
 
 def solve(problem: MetricProblem, method: Certified) -> Result:
     """Solve a problem of many features by runs over a few; the result is that of one run."""
     with _calculating(problem):
         runs = _Runs(problem, method)
-        with runs.clock.limiting():
+        with until(runs.clock.deadline):
             try:
                 while runs.search.end is None:
                     result = run(runs.method(), runs.search.problem)
@@ -142,7 +145,11 @@ class _Runs:
             time_limit=None if left is None else max(left, _SHORTEST),
             max_iterations=None if most is None else max(most - self.n_steps, 0),
             warm_start=start,
-            callback=None if method.callback is None else self._call_back,
+            callback=None if method.callback is None else self._of_shown(method.callback),
+            trace_columns={
+                name: self._of_shown(function)
+                for name, function in (method.trace_columns or {}).items()
+            },
         )
 
     def shown(self, state: State) -> State:
@@ -156,9 +163,9 @@ class _Runs:
             frank_wolfe_gap=math.inf,
         )
 
-    def _call_back(self, state: State) -> Change | bool | None:
-        assert self._method.callback is not None
-        return self._method.callback(self.shown(state))
+    def _of_shown(self, function: Callable[[State], Returned]) -> Callable[[State], Returned]:
+        """Return a function of the user for the states over the current features."""
+        return lambda state: function(self.shown(state))
 
     def take(self, result: Result) -> None:
         """Append the trace of a run over the current features."""

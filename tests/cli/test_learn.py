@@ -24,7 +24,6 @@ from gdaopt.scaling import scale_features
 from gdaopt.studies.learned_study import Learning
 from gdaopt.studies.measuring import FOLDS
 from gdaopt.support.validation import FloatArray
-from gdaopt.trace import Trace
 from tests.cli.cases import (
     ANALYTIC,
     IRIS,
@@ -213,7 +212,7 @@ def test_results_are_those_of_the_learner(iris: Path) -> None:
         assert (loaded.status, loaded.method) == ("converged", "certified")
         assert loaded.feasible_set == gda.GraphMetrics(4.0, 1e-6)
         trace = pd.read_csv(iris / f"{name}-trace.csv", dtype=str)
-        assert tuple(trace) == Trace.columns()
+        assert tuple(trace) == loaded.trace.columns()
         assert (
             trace["objective"].astype(float).tolist() == loaded.trace.column("objective").tolist()
         )

@@ -69,7 +69,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     calls: dict[str, tuple[type, tuple[str, ...]]] = {
         "program": (Program, ("solve",)),
         "gradient": (RectanglePairs, ("scatter",)),
-        "line": (PairLine, ("derivatives", "_balance")),
+        "line": (PairLine, ("derivatives", "balance")),
     }
     owner, names = calls[what]
     for name in names:
@@ -154,7 +154,7 @@ def test_programs_are_told_what_is_left(
     [
         (Program, "solve"),
         (PairPoint, "line"),
-        (PairLine, "_balance"),
+        (PairLine, "balance"),
         (PairLine, "at"),
     ],
     ids=["program", "direction", "line search", "move"],
@@ -204,7 +204,7 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     assert [row.iteration for row in thin.trace] == kept
     np.testing.assert_array_equal(thin.trace.left_ends, full.trace.left_ends[kept])
     apart = (*TIMES, "seconds", *BOUNDS)
-    columns = [name for name in gda.trace.Trace.columns() if name not in apart]
+    columns = [name for name in thin.trace.columns() if name not in apart]
     pd.testing.assert_frame_equal(
         thin.trace.to_pandas()[columns],
         full.trace.to_pandas()[columns].iloc[kept].reset_index(drop=True),

@@ -1,9 +1,11 @@
 """Pictures of convergence show what the traces and the lower bounds say."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -11,7 +13,7 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
-from gdaopt.plotting.convergence import QUANTITIES
+from gdaopt.plotting.quantities import QUANTITIES
 from gdaopt.support.validation import FloatArray
 from gdaopt.trace import COLUMNS
 from tests.plotting.cases import legend, problem, render, solved, with_rows, xy
@@ -298,3 +300,109 @@ def test_runs_of_different_problems_are_told_apart(results: dict[str, gda.Result
     axes = plotting.convergence(runs, problems=["c", "d"])
     gaps = [xy(line)[1][-1] for line in axes[1, 0].lines]
     assert gaps == [run.trace[-1].objective - bound_of(run) for run in runs.values()]
+    small = gda.solve(gda.MetricProblem(gda.GLR(np.eye(2), [1, -1]), gda.GraphMetrics(3.0)))
+    with pytest.raises(InvalidInputError, match="'c' has 3 features, 'two' has 2 features"):
+        plotting.convergence({"c": results["c"], "two": small})
+    ax = plotting.convergence({"c": results["c"], "d": other}, y="lambda_min")  # has no bound
+    assert len(ax.lines) == 3
+
+
+def test_repeats_are_a_median_and_a_band(results: dict[str, gda.Result]) -> None:
+    """Between its rows a run stays where it is, and after its end too; before all begin is none."""
+    steps = [[0, 1, 2], [0, 2, 5], [1, 3, 4]]
+    values = [[9.0, 4.0, 1.0], [8.0, 2.0, 2.0], [7.0, 6.0, 3.0]]
+    repeats = [
+        pd.DataFrame({"iteration": at, "objective": value, "seconds": at})
+        for at, value in zip(steps, values, strict=True)
+    ]
+    runs: dict[str, Any] = {"alone": repeats[0], "repeats": repeats}
+    ax = plotting.convergence(runs, Figure().subplots(), y="objective", bands=(0, 1))
+    held = np.array([[4, 1, 1, 1, 1], [8, 2, 2, 2, 2], [7, 7, 6, 3, 3]])
+    assert xy(ax.lines[0])[1].tolist() == values[0]
+    assert xy(ax.lines[1])[0].tolist() == [1, 2, 3, 4, 5]
+    assert xy(ax.lines[1])[1].tolist() == np.median(held, axis=0).tolist()
+    (band,) = ax.collections
+    assert band.get_datalim(ax.transData).get_points().tolist() == [[1, 1], [5, 8]]
+    assert legend(ax) == ["alone", "repeats", "median, 0 to 100 % of repeats"]
+    # A gap of round-off counts as none: the median has reached the best value at the end.
+    gap = plotting.convergence(repeats[:2], Figure().subplots())
+    assert [xy(line)[1].tolist() for line in gap.lines] == [[8, 3], [7, 1, 1]]
+    both = plotting.convergence([repeats[:2]], Figure().subplots())
+    assert xy(both.lines[0])[1].tolist() == [7.5, 5.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("draw", ["trace", "table", "file"])
+def test_results_traces_and_tables_look_alike(
+    draw: str, results: dict[str, gda.Result], tmp_path: Path
+) -> None:
+    def drawn_of(run: gda.Result) -> Any:
+        file = run.trace.to_csv(tmp_path / "trace.csv")
+        return {"trace": run.trace, "table": run.trace.to_pandas(), "file": pd.read_csv(file)}[draw]
+
+    runs = {name: bounded(run, run.trace[-1].lower_bound) for name, run in results.items()}
+    pair = [
+        (
+            plotting.convergence(of),
+            plotting.time_split(of, Figure().subplots()),
+            plotting.left_ends(of["c"], Figure().subplots()),
+        )
+        for of in (runs, {name: drawn_of(run) for name, run in runs.items()})
+    ]
+    for ours, theirs in zip(*(panels.ravel() for panels, _, _ in pair), strict=True):
+        for line, other in zip(ours.lines, theirs.lines, strict=True):
+            np.testing.assert_array_equal(xy(line), xy(other))
+    bars: list[Any] = [split.containers[:4] for _, split, _ in pair]  # not the rest
+    for part, other_part in zip(*bars, strict=True):
+        np.testing.assert_array_equal(part.datavalues, other_part.datavalues)
+    ends, of_trace = (ax.collections[0].get_paths()[0].vertices for _, _, ax in pair)
+    np.testing.assert_array_equal(ends, of_trace)
+
+
+def test_colour_stands_for_the_method_and_line_for_the_problem() -> None:
+    sets = {"path": problem(0.1), "all": problem()}
+    runs = {
+        (name, method): gda.solve(of, method, max_iterations=3)
+        for name, of in sets.items()
+        for method in ("certified", "frank-wolfe")
+    }
+    labels = [name for name, _ in runs]
+
+    def looks(**options: Any) -> list[tuple[Any, Any]]:
+        ax = plotting.convergence(runs, Figure().subplots(), **{"problems": labels} | options)
+        return [(line.get_color(), line.get_linestyle()) for line in ax.lines]
+
+    a, b, c, d = looks()
+    assert (a[0], a[1], b[1]) == (c[0], b[1], a[1])
+    assert len({a, b, c, d}) == 4
+    e, f, g, _ = looks(color_by="problem")
+    assert (e[0], e[1]) == (f[0], g[1])
+    assert [colour for colour, _ in looks(colors=["red", "blue"])] == ["red", "blue"] * 2
+    same = looks(problems={str(name): name[0] for name in runs})
+    assert same == [a, b, c, d]
+    trace = runs["all", "certified"].trace
+    of_names = plotting.convergence({"a": trace, "b": trace}, Figure().subplots(), problems=[1, 2])
+    assert len({line.get_color() for line in of_names.lines}) == 2
+
+
+def test_repeats_of_several_problems_have_bounds_of_their_own(
+    results: dict[str, gda.Result],
+) -> None:
+    other = shifted(results["d"], 0.9 * results["d"].objective)
+    runs = {"one": [results["c"], other], "two": [results["d"], other]}
+    with pytest.raises(InvalidInputError, match=r"'one' reaches .* by problems="):
+        plotting.convergence(runs)
+    ax = plotting.convergence(runs, Figure().subplots(), problems=[["c", "d"]] * 2)
+    reference = max(bound_of(results["c"]), bound_of(results["d"]))
+    gaps = [results["c"].objective - reference, other.trace[-1].objective - bound_of(other)]
+    assert xy(ax.lines[0])[1][-1] == pytest.approx(np.median(gaps))
+    assert len({line.get_color() for line in ax.lines}) == 2
+
+
+def test_columns_of_ones_own_can_be_drawn() -> None:
+    run = solved(trace_columns={"edges": lambda state: np.count_nonzero(state.metric)})
+    ax = plotting.convergence([run, run.trace.to_pandas()], Figure().subplots(), y="edges")
+    for line in ax.lines:
+        assert xy(line)[1].tolist() == run.trace.column("edges").tolist()
+    assert ax.get_ylabel() == "edges"
+    with pytest.raises(InvalidInputError, match=r"unknown y 'edge'.*did you mean 'edges'"):
+        plotting.convergence(run, y="edge")

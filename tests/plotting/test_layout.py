@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -266,6 +265,7 @@ def contrast(colour: tuple[float, ...], background: tuple[float, ...]) -> float:
 # --- What all pictures have in common ------------------------------------------------------------
 
 
+TABLE = solved(max_iterations=1).trace.to_pandas()
 UNKNOWN = gda.trace.Trace((), np.empty((0, 3)))
 AX = Figure().subplots()
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -281,14 +281,24 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("convergence", {"colors": ["rot"]}, "colors holds 'rot', which is no colour"),
     ("convergence", {"colors": []}, "colors holds 0 colours; 1 are needed"),
     ("convergence", {"legend": 3}, "legend"),
-    ("convergence", {"results": {}}, "results is empty"),
-    ("convergence", {"results": [METRIC]}, r"pass runs, as gdaopt\.solve returns them; got array"),
+    ("convergence", {"runs": {}}, "runs is empty"),
+    ("convergence", {"runs": [METRIC]}, r"pass runs, as gdaopt\.solve returns them, .*; got array"),
     ("convergence", {"problems": ["a", "b"]}, "problems has 2 labels for 1 runs"),
     ("convergence", {"ax": [[AX, AX]] * 2, "x": "seconds"}, "ax must be axes of matplotlib"),
     ("convergence", {"ax": [1, 2]}, r"ax must be an array of 2×2 axes, got shape \(2,\)"),
     ("convergence", {"y": "solver"}, "unknown y 'solver'"),
-    ("left_ends", {"result": UNKNOWN}, r"pass runs, as gdaopt\.solve returns them"),
-    ("left_ends", {"result": replace(solved(), trace=UNKNOWN)}, "trace of the run has no rows"),
+    ("left_ends", {"run": METRIC}, r"pass runs, as gdaopt\.solve returns them"),
+    ("left_ends", {"run": UNKNOWN}, "trace of the run has no rows"),
+    ("convergence", {"bands": (0.5, 0.5)}, r"bands must be two quantiles, .* got \(0.5, 0.5\)"),
+    ("convergence", {"bands": (0.1, 0.5, 0.9)}, "bands must be two quantiles"),
+    ("convergence", {"color_by": "set"}, "unknown color_by 'set'"),
+    ("convergence", {"runs": {"a": []}}, "a list of repeats is empty"),
+    ("convergence", {"problems": [["a", "b"]]}, "or a list of 1 labels"),
+    ("convergence", {"problems": {"a": 1}}, r"problems names \['a'\], and the runs are"),
+    ("convergence", {"runs": TABLE[["iteration"]]}, "needs numbers in its column 'objective'"),
+    ("convergence", {"runs": TABLE.assign(iteration="many")}, "'iteration' .* other than numbers"),
+    ("convergence", {"runs": TABLE.iloc[:0]}, "the table of the run has no rows"),
+    ("left_ends", {"run": TABLE["objective"]}, "pass runs"),
     ("discs", {"metric": [[1.0, 2.0], [0.0, 1.0]]}, "metric is not symmetric"),
     ("discs", {"names": ["a"]}, "names holds 1 names for 3 features"),
     ("discs", {"names": "abc"}, "^names "),
@@ -302,7 +312,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "arguments", "message"), BAD)
 def test_bad_input(name: str, arguments: dict[str, Any], message: str) -> None:
     run = solved(max_iterations=1)
-    drawn = {"convergence": "results", "left_ends": "result"}
+    drawn = {"convergence": "runs", "left_ends": "run"}
     given: dict[str, Any] = {drawn[name]: run} if name in drawn else {"metric": METRIC}
     with pytest.raises(InvalidInputError, match=message):
         getattr(plotting, name)(**{**given, **arguments})

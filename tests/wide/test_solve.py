@@ -201,11 +201,23 @@ def test_an_interrupt_between_runs_ends_with_what_there_is(
     monkeypatch.setattr(search.Search, "look", stop)
     with pytest.raises(KeyboardInterrupt):
         gda.solve(problem("MCML"))
-    found = gda.solve(problem("MCML"), on_interrupt="return", keep_iterates=True)
+    found = gda.solve(
+        problem("MCML"),
+        on_interrupt="return",
+        keep_iterates=True,
+        trace_columns={
+            "steps": lambda state: state.iteration,
+            "n": lambda state: state.features[-1],
+        },
+    )
     assert found.status == "interrupted"
     assert found.objective < found.trace[0].objective
     assert found.trace.iterates is not None
     np.testing.assert_allclose(found.trace.iterates[-1], found.metric, atol=1e-12)
+    # Functions of the user see the features that a state is of, and count on from earlier runs.
+    assert found.trace.column("steps").tolist() == found.trace.column("iteration").tolist()
+    assert found.features is not None
+    assert found.trace.column("n")[-1] >= found.features[-1]
 
 
 def test_many_features_of_an_optimum_are_refused_in_the_end(
