@@ -164,7 +164,7 @@ GMML, FGL = baselines.GeometricMeanMetric, baselines.FeatureGraphLearning
 BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (GRAPH, {"objective": ("lda",), "method": ("magic",), "trace_bound": (0, "large")}),
     (GRAPH, dict.fromkeys(("min_eigenvalue", "edge_floor", "tolerance", "random_state"), (-1,))),
-    (GRAPH, {"scale": ("unit", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
+    (GRAPH, {"scale": ("auto", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
     (GRAPH, dict.fromkeys(("n_neighbors", "max_pairs", "time_limit"), (0,))),
     (GRAPH, dict.fromkeys(("metrics", "class_weight", "verbose"), ("x",))),
     (CV, {"learner": (GRAPH,), "objectives": ("glr",), "trace_bounds": ("x",)}),
