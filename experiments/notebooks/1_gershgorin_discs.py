@@ -158,12 +158,20 @@ for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
 # **Exercise 1.** Multiply $v$ by 10. What happens to the left-ends? Then take $v = M^{-1} \mathbf 1$, the
 # solution of $M v = \mathbf 1$. Its left-ends need no eigenvector to be computed; what do they prove?
 #
-# <details><summary>Hint</summary>Write $(M v)_i / v_i$ with $10 v$ in place of $v$. For the second $v$: what is $(M v)_i$?</details>
+# <details><summary>Hint</summary>
+#
+# Write $(M v)_i / v_i$ with $10 v$ in place of $v$. For the second $v$: what is $(M v)_i$?
+#
+# </details>
 #
 # **Exercise 2.** Put a second, separate block into the matrix, so that the graph is not connected. Is there
 # still a $v > 0$ for which all left-ends are *equal*? Which bound does `gda.linalg.align` reach?
 #
-# <details><summary>Hint</summary>Within one block, equal left-ends say $M v = \lambda v$ there. Can both blocks have the same $\lambda$?</details>
+# <details><summary>Hint</summary>
+#
+# Within one block, equal left-ends say $M v = \lambda v$ there. Can both blocks have the same $\lambda$?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: the scale of v does not matter. For v = M⁻¹ 1 the left-ends are 1 / v_i > 0,
@@ -235,7 +243,11 @@ for rule in ("zeta", "tree"):
 # **Exercise 3.** Take $K = 5$, $C = 5$ and $\rho = 0.1$. Build the path start with its largest allowed edge weight
 # by NumPy alone, and check its smallest eigenvalue. Then make the weight 1 % larger.
 #
-# <details><summary>Hint</summary>The eigenvalues of a path of $K$ nodes with weights 1 are $2 \cos(k \pi / (K+1))$.</details>
+# <details><summary>Hint</summary>
+#
+# The eigenvalues of a path of $K$ nodes with weights 1 are $2 \cos(k \pi / (K+1))$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3
@@ -309,7 +321,11 @@ ax = gda.plotting.left_ends(result, ax=ax)
 # **Exercise 4.** Assert, for every state, that no left-end under the $v$ of its step is below $\rho$, up to
 # round-off, and that $\lambda_{\min}$ is never below the smallest left-end.
 #
-# <details><summary>Hint</summary>`state.v` is the scaling of the step, and `gda.linalg.left_ends(metric, v)` has the left-ends under it.</details>
+# <details><summary>Hint</summary>
+#
+# `state.v` is the scaling of the step, and `gda.linalg.left_ends(metric, v)` has the left-ends under it.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4

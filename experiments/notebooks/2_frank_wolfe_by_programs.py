@@ -179,12 +179,20 @@ print(f"dual:     {solution.duals['budget']:.4f}")
 # **Exercise 1.** Write the program yourself: a symmetric CVXPY variable, $M_{ij} \le 0$, $M v \ge \rho v$,
 # $\operatorname{tr} M \le C$, and the cost $\langle G, M \rangle$. Compare its value with the one above.
 #
-# <details><summary>Hint</summary>$\langle G, M \rangle$ is `cp.sum(cp.multiply(G, M))`, and the off-diagonals of `M` are `M - cp.diag(cp.diag(M))`.</details>
+# <details><summary>Hint</summary>
+#
+# $\langle G, M \rangle$ is `cp.sum(cp.multiply(G, M))`, and the off-diagonals of `M` are `M - cp.diag(cp.diag(M))`.
+#
+# </details>
 #
 # **Exercise 2.** What is the value of the *semidefinite* program, over all graph metrics? It is
 # `problem.feasible_set.minimize_linear(G)`. Why can it not be larger than the value of the linear program?
 #
-# <details><summary>Hint</summary>Which of the two sets contains the other one?</details>
+# <details><summary>Hint</summary>
+#
+# Which of the two sets contains the other one?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -279,7 +287,11 @@ for name, dual in answer.duals.items():
 # `constrained` with the method `"certified"`, and look at `result.multipliers`. Check the answer by solving it
 # again with the bound of the second constraint raised by 0.01.
 #
-# <details><summary>Hint</summary>A multiplier of 0 means that nothing changes when the bound moves.</details>
+# <details><summary>Hint</summary>
+#
+# A multiplier of 0 means that nothing changes when the bound moves.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: a multiplier says by how much the least objective falls when the bound rises by 1. The
@@ -346,13 +358,21 @@ ax.grid(alpha=0.3)
 # %% [markdown]
 # **Exercise 4.** All metrics of your run are graph metrics, although nothing was projected. Assert it.
 #
-# <details><summary>Hint</summary>`M in problem.feasible_set` checks all conditions at once.</details>
+# <details><summary>Hint</summary>
+#
+# `M in problem.feasible_set` checks all conditions at once.
+#
+# </details>
 #
 # **Exercise 5.** Replace the first eigenvector by `gda.linalg.dual_alignment(G)`, a vector that is made for the
 # gradient and not for the metric. Under it the current metric may be outside of the polytope, and yet all
 # iterates stay in the set. Why? And where does the run end?
 #
-# <details><summary>Hint</summary>Two facts suffice: each vertex is in the set, and the set is convex.</details>
+# <details><summary>Hint</summary>
+#
+# Two facts suffice: each vertex is in the set, and the set is convex.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4

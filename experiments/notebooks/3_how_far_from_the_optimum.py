@@ -101,7 +101,11 @@ print(f"lower bound {certificate.lower_bound:.2f} ({certificate.bound})")
 #
 # **Exercise 1.** Compute this exponential bound from the gap above, and compare.
 #
-# <details><summary>Hint</summary>The tangent of $\log Q$ has the slope $G / Q(M)$.</details>
+# <details><summary>Hint</summary>
+#
+# The tangent of $\log Q$ has the slope $G / Q(M)$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -159,7 +163,11 @@ print(f"{len(weights)} terms, the smallest weight is {weights.min():.3f}")
 # matrices $u u^\top$ with two non-zero entries. (Such a sum is a sum of positive semidefinite $2 \times 2$
 # blocks. Minimise the distance.)
 #
-# <details><summary>Hint</summary>Three variables of shape (2, 2) with `PSD=True`; a matrix `E` of zeros and ones puts each into its rows and columns.</details>
+# <details><summary>Hint</summary>
+#
+# Three variables of shape (2, 2) with `PSD=True`; a matrix `E` of zeros and ones puts each into its rows and columns.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: three 2 × 2 blocks, each put into its rows and columns
@@ -241,7 +249,11 @@ for size in (3, 6, 10):
 # **Exercise 3.** Write `certified_gap(problem, M)`: the gap of a metric by your own formula. Check it at the
 # metric of the alternation and at the identity matrix.
 #
-# <details><summary>Hint</summary>$\langle G, M \rangle$ is `np.vdot(G, M)`, and `least_by_formula` is there already.</details>
+# <details><summary>Hint</summary>
+#
+# $\langle G, M \rangle$ is `np.vdot(G, M)`, and `least_by_formula` is there already.
+#
+# </details>
 
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
@@ -372,7 +384,11 @@ print(f"certified gap:       {100 * gda.certify(two, stuck).relative_gap:.0f} % 
 # **Exercise 4.** Run `"joint"` with `align="gradient"` from the point where the alternation is stuck. How near to
 # the optimum does it get? And `"certified"`, from the same point?
 #
-# <details><summary>Hint</summary>Both methods take the point where the alternation is stuck as `initial=`.</details>
+# <details><summary>Hint</summary>
+#
+# Both methods take the point where the alternation is stuck as `initial=`.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -422,7 +438,11 @@ print("colours:", best.colors * best.colors[0])
 # **Exercise 5.** Four features have eight colourings that differ. Solve all of them by `gda.SignedGraphMetrics`. Is
 # the best of them the one above?
 #
-# <details><summary>Hint</summary>The colours $\sigma$ and $-\sigma$ are the same, so that the first colour can be fixed.</details>
+# <details><summary>Hint</summary>
+#
+# The colours $\sigma$ and $-\sigma$ are the same, so that the first colour can be fixed.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 5

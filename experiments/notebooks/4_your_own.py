@@ -125,7 +125,11 @@ for first, second, weight in learner.graph_.named_edges()[:4]:
 #
 # **Exercise 1.** Check the formula above for the learned metric and two samples of your choice.
 #
-# <details><summary>Hint</summary>`gda.linalg.edge_weights` and `gda.linalg.self_loops` return $w$ and $s$.</details>
+# <details><summary>Hint</summary>
+#
+# `gda.linalg.edge_weights` and `gda.linalg.self_loops` return $w$ and $s$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -203,7 +207,11 @@ for ax in axes:
 #
 # **Exercise 2.** The objective decreases along the path. Why must it? Assert it for the metrics above.
 #
-# <details><summary>Hint</summary>Compare the two *sets* of metrics.</details>
+# <details><summary>Hint</summary>
+#
+# Compare the two *sets* of metrics.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: a larger bound allows all metrics that a smaller one allows, and more.
@@ -279,7 +287,11 @@ except gda.errors.GdaoptError as error:
 # **Exercise 3.** The package has this loss: `gda.LogisticPairs(X, y, bias=1.0, pairs=pairs)`. Does it reach the
 # same optimum? Then add `0.01 * gda.Ridge(4)` to your own objective. What happens to the trace?
 #
-# <details><summary>Hint</summary>A ridge makes large entries dear. What does a smaller metric have for a trace?</details>
+# <details><summary>Hint</summary>
+#
+# A ridge makes large entries dear. What does a smaller metric have for a trace?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3
@@ -367,7 +379,11 @@ print(f"measured: {(before - limited.value) / 0.001:.0f}; the dual value said {p
 # **Exercise 4.** Add a second constraint: no edge between the two features with the largest correlation. Is the
 # objective larger? Show the metric's entry.
 #
-# <details><summary>Hint</summary>`np.argmax` of the correlations without their diagonal finds the pair.</details>
+# <details><summary>Hint</summary>
+#
+# `np.argmax` of the correlations without their diagonal finds the pair.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -385,7 +401,11 @@ assert gda.MetricProblem.from_cvxpy(both).violations(metric.value) == ()
 # multiplier less 1000 proves nearly the same bound, and that half of it proves a far worse one. By how much does the objective
 # fall when the edge may have the weight 0.001? Which of all the valid multipliers is the one that the package returns?
 #
-# <details><summary>Hint</summary>`gda.certify(problem, metric, multipliers)` takes multipliers of your own.</details>
+# <details><summary>Hint</summary>
+#
+# `gda.certify(problem, metric, multipliers)` takes multipliers of your own.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 5: all multipliers up to some negative number are valid, and the package returns that number, the

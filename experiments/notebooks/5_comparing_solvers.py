@@ -175,7 +175,11 @@ for tolerance in (1e-2, 1e-4, 1e-8):
 # **Exercise 1.** Count, for the loosest of the three, how many answers are called `optimal` although they are not
 # verified at 1e-6. (They are *wrong* in the tables of `gdaopt bench`.)
 #
-# <details><summary>Hint</summary>`one.answer.status` is what the solver says, `one.is_verified(1e-6)` what is true.</details>
+# <details><summary>Hint</summary>
+#
+# `one.answer.status` is what the solver says, `one.is_verified(1e-6)` what is true.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -256,7 +260,11 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=Fals
 # **Exercise 2.** A profile compares with the best of those that take part. Take out the fastest solver and draw
 # the profile again. Can two other solvers change places? Give an example with made-up times.
 #
-# <details><summary>Hint</summary>Let a third solver be very fast on just those programs on which the better of the two is good.</details>
+# <details><summary>Hint</summary>
+#
+# Let a third solver be very fast on just those programs on which the better of the two is good.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: yes (Gould and Scott, 2016), so that a profile ranks the winner alone. With C, A is
@@ -317,7 +325,11 @@ axes[1].grid(alpha=0.3)
 # the simplex method (`one.answer.iterations`). Which order costs more, which does not, and why? (Do not assert anything
 # about times: they are noise on a shared machine. Iterations are not.)
 #
-# <details><summary>Hint</summary>`replay` takes any list of programs: `programs[::-1]` is the reversed one.</details>
+# <details><summary>Hint</summary>
+#
+# `replay` takes any list of programs: `programs[::-1]` is the reversed one.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: the shuffled order costs more, because neighbours are strangers there. The reversed order

@@ -84,7 +84,11 @@ for angle in np.linspace(0, np.pi / 2, 5):
 # of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
 # that is above the flat side. Write it as a formula, and compare it with `minimize_linear`.
 #
-# <details><summary>Hint</summary>Write $\langle G, M \rangle$ in $p$ and $w$: it is a constant plus a linear function of the two.</details>
+# <details><summary>Hint</summary>
+#
+# Write $\langle G, M \rangle$ in $p$ and $w$: it is a constant plus a linear function of the two.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: ⟨G, M⟩ is (G_11 + G_22) C/2 + (G_11 - G_22) p - 2 G_12 w. Where the edge should be negative, w
@@ -168,7 +172,11 @@ for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
 # **Exercise 2.** For which $v$ does the triangle touch the star? Compute it from the optimal metric, and check that the least
 # value of $\langle G, \cdot \rangle$ over that triangle is that over the whole half disc, for the gradient $G$ at the optimum.
 #
-# <details><summary>Hint</summary>At the optimum $\lambda_{\min} = \rho$. Which $v$ has all of its left-ends there?</details>
+# <details><summary>Hint</summary>
+#
+# At the optimum $\lambda_{\min} = \rho$. Which $v$ has all of its left-ends there?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: for the first eigenvector of the optimal metric.
@@ -258,7 +266,11 @@ assert problem.violations(graphs.made_feasible(clipped(outside))) == ()
 # optimum, or above it? Do the same with projections (`method="gdaopt"` projects in closed form here). By how much
 # does each end above the optimum?
 #
-# <details><summary>Hint</summary>`clipped` is above; `graphs.projected(matrix).point` is the projection.</details>
+# <details><summary>Hint</summary>
+#
+# `clipped` is above; `graphs.projected(matrix).point` is the projection.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: projections lead to the optimum, clipping does not.
@@ -318,7 +330,11 @@ for (name, (method, options)), ax in zip(METHODS.items(), axes.flat, strict=True
 # **Exercise 4.** Take the last metric of the joint run. Solve the linear program under its own first eigenvector, and compare
 # what it gains with what the exact oracle gains from there. Which points of the arc does the program know, and which the oracle?
 #
-# <details><summary>Hint</summary>The gain is $\langle G, M \rangle$ less the least value, by `gda.programs.at(problem, last)` and by `graphs.minimize_linear(G)`.</details>
+# <details><summary>Hint</summary>
+#
+# The gain is $\langle G, M \rangle$ less the least value, by `gda.programs.at(problem, last)` and by `graphs.minimize_linear(G)`.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4: the triangle has the point itself and the two ends of the flat side for corners. The program sees

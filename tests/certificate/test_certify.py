@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import gdaopt as gda
+from gdaopt.certificate import Certificate
 from gdaopt.errors import GdaoptError
 from gdaopt.sets import PricedAtoms, TwoSparseAtoms
 from gdaopt.support.validation import FloatArray
@@ -37,7 +38,7 @@ def case(objective: str, request: pytest.FixtureRequest) -> Solved:
     return solved(objective, *request.param)
 
 
-def least_linear(certificate: gda.Certificate, problem: gda.MetricProblem, M: FloatArray) -> float:
+def least_linear(certificate: Certificate, problem: gda.MetricProblem, M: FloatArray) -> float:
     """Return ``Q(M) - ⟨∇Q, M⟩ + min ⟨∇Q, ·⟩``."""
     gradient = problem.objective.at(M).gradient()
     least = problem.feasible_set.minimize_linear(gradient).value
@@ -142,7 +143,7 @@ def test_members_up_to_round_off_raise_no_false_alarm(set_name: str, share: floa
 
 
 class TestNoBound:
-    def check(self, certificate: gda.Certificate, objective: float, reason: str) -> None:
+    def check(self, certificate: Certificate, objective: float, reason: str) -> None:
         assert certificate.lower_bound == -math.inf
         assert certificate.bound == "none"
         assert certificate.gap == math.inf
