@@ -74,8 +74,8 @@ def solve_by_discs(
         With constraints such as ``A >> B``, or variables with ``PSD=True``.
     by : {"cones", "tangents", "multipliers", "eigenvector"}, optional
         One program with cones, or a sequence of linear programs: with tangents of the cones, which
-        always converge; with discs that are aligned by the multipliers of the last program, which
-        take fewest programs if they converge; or with discs that are aligned by the first
+        always converge; with discs that are aligned by the multipliers of the last program, whose
+        programs are smaller, but may be many more; or with discs that are aligned by the first
         eigenvector, which may stop above the optimum. By default ``"cones"`` if the solver takes
         second-order cones, else ``"tangents"``.
     solver : str, optional
