@@ -184,7 +184,7 @@ class TraceRow(ShownAsTable):
         is_printed=True,
     )
     own: Mapping[str, float | None] = field(default_factory=dict, hash=False)
-    """What the functions of `trace_columns` returned, by the names of their columns."""
+    """What the functions of ``trace_columns`` returned, by the names of their columns."""
 
 
 COLUMNS: dict[str, Column] = {

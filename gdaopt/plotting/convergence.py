@@ -80,7 +80,7 @@ def convergence(
         What stands on the horizontal axis of one axes; by default iterations.
     y : {"gap", "objective"} or a column of the trace, optional
         What stands on the vertical axis of one axes; by default the gap. Columns are numbers, such
-        as ``"lambda_min"``, the smallest eigenvalue, or your own, see `trace_columns` of
+        as ``"lambda_min"``, the smallest eigenvalue, or your own, see ``trace_columns`` of
         `gdaopt.methods.Method`.
     relative : bool, optional
         Divide objectives and gaps by the magnitude of the objective at the start of the first run
@@ -289,7 +289,7 @@ def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[
         if np.isfinite(value):
             own = colours.pop() if is_of_problems else ink(MUTED)
             ax.axhline(value, color=own, linestyle="--", label=f"_{name}")
-            handles[name] = Line2D([], [], color=ink(MUTED), linestyle="--")
+            handles[name] = Line2D([], [], color=own, linestyle="--")
     return handles
 
 
