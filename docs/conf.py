@@ -44,6 +44,7 @@ myst_heading_anchors = 3
 # Sphinx reads no pages outside of its folder. The notebooks are rendered with the outputs that are
 # committed.
 nb_execution_mode = "off"
+nb_code_prompt_show, nb_code_prompt_hide = "Solution", "Fold the solution"
 _here = Path(__file__).parent
 shutil.rmtree(_here / "notebooks", ignore_errors=True)
 shutil.copytree(
@@ -222,13 +223,20 @@ def list_options(_app, _what, _name, thing, _options, lines):
     lines[:] = [*text[: place.start()].split("\n"), *inherited, *text[place.end() :].split("\n")]
 
 
+def _value_of(name):
+    """Return what a full name of the reference stands for."""
+    package, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(package), last)
+
+
 def resolve(app, env, node, content):
     """Resolve names as docstrings write them: public ones from any package, and parameters."""
     target = node["reftarget"]
     full = _full_name(target)
     for name in (full, full.rpartition(".")[0]):  # constants are on the page of their package
         if (page := f"api/generated/{name}") in env.found_docs:
-            anchor = name if name == full else ""
+            is_of_its_own = name == full and not inspect.ismodule(_value_of(name))
+            anchor = name if is_of_its_own else ""
             return make_refnode(app.builder, node["refdoc"], page, anchor, content)
     if target in _local_names(node["refdoc"]):
         return content  # explained on the same page

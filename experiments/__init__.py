@@ -13,6 +13,7 @@ NAMES = (
     "wide",
     "masks",
     "precision",
+    "held_out",
     "signed",
     "backends",
     "inexact_vertices",

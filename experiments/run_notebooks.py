@@ -1,8 +1,10 @@
 """Run the notebooks: each script in experiments/notebooks/ becomes an .ipynb with its outputs.
 
-    python experiments/run_notebooks.py [NAME...]
+    python experiments/run_notebooks.py [NAME...] [--students DIR] [--slides DIR]
 
-The scripts are what one edits. Cells with the tag `skip-execution` are for live notebooks only.
+With a folder nothing is run: it gets the notebooks for students, without outputs and solutions, or
+the slides, as pages of HTML. The scripts are what one edits. Cells with the tag `skip-execution`
+are for live notebooks only.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -76,13 +79,39 @@ def _said(output: nbformat.NotebookNode) -> str:
     return " ".join([output.output_type, *kinds, *text.split()])
 
 
+def for_students(script: Path) -> nbformat.NotebookNode:
+    """Return a script as a notebook without outputs, with an empty cell for each solution."""
+    notebook = paired(script)
+    for cell in notebook.cells:
+        if cell.source.startswith("# Solution"):
+            exercise = re.match(r"# Solution (of exercise \d+)", cell.source)
+            assert exercise is not None, cell.source
+            cell.source = f"# Your solution {exercise[1]}\n"
+            cell.metadata = {}
+    return notebook
+
+
 def main() -> None:
-    """Run the notebooks that are named, or all."""
+    """Run the notebooks that are named, or all; or write what is asked for of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="of scripts, by how they begin; all by default")
-    names = parser.parse_args().names
+    parser.add_argument("--students", type=Path, metavar="DIR", help="write notebooks to fill in")
+    parser.add_argument("--slides", type=Path, metavar="DIR", help="write slides")
+    options = parser.parse_args()
+    for folder in filter(None, (options.students, options.slides)):
+        folder.mkdir(parents=True, exist_ok=True)
     for script in SCRIPTS:
-        if names and not script.name.startswith(tuple(names)):
+        if options.names and not script.name.startswith(tuple(options.names)):
+            continue
+        if options.students:
+            nbformat.write(for_students(script), options.students / f"{script.stem}.ipynb")
+            shutil.copy(FOLDER / "half_disc.py", options.students)
+        if options.slides:
+            from experiments.slides import write_slides  # which needs the extra "docs"
+
+            notebook = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+            write_slides(notebook, options.slides / f"{script.stem}.html")
+        if options.students or options.slides:
             continue
         start = time.perf_counter()
         nbformat.write(executed(script), script.with_suffix(".ipynb"))

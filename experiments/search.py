@@ -49,11 +49,17 @@ LEARNERS = {
 }
 
 
-def noise(shape: tuple[int, int, int], seed: int) -> MeasuredRow:
-    """Return what the search chooses where there is nothing to find."""
+def pure_noise(shape: tuple[int, int, int], seed: int) -> tuple[FloatArray, Any]:
+    """Return normal features, and labels that have nothing to do with them."""
     n_samples, n_features, n_classes = shape
     X = np.random.default_rng(seed).standard_normal((n_samples, n_features))
     y = np.random.default_rng(10_000 + seed).permutation(np.arange(n_samples) % n_classes)
+    return X, y
+
+
+def noise(shape: tuple[int, int, int], seed: int) -> MeasuredRow:
+    """Return what the search chooses where there is nothing to find."""
+    X, y = pure_noise(shape, seed)
     start = time.process_time()
     search = gda.MetricLearnerCV().fit(X, y)
     return {"chosen": search.objective_, "seconds": time.process_time() - start}

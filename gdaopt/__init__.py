@@ -33,10 +33,10 @@ if TYPE_CHECKING:  # the names below once more, for type checkers and editors
     from gdaopt import plotting as plotting
     from gdaopt import programs as programs
     from gdaopt.backends import solvers as solvers
-    from gdaopt.certificate import Certificate as Certificate
     from gdaopt.estimators import DiagonalMetricLearner as DiagonalMetricLearner
     from gdaopt.estimators import GraphClassifier as GraphClassifier
     from gdaopt.estimators import GraphMetricLearner as GraphMetricLearner
+    from gdaopt.estimators import LaplacianGraphicalModelCV as LaplacianGraphicalModelCV
     from gdaopt.estimators import MetricLearner as MetricLearner
     from gdaopt.estimators import MetricLearnerCV as MetricLearnerCV
     from gdaopt.estimators import PositiveDefiniteMetricLearner as PositiveDefiniteMetricLearner
@@ -87,10 +87,9 @@ _PACKAGES = (
 )
 _NAMES = {
     "backends": ("solvers",),
-    "certificate": ("Certificate",),
     "estimators": (
         *("DiagonalMetricLearner", "GraphClassifier", "GraphMetricLearner", "MetricLearner"),
-        *("MetricLearnerCV", "PositiveDefiniteMetricLearner"),
+        *("LaplacianGraphicalModelCV", "MetricLearnerCV", "PositiveDefiniteMetricLearner"),
     ),
     "methods.context": ("Change",),
     "objectives": (

@@ -33,7 +33,7 @@ class State(ShownAsTable):
         The largest lower bound that the method has certified so far, and the multipliers of the
         linear constraints at the current metric.
     frank_wolfe_gap, gap_round_off : float
-        As those of `gdaopt.Certificate`, of the current metric.
+        As those of `gdaopt.certificate.Certificate`, of the current metric.
     v, aligned_spread, scaling : ndarray of shape (K,), float and str
         The scaling under which the step was taken, how far apart it left the left-ends, and how it
         was found.

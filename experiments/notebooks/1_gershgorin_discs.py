@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 1. Gershgorin discs and alignment
 #
 # **What you will learn**
@@ -18,7 +18,8 @@
 # * why this turns a semidefinite constraint into linear inequalities;
 # * where the text of the paper errs, with numbers that you can check;
 # * what the discs of a real metric do while it is learned.
-#
+
+# %% [markdown]
 # You need linear algebra: eigenvalues, and what positive definite means. Exercises are at the end of each
 # part. Their solutions are in folded cells, which assert that they are right.
 #
@@ -27,6 +28,7 @@
 
 # %%
 import numpy as np
+from half_disc import draw_half_disc
 from matplotlib import pyplot as plt
 
 import gdaopt as gda
@@ -35,7 +37,7 @@ from gdaopt.datasets import load, scale_features
 plt.rcParams["figure.dpi"] = 80
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The discs of a small matrix
 #
 # This is the example of the paper. Its off-diagonal entries are not positive, so that it is the matrix of a
@@ -51,7 +53,7 @@ M = np.array(
 )
 print("eigenvalues:", np.linalg.eigvalsh(M))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # Row $i$ has a **disc** in the complex plane. Its centre is the diagonal entry $M_{ii}$, and its radius is the
 # sum of the magnitudes of the other entries of the row, $\sum_{j \ne i} |M_{ij}|$. **Gershgorin's theorem**
 # says that each eigenvalue lies in at least one disc. The eigenvalues of a symmetric matrix are real, so the
@@ -68,10 +70,10 @@ print("left-ends:", gda.linalg.left_ends(M))
 # its discs cannot show it. Here they are, on the left as they are, with the eigenvalues as crosses. On the
 # right is what this notebook is about: the same eigenvalues, and other discs.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 panels = gda.plotting.discs(M, circles=True, names=["feature 1", "feature 2", "feature 3"])
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What $v$ does
 #
 # Take a vector $v$ with positive entries, and let $D$ be the diagonal matrix with the entries $1/v_i$. The
@@ -80,7 +82,8 @@ panels = gda.plotting.discs(M, circles=True, names=["feature 1", "feature 2", "f
 # off-diagonal entries are not positive, the left-ends are
 #
 # $$ M_{ii} - \sum_{j \ne i} |M_{ij}| \frac{v_j}{v_i} = \frac{(M v)_i}{v_i}. $$
-#
+
+# %% [markdown]
 # Let us check this for some $v$.
 
 # %%
@@ -95,7 +98,7 @@ print("left-ends by (M v)_i / v_i:", M @ v / v)
 # *Every* $v > 0$ gives a lower bound of $\lambda_{\min}$: its smallest left-end. Which $v$ gives the best one?
 # The scale of $v$ does not matter, so we set $v_1 = 1$ and look at the bound over $v_2$ and $v_3$.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 v2, v3 = np.meshgrid(np.linspace(0.2, 1.6, 141), np.linspace(0.2, 1.6, 141))
 V = np.stack([np.ones_like(v2), v2, v3])
 bounds = (np.tensordot(M, V, axes=1) / V).min(axis=0)
@@ -115,7 +118,7 @@ ax.set(
 )
 _ = ax.legend(loc="upper right")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # The bound has one peak, and on it stands the eigenvector of the smallest eigenvalue, the **first
 # eigenvector**. There all three left-ends are equal, and the bound is exact. This is no accident:
 # $M v = \lambda_{\min} v$ says that $(M v)_i / v_i = \lambda_{\min}$ in every row. What needs a proof is only
@@ -127,38 +130,25 @@ print("v =        ", aligned.v)
 print("left-ends: ", aligned.left_ends)
 print("λ_min =     ", np.linalg.eigvalsh(M)[0].round(4))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ### Why this is worth something
 #
 # The constraint $\lambda_{\min}(M) \ge \rho$ is a semidefinite constraint. But once $v$ is *fixed*, "all left-ends
 # are at least $\rho$" is $M v \ge \rho v$: one **linear** inequality for each row. Every matrix that satisfies
 # them is allowed. And if $v$ is the first eigenvector of the current matrix, the current matrix satisfies
 # them as well.
-#
+
+# %% [markdown]
 # For two features we can draw it. With trace $C = 2$, a matrix is given by half the difference of its
-# diagonal entries and by the weight of its edge. The matrices with $\lambda_{\min} \ge \rho$ are a half disc, and those with
-# $M v \ge \rho v$ a triangle in it, another one for each $v$.
+# diagonal entries, $p$, and by the weight of its edge, $w$. The matrices with $\lambda_{\min} \ge \rho$ are a half disc (grey), and
+# those with $M v \ge \rho v$ a triangle in it (blue), another one for each $v$.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 rho, C = 0.1, 2.0
-radius = C / 2 - rho
-half = np.linspace(-radius, radius, 401)  # half the difference of the diagonal entries
-
-figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-ax.fill_between(
-    half, np.sqrt(radius**2 - half**2), color="#DDDDDD", label=r"$\lambda_{\min}(M) \geq \rho$"
-)
-for ratio, colour, line in ((0.4, "#0072B2", "-"), (1.0, "#000000", "--"), (2.5, "#D55E00", "-.")):
-    # The corners: no edge and all budget on one feature, or all budget on the edge, in the ratio of v.
-    top = 2 * radius / (ratio + 1 / ratio)
-    corners = np.array([[-radius, 0], [radius, 0], [top * (ratio - 1 / ratio) / 2, top]])
-    label = f"$M v \\geq \\rho v$ for $v_2 / v_1$ = {ratio:g}"
-    ax.add_patch(
-        plt.Polygon(corners, fill=False, edgecolor=colour, linestyle=line, lw=1.6, label=label)
-    )
-ax.set(xlabel="$(M_{11} - M_{22}) / 2$", ylabel="weight of the edge, $-M_{12}$", ylim=(0, 1))
-ax.set_aspect("equal")
-_ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+figure, axes = plt.subplots(1, 3, figsize=(13, 3), layout="constrained", sharey=True)
+for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
+    draw_half_disc(ax, C / 2 - rho, [ratio])
+    ax.set_title(f"$M v \\geq \\rho v$ for $v_2 / v_1$ = {ratio:g}")
 
 # %% [markdown]
 # Above the axis, each triangle touches the arc in one point: where $v$ is the first eigenvector. A method that
@@ -168,8 +158,20 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=Fals
 # **Exercise 1.** Multiply $v$ by 10. What happens to the left-ends? Then take $v = M^{-1} \mathbf 1$, the
 # solution of $M v = \mathbf 1$. Its left-ends need no eigenvector to be computed; what do they prove?
 #
+# <details><summary>Hint</summary>
+#
+# Write $(M v)_i / v_i$ with $10 v$ in place of $v$. For the second $v$: what is $(M v)_i$?
+#
+# </details>
+#
 # **Exercise 2.** Put a second, separate block into the matrix, so that the graph is not connected. Is there
 # still a $v > 0$ for which all left-ends are *equal*? Which bound does `gda.linalg.align` reach?
+#
+# <details><summary>Hint</summary>
+#
+# Within one block, equal left-ends say $M v = \lambda v$ there. Can both blocks have the same $\lambda$?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: the scale of v does not matter. For v = M⁻¹ 1 the left-ends are 1 / v_i > 0,
@@ -193,12 +195,13 @@ assert gda.linalg.n_components(two, 0.0) == 2
 assert np.isclose(found.left_ends.min(), np.linalg.eigvalsh(two)[0])
 assert found.spread > 1
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Where the text of the paper errs
 #
 # The method is right. Four places of the text are not, and it is useful to have seen them before one
 # implements it.
-#
+
+# %% [markdown]
 # **Scalars are reciprocals.** The paper scales $M$ to $S M S^{-1}$ with $S = \operatorname{diag}(s)$, and prints
 # the scalars $0.7511, 0.4886, 0.4440$ for the example above. These numbers are the first eigenvector $v$. The
 # scalars that align the discs are the reciprocals, $s = 1/v$. With $s = v$ the bound gets worse instead of better:
@@ -239,6 +242,12 @@ for rule in ("zeta", "tree"):
 #
 # **Exercise 3.** Take $K = 5$, $C = 5$ and $\rho = 0.1$. Build the path start with its largest allowed edge weight
 # by NumPy alone, and check its smallest eigenvalue. Then make the weight 1 % larger.
+#
+# <details><summary>Hint</summary>
+#
+# The eigenvalues of a path of $K$ nodes with weights 1 are $2 \cos(k \pi / (K+1))$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3
@@ -249,7 +258,7 @@ assert np.isclose(np.linalg.eigvalsh(np.eye(K) - largest * path)[0], 0.1)
 assert np.linalg.eigvalsh(np.eye(K) - 1.01 * largest * path)[0] < 0.1
 assert np.isclose(gda.GraphMetrics(5.0, 0.1).largest_edge_weight(K), largest)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## A real metric, step by step
 #
 # Now we watch the discs while a metric for the iris data is learned. The data have four features; the metric
@@ -267,7 +276,7 @@ print(f"{len(states)} states, objective {states[0].objective:.1f} to {states[-1]
 # this is what its linear program forbids.
 
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 def draw(step, ax=None):
     """Draw the discs of a state under the scaling of its step."""
     state = states[step]
@@ -303,7 +312,7 @@ else:
 # Each step is drawn with the left-ends *after* it, under the $v$ before it. So the band never closes: the discs were aligned,
 # and the step has moved them apart again. It never goes below $\rho$.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 result = gda.solve(problem, "alternating", solver="analytic", max_iterations=30)
 figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
 ax = gda.plotting.left_ends(result, ax=ax)
@@ -311,6 +320,12 @@ ax = gda.plotting.left_ends(result, ax=ax)
 # %% [markdown]
 # **Exercise 4.** Assert, for every state, that no left-end under the $v$ of its step is below $\rho$, up to
 # round-off, and that $\lambda_{\min}$ is never below the smallest left-end.
+#
+# <details><summary>Hint</summary>
+#
+# `state.v` is the scaling of the step, and `gda.linalg.left_ends(metric, v)` has the left-ends under it.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -319,7 +334,7 @@ for state in states[1:]:
     assert smallest >= 1e-3 - 1e-10
     assert np.linalg.eigvalsh(state.metric)[0] >= smallest - 1e-10
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * Each $v > 0$ gives a lower bound of $\lambda_{\min}$, and the first eigenvector gives $\lambda_{\min}$ itself.

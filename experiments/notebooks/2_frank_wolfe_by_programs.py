@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 2. Frank–Wolfe, linear program by linear program, in CVXPY
 #
 # **What you will learn**
@@ -19,7 +19,8 @@
 # * what the duals of the constraints mean, and to check that meaning;
 # * to add a constraint of your own to every linear program of a run;
 # * to write the loop yourself, first around `gda.iterate`, then from nothing.
-#
+
+# %% [markdown]
 # You need the first notebook (what $v$ is), and to have seen a linear program before.
 
 # %%
@@ -43,7 +44,7 @@ rho, C = 1e-3, 4.0
 problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=C, min_eigenvalue=rho))
 K = problem.n_features
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## From a step to a linear program
 #
 # We minimise a convex function $Q(M)$ over the graph metrics: symmetric matrices with $M_{ij} \le 0$ for
@@ -53,7 +54,8 @@ K = problem.n_features
 # 1. $G = \nabla Q(M)$;
 # 2. $V = \arg\min \langle G, V \rangle$ over the set, where $\langle G, V \rangle = \sum_{ij} G_{ij} V_{ij}$;
 # 3. $M \leftarrow (1 - \gamma) M + \gamma V$ with a step $0 \le \gamma \le 1$.
-#
+
+# %% [markdown]
 # Point 2 is a semidefinite program. With the vector $v$ of notebook 1, the semidefinite constraint is replaced
 # by $V v \ge \rho v$, which is linear. So point 2 becomes a linear program. Let us write it down. Its variables
 # are the $K$ diagonal entries and one weight $y_{ij} = -M_{ij} \ge 0$ for each edge.
@@ -78,7 +80,7 @@ assert np.isclose(cost @ entries, np.vdot(G, start))
 print("entries:", entries)
 print("back:\n", gda.linalg.matrix_of(entries, K))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The program on paper
 #
 # `gda.programs.at` writes the program of a step at a metric down, in the matrix $M$ itself: $G$ and $v$ are its
@@ -90,7 +92,7 @@ print(on_paper)
 for solver in ("CLARABEL", "SCIPY"):
     print(f"{solver:9} {on_paper.solve(solver):.3f}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The program that the package solves
 #
 # A run solves hundreds of these, so it does not write each on paper.
@@ -154,7 +156,7 @@ for call in ("first", "second"):
     fresh.solve(cost * (1.0 if call == "first" else 1.1), polytope)
     print(f"{call} solve: {1e3 * (time.perf_counter() - begin):.1f} ms")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ### Duals: at which rate does a larger trace bound pay?
 #
 # A linear program comes with a *dual value* for each constraint: the rate at which the least value falls
@@ -177,8 +179,20 @@ print(f"dual:     {solution.duals['budget']:.4f}")
 # **Exercise 1.** Write the program yourself: a symmetric CVXPY variable, $M_{ij} \le 0$, $M v \ge \rho v$,
 # $\operatorname{tr} M \le C$, and the cost $\langle G, M \rangle$. Compare its value with the one above.
 #
+# <details><summary>Hint</summary>
+#
+# $\langle G, M \rangle$ is `cp.sum(cp.multiply(G, M))`, and the off-diagonals of `M` are `M - cp.diag(cp.diag(M))`.
+#
+# </details>
+#
 # **Exercise 2.** What is the value of the *semidefinite* program, over all graph metrics? It is
 # `problem.feasible_set.minimize_linear(G)`. Why can it not be larger than the value of the linear program?
+#
+# <details><summary>Hint</summary>
+#
+# Which of the two sets contains the other one?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -197,7 +211,7 @@ exact = problem.feasible_set.minimize_linear(G)
 assert exact.value <= solution.value + 1e-9 * abs(solution.value)
 assert np.isclose(np.vdot(G, exact.vertex), exact.value)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## A run, step by step
 #
 # `gda.iterate` yields the state after each step. The loop around it is yours: look at anything, stop
@@ -226,7 +240,7 @@ result = gda.solve(problem, "alternating", solver="HIGHS")
 print(f"{result.status}: {result.message.split(':')[0]}")
 print(result.trace.to_pandas()[["iteration", "phase", "objective", "lambda_min"]].tail(4).round(3))
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
 _ = gda.plotting.convergence({"alternating": result}, ax=axes[0], x="iterations", y="objective")
 _ = gda.plotting.left_ends(result, ax=axes[1])
@@ -272,6 +286,12 @@ for name, dual in answer.duals.items():
 # **Exercise 3.** Which of your two constraints costs anything? Answer by the duals of the optimum: solve
 # `constrained` with the method `"certified"`, and look at `result.multipliers`. Check the answer by solving it
 # again with the bound of the second constraint raised by 0.01.
+#
+# <details><summary>Hint</summary>
+#
+# A multiplier of 0 means that nothing changes when the bound moves.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: a multiplier says by how much the least objective falls when the bound rises by 1. The
@@ -298,7 +318,7 @@ assert abs(optimum.objective - alone) <= 1e-8 * alone
 # want has multiplier 0, and a whole interval of other multipliers is as valid. The package returns the smallest one, which is the rate of change
 # to the side that the set allows (notebook 4, exercise 5).
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Frank–Wolfe from nothing
 #
 # To end with, the whole method in a few lines of your own: gradient, first eigenvector, linear program,
@@ -329,7 +349,7 @@ values = [problem.objective.value(M) for M in metrics]
 best = gda.solve(problem, "certified").objective
 print(f"start {values[0]:.2f}, after 25 steps {values[-1]:.2f}, optimum {best:.2f}")
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
 ax.semilogy([value / best - 1 for value in values], "o-", color="#0072B2", markersize=4)
 ax.set(xlabel="step", ylabel="objective above the optimum, as a share")
@@ -338,9 +358,21 @@ ax.grid(alpha=0.3)
 # %% [markdown]
 # **Exercise 4.** All metrics of your run are graph metrics, although nothing was projected. Assert it.
 #
+# <details><summary>Hint</summary>
+#
+# `M in problem.feasible_set` checks all conditions at once.
+#
+# </details>
+#
 # **Exercise 5.** Replace the first eigenvector by `gda.linalg.dual_alignment(G)`, a vector that is made for the
 # gradient and not for the metric. Under it the current metric may be outside of the polytope, and yet all
 # iterates stay in the set. Why? And where does the run end?
+#
+# <details><summary>Hint</summary>
+#
+# Two facts suffice: each vertex is in the set, and the set is convex.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -370,7 +402,7 @@ def by_the_gradient(problem, steps):
 
 assert problem.objective.value(by_the_gradient(problem, 60)) <= 1.02 * best
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * A step is a linear program in $K$ diagonal entries and the edge weights, with costs $G_{ii}$ and $-2 G_{ij}$.

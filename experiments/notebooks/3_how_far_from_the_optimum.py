@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 3. How far from the optimum?
 #
 # **What you will learn**
@@ -20,7 +20,8 @@
 #   reach the same optimum, and at what cost;
 # * why the alternation of notebook 2 stops where it stops;
 # * how one convex problem finds the best *signed* graph for all colours of the features.
-#
+
+# %% [markdown]
 # You need notebook 1, derivatives of functions of matrices, and convexity.
 
 # %%
@@ -28,6 +29,7 @@ import time
 
 import cvxpy as cp
 import numpy as np
+from half_disc import draw_half_disc, metric_at, point_of
 from matplotlib import pyplot as plt
 
 import gdaopt as gda
@@ -44,7 +46,7 @@ problem = gda.MetricProblem(
 )
 K = problem.n_features
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The certificate, from nothing
 #
 # A run has ended and returns a metric. Is it good? Comparing it with other runs does not answer that, because
@@ -56,7 +58,8 @@ K = problem.n_features
 # $Q^\ast$, which we do not know. On the right it is the minimum of a *linear* function, which may be easier:
 #
 # $$ Q^\ast \ \ge\ Q(M) - \underbrace{\Big( \langle G, M \rangle - \min_V \langle G, V \rangle \Big)}_{\text{gap}} . $$
-#
+
+# %% [markdown]
 # The gap is a proof of quality: no metric of the set is better than $M$ by more than the gap. Which linear
 # function, over which set? Symmetric matrices with $V_{ij} \le 0$, $V \succeq \rho I$ and $\operatorname{tr} V \le C$.
 # That is a semidefinite program, so we ask CVXPY.
@@ -97,6 +100,12 @@ print(f"lower bound {certificate.lower_bound:.2f} ({certificate.bound})")
 # to be seen here.)
 #
 # **Exercise 1.** Compute this exponential bound from the gap above, and compare.
+#
+# <details><summary>Hint</summary>
+#
+# The tangent of $\log Q$ has the slope $G / Q(M)$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -105,14 +114,15 @@ exponential = value * np.exp(-gap / value)
 assert exponential >= value - gap
 assert np.isclose(exponential, certificate.lower_bound, rtol=1e-5)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Factor width two
 #
 # The semidefinite program above is not needed. The reason is a theorem on matrices $N$ whose off-diagonal
 # entries are not positive: **$N$ is positive semidefinite if and only if it is a sum of matrices $u u^\top$ where
 # $u = a e_i - b e_j$ with $a, b \ge 0$** has at most two non-zero entries. Such a sum is said to have *factor width
 # two*.
-#
+
+# %% [markdown]
 # *Proof.* Each $u u^\top$ is positive semidefinite, and so is their sum. For the other direction we use a vector
 # $v > 0$ with $N v \ge 0$. There is one: the first eigenvector of each connected part of the graph (notebook 1).
 # With it,
@@ -152,6 +162,12 @@ print(f"{len(weights)} terms, the smallest weight is {weights.min():.3f}")
 # semidefinite, but its off-diagonal entries are positive. Show by a small CVXPY problem that it is no sum of
 # matrices $u u^\top$ with two non-zero entries. (Such a sum is a sum of positive semidefinite $2 \times 2$
 # blocks. Minimise the distance.)
+#
+# <details><summary>Hint</summary>
+#
+# Three variables of shape (2, 2) with `PSD=True`; a matrix `E` of zeros and ones puts each into its rows and columns.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: three 2 × 2 blocks, each put into its rows and columns
@@ -165,19 +181,21 @@ assert distance > 0.5
 # The same matrix with its off-diagonal signs changed is not positive semidefinite: nothing to decompose.
 assert np.linalg.eigvalsh(2 * np.eye(3) - np.ones((3, 3)))[0] < 0
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The oracle in closed form
 #
 # A graph metric is $V = \rho I + N$ with $N$ as above and $\operatorname{tr} N \le \tau = C - K \rho$. Written as a sum of
 # $w_k u_k u_k^\top$ with unit vectors $u_k$, the weights add up to the trace of $N$. So a linear function of $V$ is
 #
 # $$ \langle G, V \rangle = \rho \operatorname{tr} G + \sum_k w_k\, u_k^\top G u_k, \qquad w_k \ge 0, \quad \sum_k w_k \le \tau , $$
-#
+
+# %% [markdown]
 # and the best choice is to spend all of $\tau$ on the vector $u$ with the least **price** $u^\top G u$, or
 # nothing, if no price is negative. For $u = a e_i - b e_j$ with $a^2 + b^2 = 1$ the price is
 # $a^2 G_{ii} + b^2 G_{jj} - 2ab\, G_{ij}$. If $G_{ij} > 0$, its least value is the smaller eigenvalue of the $2 \times 2$
 # block of $G$. If not, a single feature is at least as good. ∎
-#
+
+# %% [markdown]
 # That is the whole oracle: the best of $K$ features and $K(K-1)/2$ pairs. No eigenvalues of large matrices, no
 # linear program, no semidefinite program.
 #
@@ -185,18 +203,16 @@ assert np.linalg.eigvalsh(2 * np.eye(3) - np.ones((3, 3)))[0] < 0
 # **extreme points** of the set, the points that are not in the middle of two others. A linear function has its least value at
 # one of them. For $K = 2$ and the whole trace, they are the arc of a half disc (notebook 6 stays with this picture):
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 radius = C / 2 - rho
 arc = np.linspace(0, np.pi, 181)
-figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
-ax.fill(radius * np.cos(arc), radius * np.sin(arc), color="#DDDDDD")
+figure, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
+draw_half_disc(ax, radius)
 ax.plot(radius * np.cos(arc), radius * np.sin(arc), color="#0072B2", lw=3, label="extreme points")
 two = radius * np.array([[np.cos(2.4), np.sin(2.4)], [np.cos(0.9), np.sin(0.9)]])
 mixture = 0.4 * two[0] + 0.6 * two[1]
 ax.plot(*two.T, "o--", color="#D55E00", label="two atoms, with weights 0.4 τ and 0.6 τ")
 ax.plot(*mixture, "s", color="black", label="a metric inside: their mixture")
-ax.set(xlabel="$(M_{11} - M_{22}) / 2$", ylabel="weight of the edge, $-M_{12}$", ylim=(-0.05, 2.1))
-ax.set_aspect("equal")
 _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=1, frameon=False)
 
 
@@ -232,6 +248,12 @@ for size in (3, 6, 10):
 #
 # **Exercise 3.** Write `certified_gap(problem, M)`: the gap of a metric by your own formula. Check it at the
 # metric of the alternation and at the identity matrix.
+#
+# <details><summary>Hint</summary>
+#
+# $\langle G, M \rangle$ is `np.vdot(G, M)`, and `least_by_formula` is there already.
+#
+# </details>
 
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
@@ -247,7 +269,7 @@ for metric in (result.metric, np.eye(K)):
     assert linear <= gda.certify(problem, metric).lower_bound + 1e-6
     assert linear <= gda.solve(problem, "certified").objective
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The same optimum, by four ways
 #
 # Now that we can judge, let us compare. All of these methods solve the same problem:
@@ -259,7 +281,8 @@ for metric in (result.metric, np.eye(K)):
 # * `"projected-gradient"` moves along the gradient and projects back onto the set, by eigen-decompositions;
 # * `"certified"` is the package's own: it keeps the best vectors $u$ of the closed form, and finds the weights
 #   of all of them together by Newton's method.
-#
+
+# %% [markdown]
 # Conic solvers need a cone for each pair of samples, so we take every fifth sample of iris.
 
 # %%
@@ -292,55 +315,36 @@ print(
 #
 # The alternation is not in that list. It stopped at a metric with a gap; is that metric optimal and only its
 # certificate weak, or is it not optimal? For two features we can see it. With $\operatorname{tr} M = C = 2$ all
-# metrics are a half disc (notebook 1): $t = (M_{11} - M_{22})/2$ is one axis and the weight $y$ of the edge the
+# metrics are a half disc (notebook 1): $p = (M_{11} - M_{22})/2$ is one axis and the weight $w$ of the edge the
 # other. We take two features of iris, start the alternation in several places, and draw its steps.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 two = gda.MetricProblem(
     gda.GLR(scale_features(iris.features[:, [1, 2]]), iris.signal("setosa")),
     gda.GraphMetrics(trace_bound=2.0, min_eigenvalue=0.05),
 )
 
-
-def matrix(t, y):
-    """Return the metric of a point of the half disc."""
-    return np.array([[1 + t, -y], [-y, 1 - t]])
-
-
 optimum = gda.solve(two, "certified", tolerance=1e-9)
-radius = 1 - 0.05
-t, y = np.meshgrid(np.linspace(-radius, radius, 91), np.linspace(0, radius, 61))
-values = np.array([two.objective.value(matrix(*p)) for p in zip(t.flat, y.flat, strict=True)])
-values = values.reshape(t.shape)
-values[t**2 + y**2 > radius**2] = np.nan
 
-figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
-ax.contour(t, y, values, 14, colors="#BBBBBB", linewidths=0.9)
-angle = np.linspace(0, np.pi, 200)
-ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="black", linewidth=1)
+figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+draw_half_disc(ax, 1 - 0.05, height=lambda p, w: two.objective.log_value(metric_at(p, w, 2.0)))
 ends = []
-for (start_t, start_y), colour in zip(
+for (p, w), colour in zip(
     ((-0.5, 0.3), (0.0, 0.3), (0.5, 0.3)), ("#0072B2", "#009E73", "#D55E00"), strict=True
 ):
-    start = matrix(start_t, start_y)
+    start = metric_at(p, w, 2.0)
     path = [
         state.metric for state in gda.iterate(two, "alternating", solver="analytic", initial=start)
     ]
     ax.plot(
-        [(M[0, 0] - M[1, 1]) / 2 for M in path],
-        [-M[0, 1] for M in path],
+        *np.transpose([point_of(M) for M in path]),
         "o-",
         color=colour,
         markersize=4,
         label=f"ends {100 * (two.objective.value(path[-1]) / optimum.objective - 1):.0f} % above the optimum",
     )
     ends.append(path[-1])
-best = optimum.metric
-ax.plot(
-    (best[0, 0] - best[1, 1]) / 2, -best[0, 1], "*", color="black", markersize=15, label="optimum"
-)
-ax.set(xlabel="$t = (M_{11} - M_{22}) / 2$", ylabel="$y = -M_{12}$", xlim=(-1, 1), ylim=(0, 1))
-ax.set_aspect("equal")
+ax.plot(*point_of(optimum.metric), "*", color="black", markersize=15, label="optimum")
 _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
 # %% [markdown]
@@ -379,6 +383,12 @@ print(f"certified gap:       {100 * gda.certify(two, stuck).relative_gap:.0f} % 
 #
 # **Exercise 4.** Run `"joint"` with `align="gradient"` from the point where the alternation is stuck. How near to
 # the optimum does it get? And `"certified"`, from the same point?
+#
+# <details><summary>Hint</summary>
+#
+# Both methods take the point where the alternation is stuck as `initial=`.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -388,7 +398,7 @@ certified = gda.solve(two, "certified", initial=stuck)
 assert np.isclose(certified.objective, optimum.objective, rtol=1e-6)
 assert two.objective.value(stuck) > 1.2 * optimum.objective
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Edges of both signs
 #
 # An edge of positive weight makes the distance small where its two features differ by the same amount. Two features that
@@ -397,7 +407,8 @@ assert two.objective.value(stuck) > 1.2 * optimum.objective
 # colours, such that positive edges join features of the same colour, and negative edges features of different ones. For given
 # colours, nothing new is needed: change the sign of the features of one colour, and the metric is a graph metric.
 # But which of the $2^K$ colourings is the best?
-#
+
+# %% [markdown]
 # In the proof of factor width two the sign of an entry only decided the sign in its vector, $a e_i - b e_j$ or
 # $a e_i + b e_j$. So allow both: the sums of all these vectors are the *scaled diagonally dominant* matrices, and they
 # form the convex hull of the metrics of all colourings. The closed form needs $|G_{ij}|$ in place of $G_{ij}$, and
@@ -426,6 +437,12 @@ print("colours:", best.colors * best.colors[0])
 #
 # **Exercise 5.** Four features have eight colourings that differ. Solve all of them by `gda.SignedGraphMetrics`. Is
 # the best of them the one above?
+#
+# <details><summary>Hint</summary>
+#
+# The colours $\sigma$ and $-\sigma$ are the same, so that the first colour can be fixed.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 5
@@ -437,7 +454,7 @@ values = [
 ]
 assert np.isclose(min(values), best.objective, rtol=1e-5)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * A tangent of a convex function, minimised over the set, is a certificate for any metric from any method.

@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 4. Your own objective, your own constraints, your own data
 #
 # **What you will learn**
@@ -17,7 +17,8 @@
 # * what the trace bound does, as a path of pictures and of errors;
 # * to minimise an objective of your own: first as a CVXPY expression, then as a NumPy function;
 # * to allow only some edges, and what a constraint on the metric costs.
-#
+
+# %% [markdown]
 # You need to have used scikit-learn or NumPy. What happens inside the methods is in the other notebooks.
 
 # %%
@@ -40,7 +41,7 @@ from gdaopt.datasets import load, read_table, scale_features
 plt.rcParams["figure.dpi"] = 80
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## From a CSV file to a graph of features
 #
 # A real file has more than numbers. We write one that looks like an export of a spreadsheet in Europe: with
@@ -105,7 +106,7 @@ for name, one in (("scaled features alone", plain), ("with the metric", model)):
 # So an *edge* says: it counts when two features change in different ways, and it counts little when they change
 # together. (The heaviest edges below join features that are correlated negatively.) A *self-loop* says that the feature counts by itself.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 table = pd.DataFrame(StandardScaler().fit_transform(data.features), columns=data.feature_names)
 learner.fit(table, data.labels)
 figure, ax = plt.subplots(figsize=(8.5, 6), layout="constrained")
@@ -123,6 +124,12 @@ for first, second, weight in learner.graph_.named_edges()[:4]:
 # same, because edges add what the loop takes away.
 #
 # **Exercise 1.** Check the formula above for the learned metric and two samples of your choice.
+#
+# <details><summary>Hint</summary>
+#
+# `gda.linalg.edge_weights` and `gda.linalg.self_loops` return $w$ and $s$.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -133,7 +140,7 @@ by_edges = sum(weights[i, j] * (d[i] - d[j]) ** 2 for i in range(len(M)) for j i
 assert np.isclose(by_edges + loops @ d**2, d @ M @ d)
 assert np.linalg.eigvalsh(M)[0] > 0
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What the trace bound does
 #
 # The trace bound $C$ is the one number that you have to choose. It is the total weight that the features may
@@ -154,7 +161,7 @@ path = [
 diagonals = np.array([np.diag(M) for M in path])
 edges = [int((gda.linalg.edge_weights(M) > 1e-3 * np.trace(M) / K).sum() / 2) for M in path]
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 # A learner takes z-scores as they are. `scale_features` has divided them by √(2K), and so all squared distances
 # by 2K: the same metric in units of z-scores is M / (2K), and its trace bound is C / (2K).
 cv_bounds = np.geomspace(K / 20, 20 * K, 7)
@@ -199,13 +206,19 @@ for ax in axes:
 # `gda.MetricLearnerCV` follows such a path by itself, and chooses a bound by cross-validation.
 #
 # **Exercise 2.** The objective decreases along the path. Why must it? Assert it for the metrics above.
+#
+# <details><summary>Hint</summary>
+#
+# Compare the two *sets* of metrics.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: a larger bound allows all metrics that a smaller one allows, and more.
 values = [glr.value(M) for M in path]
 assert all(later <= earlier * (1 + 1e-6) for earlier, later in pairwise(values))
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Your own objective, as a CVXPY expression
 #
 # Suppose you want pairs of one class to be nearer than 1 and pairs of two classes to be farther, and you want the
@@ -273,6 +286,12 @@ except gda.errors.GdaoptError as error:
 # %% [markdown]
 # **Exercise 3.** The package has this loss: `gda.LogisticPairs(X, y, bias=1.0, pairs=pairs)`. Does it reach the
 # same optimum? Then add `0.01 * gda.Ridge(4)` to your own objective. What happens to the trace?
+#
+# <details><summary>Hint</summary>
+#
+# A ridge makes large entries dear. What does a smaller metric have for a trace?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3
@@ -284,7 +303,7 @@ with_ridge = gda.MetricProblem(function + 0.01 * gda.Ridge(4), graphs)
 smaller = gda.solve(with_ridge, "certified").metric
 assert np.trace(smaller) < np.trace(by_function.metric)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Only some edges, and constraints
 #
 # Often it is known which features can have to do with each other: neighbouring pixels, joints of one limb,
@@ -292,7 +311,7 @@ assert np.trace(smaller) < np.trace(by_function.metric)
 # cheaper, because forbidden edges are never looked at. Here only features whose correlation is above 0.5 in
 # size may be connected.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 correlations = np.abs(np.corrcoef(wine.features.T))
 allowed = [(i, j) for i in range(K) for j in range(i) if correlations[i, j] > 0.5]
 free = gda.MetricProblem(glr, gda.GraphMetrics(float(K)))
@@ -315,7 +334,7 @@ for ax, run, title in zip(
 # which the least objective falls when the bound rises. The least objective is a convex function of the bound, so that it lies
 # above its tangent: a finite step gains at most the rate times the step.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 expensive = list(order[:3])
 metric = cp.Variable((K, K), symmetric=True)
 budget = cp.Parameter(value=K / 10)
@@ -359,6 +378,12 @@ print(f"measured: {(before - limited.value) / 0.001:.0f}; the dual value said {p
 # %% [markdown]
 # **Exercise 4.** Add a second constraint: no edge between the two features with the largest correlation. Is the
 # objective larger? Show the metric's entry.
+#
+# <details><summary>Hint</summary>
+#
+# `np.argmax` of the correlations without their diagonal finds the pair.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
@@ -375,6 +400,12 @@ assert gda.MetricProblem.from_cvxpy(both).violations(metric.value) == ()
 # the heaviest edge of the optimum without constraints, and look at `result.multipliers`. Show by `gda.certify` that the
 # multiplier less 1000 proves nearly the same bound, and that half of it proves a far worse one. By how much does the objective
 # fall when the edge may have the weight 0.001? Which of all the valid multipliers is the one that the package returns?
+#
+# <details><summary>Hint</summary>
+#
+# `gda.certify(problem, metric, multipliers)` takes multipliers of your own.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 5: all multipliers up to some negative number are valid, and the package returns that number, the
@@ -405,7 +436,7 @@ assert np.isclose(fall, -multiplier, rtol=0.02)
 # %%
 folder.cleanup()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * The graph can be read: edges count what changes in different ways, self-loops count a feature by itself.

@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 5. Comparing solvers fairly
 #
 # **What you will learn**
@@ -18,7 +18,8 @@
 # * to judge answers by their residuals, and not by what solvers say of themselves;
 # * to compare solvers by performance profiles and by shifted means;
 # * the traps, each with an example that falls into it.
-#
+
+# %% [markdown]
 # You need to know what a linear program is; notebook 2 says where these come from. The command `gdaopt bench` does all
 # of this at a larger scale, and the page "Results" of the documentation has the numbers of twenty solvers.
 
@@ -35,7 +36,7 @@ from gdaopt.datasets import load, scale_features
 
 plt.rcParams["figure.dpi"] = 80
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Record
 #
 # If each solver made a run of its own, the runs would drift apart: a program often has several optimal points, and
@@ -113,7 +114,7 @@ for (solver, start), answers in replayed.items():
 #
 # The picture has the same means by their stages.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 parts = ("write", "canonicalize", "solve", "unpack")
 shown = [key for key in replayed if key[1] != "hot" or key[0] == "highspy"]
 figure, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
@@ -128,12 +129,13 @@ ax.invert_yaxis()
 ax.set_xlabel("ms a program (means)")
 _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Judge by residuals
 #
 # A solver says `optimal` by its own standards: its own scaling, its own tolerances, absolute or relative. So we do
 # not ask it. We take the point that it returned, and measure two numbers for all solvers alike:
-#
+
+# %% [markdown]
 # * its *infeasibility*, the largest violation of a bound or a row;
 # * its *suboptimality*, its cost minus the cost of the exact answer, over the size of the costs.
 #
@@ -172,6 +174,12 @@ for tolerance in (1e-2, 1e-4, 1e-8):
 # %% [markdown]
 # **Exercise 1.** Count, for the loosest of the three, how many answers are called `optimal` although they are not
 # verified at 1e-6. (They are *wrong* in the tables of `gdaopt bench`.)
+#
+# <details><summary>Hint</summary>
+#
+# `one.answer.status` is what the solver says, `one.is_verified(1e-6)` what is true.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1
@@ -183,13 +191,14 @@ wrong = [
 assert len(wrong) > 0
 assert all(one.residual > 1e-6 for one in wrong)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Means and profiles
 #
 # How to put a hundred times into one number? The mean shows little but the slowest programs. The geometric mean is fairer,
 # but it makes much of differences between very small times. The usual answer is the **shifted geometric mean**,
 # with a shift of about the size of a typical time: here 1 ms.
-#
+
+# %% [markdown]
 # A program that was not verified has no time. If it were left out, a solver would look better for giving up
 # on hard programs. **Trap 3.** It has to count as much as the time limit.
 
@@ -215,7 +224,7 @@ for solver in SOLVERS:
 # programs it solves at all.
 
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 def profile(times):
     """Return for each solver the sorted ratios to the best time; infinite for what it does not solve."""
     table = np.array(list(times.values()))
@@ -250,6 +259,12 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=Fals
 #
 # **Exercise 2.** A profile compares with the best of those that take part. Take out the fastest solver and draw
 # the profile again. Can two other solvers change places? Give an example with made-up times.
+#
+# <details><summary>Hint</summary>
+#
+# Let a third solver be very fast on just those programs on which the better of the two is good.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: yes (Gould and Scott, 2016), so that a profile ranks the winner alone. With C, A is
@@ -271,13 +286,13 @@ assert within(made_up, 2) == {"A": 1, "B": 2, "C": 3}
 del made_up["C"]
 assert within(made_up, 2) == {"A": 3, "B": 2}
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What a solver's inaccuracy does to a run
 #
 # Does an error of 1e-4 matter in the end? In one program, hardly. But the programs of a run depend on each other.
 # Here the run is repeated with two solvers of different accuracy:
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 short = {"max_iterations": 60}
 runs = {
     "analytic": gda.solve(problem, "alternating", solver="analytic", **short),
@@ -309,6 +324,12 @@ axes[1].grid(alpha=0.3)
 # `"highspy"` in the order of the run, in *reversed* order, and in a *shuffled* order, and count the iterations of
 # the simplex method (`one.answer.iterations`). Which order costs more, which does not, and why? (Do not assert anything
 # about times: they are noise on a shared machine. Iterations are not.)
+#
+# <details><summary>Hint</summary>
+#
+# `replay` takes any list of programs: `programs[::-1]` is the reversed one.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: the shuffled order costs more, because neighbours are strangers there. The reversed order
@@ -322,7 +343,7 @@ for name, order in (("run", programs), ("reversed", programs[::-1]), ("shuffled"
 assert iterations["shuffled"] > 1.2 * iterations["run"]
 assert iterations["reversed"] < 1.2 * iterations["run"]
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * Record once, replay for all: the same programs, in the same order.

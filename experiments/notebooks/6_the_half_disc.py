@@ -8,7 +8,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # # 6. The half disc: two features, where everything can be seen
 #
 # **What you will learn**
@@ -17,14 +17,14 @@
 # * what a triangle of aligned discs leaves out of it, and why a run changes its triangle;
 # * what a projection costs that a linear program does not, written out by hand;
 # * the paths that six methods take through the same set, to the same point or not.
-#
+
+# %% [markdown]
 # You need notebook 1 (what $v$ is). Everything here is computed; nothing is a sketch.
 
 # %%
-from functools import cache
-
 import cvxpy as cp
 import numpy as np
+from half_disc import corners_of, draw_half_disc, metric_at, point_of
 from matplotlib import pyplot as plt
 
 import gdaopt as gda
@@ -33,7 +33,7 @@ from gdaopt.datasets import load, scale_features
 plt.rcParams["figure.dpi"] = 80
 np.set_printoptions(precision=4, suppress=True)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## The set
 #
 # A metric of two features has three entries. The objective of these notebooks falls when the metric grows, so its
@@ -48,29 +48,19 @@ np.set_printoptions(precision=4, suppress=True)
 C, rho = 2.0, 0.1
 radius = C / 2 - rho
 
-
-def metric_at(p, w, trace=C):
-    """Return the metric of a point of the half disc."""
-    return np.array([[trace / 2 + p, -w], [-w, trace / 2 - p]])
-
-
-def point_of(M):
-    """Return half the difference of the diagonal entries, and the weight of the edge."""
-    return (M[0, 0] - M[1, 1]) / 2, -M[0, 1]
-
-
 rng = np.random.default_rng(0)
 for p, w in rng.uniform((-1, 0), (1, 1), (1000, 2)):
-    in_the_set = np.linalg.eigvalsh(metric_at(p, w))[0] >= rho
+    in_the_set = np.linalg.eigvalsh(metric_at(p, w, C))[0] >= rho
     assert in_the_set == (np.hypot(p, w) <= radius)
 print(f"radius C/2 − ρ = {radius}")
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Extreme points
 #
 # An **extreme point** of a convex set is a point that is not in the middle of two other points. The extreme points of the
 # half disc are the points of the arc, with its two ends: no other point of the flat side, and no point inside.
-#
+
+# %% [markdown]
 # A point of the arc has the eigenvalue $\rho$. Without $\rho I$ it is a matrix of rank one: $M = \rho I + \tau\, u u^\top$ with
 # $\tau = C - 2\rho$ and a unit vector $u = (a, -b)$, $a, b \ge 0$. (The whole set, with all traces up to $C$, has one
 # extreme point more: $\rho I$.) This is what an *atom* is in this package, and with $K$ features it is the same: the extreme
@@ -85,13 +75,20 @@ for angle in np.linspace(0, np.pi / 2, 5):
         f"u = ({u[0]:6.3f}, {u[1]:6.3f})   p = {p:6.3f}   w = {w:5.3f}   radius {np.hypot(p, w):.3f}"
     )
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # A linear function has its least value over a convex set at an extreme point. So *minimise a linear function over the
 # set* means *find the best atom*: over the arc, a formula.
-#
+
+# %% [markdown]
 # **Exercise 1.** Let the costs be such that the whole trace is spent (the solution makes them so by a $-2 I$). The best point
 # of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
 # that is above the flat side. Write it as a formula, and compare it with `minimize_linear`.
+#
+# <details><summary>Hint</summary>
+#
+# Write $\langle G, M \rangle$ in $p$ and $w$: it is a constant plus a linear function of the two.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: ⟨G, M⟩ is (G_11 + G_22) C/2 + (G_11 - G_22) p - 2 G_12 w. Where the edge should be negative, w
@@ -104,9 +101,9 @@ for _ in range(100):
     if down[1] < 0:
         down = np.array([np.sign(down[0]), 0.0])
     p, w = radius * down / np.linalg.norm(down)
-    assert np.allclose(metric_at(p, w), graphs.minimize_linear(G).vertex)
+    assert np.allclose(metric_at(p, w, C), graphs.minimize_linear(G).vertex)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## A problem
 #
 # The flowers of iris by two features, sepal width and petal length: *setosa* against the rest.
@@ -121,43 +118,26 @@ print(f"optimum {optimum.objective:.3f} at p = {point_of(optimum.metric)[0]:.3f}
 print(f"w = {point_of(optimum.metric)[1]:.3f}, trace {np.trace(optimum.metric):.3f}")
 
 
-# %%
-@cache
-def levels(radius, C):
-    """Return a grid of the half disc and the logarithm of the objective on it, NaN outside."""
-    p, w = np.meshgrid(np.linspace(-radius, radius, 61), np.linspace(0, radius, 31))
-    values = np.full(p.shape, np.nan)
-    for place in zip(*(np.hypot(p, w) <= radius).nonzero(), strict=True):
-        values[place] = problem.objective.log_value(metric_at(p[place], w[place], C))
-    return p, w, values
+# %% slideshow={"slide_type": "slide"}
+def draw_set(ax, ratios=(), rho=rho, C=C):
+    """Draw the half disc with the levels of the objective, and the triangles of v with these ratios."""
 
+    def height(p, w):
+        return problem.objective.log_value(metric_at(p, w, C))
 
-def draw_set(ax, ratio=None, rho=rho, C=C):
-    """Draw the half disc with the levels of the objective, and the triangle of v with this ratio."""
-    radius = C / 2 - rho
-    ax.contour(*levels(radius, C), 18, colors="#BBBBBB", linewidths=0.7)
-    arc = np.linspace(0, np.pi, 181)
-    ax.plot(radius * np.cos(arc), radius * np.sin(arc), color="black", lw=1)
-    ax.plot([-radius, radius], [0, 0], color="black", lw=1)
-    if ratio is not None:
-        top = 2 * radius / (ratio + 1 / ratio)
-        corners = [[-radius, 0], [radius, 0], [top * (ratio - 1 / ratio) / 2, top]]
-        ax.add_patch(plt.Polygon(corners, color="#0072B2", alpha=0.15, lw=0))
-    ax.set(
-        xlabel="$p = (M_{11} - M_{22}) / 2$", ylabel="$w = -M_{12}$", ylim=(-0.03, radius + 0.04)
-    )
-    ax.set_aspect("equal")
+    draw_half_disc(ax, C / 2 - rho, ratios, height)
 
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-draw_set(ax, ratio=1.0)
+draw_set(ax, [1.0])
 _ = ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=14)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # The grey lines are levels of the objective, and the star is the optimum: on the arc, with an edge. The blue triangle is
 # what $v = (1, 1)$ allows, $M v \ge \rho v$: the ends of the flat side, and the one point of the arc whose first eigenvector is
 # $v$. The optimum is outside of it. *No* step within this triangle reaches the star.
-#
+
+# %% [markdown]
 # In a live notebook the next cell moves the triangle: change $v_2 / v_1$ until it touches the star. Without `ipywidgets`
 # (`pip install ipywidgets`) it draws three positions instead.
 
@@ -165,7 +145,7 @@ _ = ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=14)
 # %% tags=["skip-execution"]
 def picture(ratio, rho, C):
     """Draw the set for these numbers."""
-    draw_set(plt.subplots(figsize=(7, 4), layout="constrained")[1], ratio, rho, C)
+    draw_set(plt.subplots(figsize=(7, 4), layout="constrained")[1], [ratio], rho, C)
 
 
 try:
@@ -181,16 +161,22 @@ else:
         C=FloatSlider(min=1.5, max=4.0, step=0.25, value=C),
     )
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 figure, axes = plt.subplots(1, 3, figsize=(13, 3), layout="constrained", sharey=True)
 for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
-    draw_set(ax, ratio)
+    draw_set(ax, [ratio])
     ax.plot(*point_of(optimum.metric), "*", color="#D55E00", markersize=12)
     ax.set_title(f"$v_2 / v_1$ = {ratio:g}")
 
 # %% [markdown]
 # **Exercise 2.** For which $v$ does the triangle touch the star? Compute it from the optimal metric, and check that the least
 # value of $\langle G, \cdot \rangle$ over that triangle is that over the whole half disc, for the gradient $G$ at the optimum.
+#
+# <details><summary>Hint</summary>
+#
+# At the optimum $\lambda_{\min} = \rho$. Which $v$ has all of its left-ends there?
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 2: for the first eigenvector of the optimal metric.
@@ -202,10 +188,9 @@ assert np.isclose(over_triangle, graphs.minimize_linear(G).value, rtol=1e-6)
 p, w = point_of(optimum.metric)
 assert np.isclose(np.hypot(p, w), radius)
 ratio = v[1] / v[0]
-top = 2 * radius / (ratio + 1 / ratio)
-assert np.allclose([p, w], [top * (ratio - 1 / ratio) / 2, top], atol=1e-6)
+assert np.allclose([p, w], corners_of(ratio, radius)[2], atol=1e-6)
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What a projection is
 #
 # A projected gradient step goes down the gradient and leaves the set; then it takes the nearest point of the set. For this
@@ -256,7 +241,7 @@ for name, matrix in (
 assert np.linalg.eigvalsh(first_raised)[0] < 0
 assert np.trace(first_cut) > C + 0.1
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # The second projection breaks what the first one has mended: both results are outside of the set. What many programs do in
 # place of the projection is to *clip*: compute the eigenvalues, raise those that are too small to $\rho$, set the
 # entries of the wrong sign to 0, and *scale* the trace back. That ends in the set. But to scale is not to project on the
@@ -280,6 +265,12 @@ assert problem.violations(graphs.made_feasible(clipped(outside))) == ()
 # **Exercise 3.** Descend by clipping: 400 steps of 1e-4 times the gradient, from `start`. Where does it end: at the
 # optimum, or above it? Do the same with projections (`method="gdaopt"` projects in closed form here). By how much
 # does each end above the optimum?
+#
+# <details><summary>Hint</summary>
+#
+# `clipped` is above; `graphs.projected(matrix).point` is the projection.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: projections lead to the optimum, clipping does not.
@@ -297,12 +288,12 @@ ends = {
 print({name: f"{100 * max(above, 0):.1f} % above" for name, above in ends.items()})
 assert ends["clipping"] > 10 * ends["projections"]
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## Six paths
 #
 # The same problem by six methods, all from the start (the middle of the flat side). A point is a metric after a step.
 
-# %%
+# %% slideshow={"slide_type": "slide"}
 METHODS = {
     "conic solver (sdp)": ("sdp", {}),
     "projected gradients": ("projected-gradient", {}),
@@ -326,7 +317,7 @@ for (name, (method, options)), ax in zip(METHODS.items(), axes.flat, strict=True
     ax.set_title(f"{name}: {100 * above[name]:.2f} % above, steps: {len(metrics) - 1}")
     ax.label_outer()
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # * A *conic solver* answers at once: there is no path, and no step of it is a metric that one could use.
 # * *Projected gradients* walk through the half disc to the arc, and along it to the star.
 # * *Clipping* stops where clipping undoes the step, inside of the half disc: no projection would stop there.
@@ -334,9 +325,16 @@ for (name, (method, options)), ax in zip(METHODS.items(), axes.flat, strict=True
 #   arc neither of the two has room, and it creeps.
 # * *Joint* steps go towards a corner of the triangle. They stop where the best corner is the point itself.
 # * *Certified* adds atoms, which are points of the arc, and finds the best mixture of them.
-#
+
+# %% [markdown]
 # **Exercise 4.** Take the last metric of the joint run. Solve the linear program under its own first eigenvector, and compare
 # what it gains with what the exact oracle gains from there. Which points of the arc does the program know, and which the oracle?
+#
+# <details><summary>Hint</summary>
+#
+# The gain is $\langle G, M \rangle$ less the least value, by `gda.programs.at(problem, last)` and by `graphs.minimize_linear(G)`.
+#
+# </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4: the triangle has the point itself and the two ends of the flat side for corners. The program sees
@@ -351,7 +349,7 @@ print(f"gain by the program {by_program:.2f}, by the oracle {by_oracle:.2f}")
 assert by_oracle > 0
 assert by_program < 0.1 * by_oracle
 
-# %% [markdown]
+# %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember
 #
 # * The extreme points of the set are $\rho I$ and the arc, and each point of the arc is an atom of rank one beside $\rho I$.

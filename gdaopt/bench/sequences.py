@@ -23,13 +23,7 @@ from gdaopt.backends.catalogue import entry_of
 from gdaopt.backends.highspy import HighsModel
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.mps import MPS_ENDING, read_mps
-from gdaopt.bench.recorded import (
-    LinearPolytope,
-    RecordedProgram,
-    load_programs,
-    recording,
-    save_programs,
-)
+from gdaopt.bench.recorded import RecordedProgram, load_programs, recording, save_programs
 from gdaopt.bench.replayed import Start
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
@@ -40,6 +34,7 @@ from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope, Knapsack
 from gdaopt.programs.base import Polytope
+from gdaopt.programs.linear import LinearPolytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.solving import solve
 from gdaopt.studies.learning import LearningOptions

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,13 @@ from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.folds import Fold, FoldsMixin, in_fold
-from gdaopt.estimators.inputs import Codes, Interval, read_classes, read_weighted_samples
+from gdaopt.estimators.inputs import (
+    Codes,
+    Interval,
+    check_classes,
+    read_classes,
+    read_weighted_samples,
+)
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     HELPFUL_OBJECTIVES,
@@ -31,6 +36,7 @@ from gdaopt.estimators.metric_learner import (
     ObjectiveName,
     Weights,
 )
+from gdaopt.estimators.neighbors import shares_of_own_class
 from gdaopt.estimators.racing import Race, chance, means
 from gdaopt.estimators.solving import warn_of_result
 from gdaopt.objectives import OBJECTIVES
@@ -46,12 +52,12 @@ if TYPE_CHECKING:
 
 _FOLDS = 3
 _MOST_TRAINED = 400  # samples of a fold
-_NEIGHBORS = 5
 _OBJECTIVES = ("mcml", "nca", "none")
 _MULTIPLES = (2.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
 _NCA_TOLERANCE = 1e-2  # for the last fit
+_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
 _CHANCE = 0.02  # less likely than that without any gain: no learning can be left
 _FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
@@ -338,7 +344,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
                         race.add(place, test, scores)
                         of_folds[fold, place], seconds[fold, place] = scores.mean(), taken
                         last[place] = result
-                race.drop(spared=plain)
+                race.drop(_ERRORS, spared=plain)
                 if self.verbose:
                     standing = ", ".join(
                         f"{shortened(objectives[place])} C = {bounds[place]:.3g}: {mean:.4f}"
@@ -375,18 +381,16 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
         Without `predict_proba` it is 1 where the answer is right, else 0.
         """
-        classifier = self.classifier
-        if classifier is None:
-            classifier = KNeighborsClassifier(min(_NEIGHBORS, len(train)), algorithm="brute")
+        samples, queries = X[train] @ components.T, X[test] @ components.T
         # What scikit-learn would look at again and again is known to be finite.
         with until(None), config_context(assume_finite=True):
-            fitted = clone(classifier).fit(X[train] @ components.T, y[train])
-            queries = X[test] @ components.T
+            if self.classifier is None:
+                return shares_of_own_class(samples, y[train], queries, y[test])
+            fitted = clone(self.classifier).fit(samples, y[train])
             if not hasattr(fitted, "predict_proba"):
                 return np.asarray(fitted.predict(queries) == y[test], dtype=np.float64)
             is_own = fitted.classes_ == y[test][:, None]
-            shares: FloatArray = (fitted.predict_proba(queries) * is_own).sum(axis=1)
-            return shares
+            return np.asarray((fitted.predict_proba(queries) * is_own).sum(axis=1))
 
 
 def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -405,7 +409,8 @@ def path_fits(
 ) -> Iterator[tuple[Result, float]]:
     """Yield results and seconds for ascending trace bounds; each fit starts from the last one."""
     begun = time.perf_counter()
-    learner.classes_, codes = read_classes(y)
+    learner.classes_, codes = np.unique(y, return_inverse=True)
+    check_classes(learner.classes_)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
     options: dict[str, Any] = {}
     last: Result | None = None

@@ -23,6 +23,7 @@ from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 
+_ROUND_OFF = 1e-20  # of the variance: a feature with less in a fold is constant there
 _LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
 
 
@@ -321,6 +322,11 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
                     for part in (train, test)
                 )
                 of_train, of_test = (np.asarray(part) for part in parts)
+                # Without edges, such features add the same to the scores of all alphas.
+                still = np.diagonal(of_train) <= _ROUND_OFF * np.diagonal(covariance)
+                for part in (of_train, of_test):
+                    part[still] = part[:, still] = 0.0
+                    part[still, still] = covariance[still, still]
                 fits = in_fold(fold, self._fits(of_train, alphas))
                 scores.append([log_likelihood(of_test, metric) for metric in fits])
                 results[f"split{fold}_test_score"] = np.array(scores[-1])

@@ -5,12 +5,13 @@ Candidates are compared on the same samples: all standard errors are those of pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from gdaopt.support.validation import FloatArray
 
-_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
 _BOOTSTRAPS = 400
 _ROUND_OFF = 1e-12  # scores that differ by less count as equal
 
@@ -46,13 +47,18 @@ class Race:
         mean = np.where(self.is_in, means(self.scores), -np.inf)
         return int((mean >= mean.max() - _ROUND_OFF).argmax())
 
-    def drop(self, spared: int | None = None) -> None:
-        """Drop the candidates that are more than a standard error behind the best, but for one."""
+    def drop(self, errors: float, spared: int | None = None) -> None:
+        """Drop those that are more than so many standard errors behind the best, but for one."""
         scores = self.scores
         behind = scores[self.best] - scores
-        self.is_in &= means(behind) <= _ERRORS * standard_errors(behind) + _ROUND_OFF
+        self.is_in &= means(behind) <= errors * standard_errors(behind) + _ROUND_OFF
         if spared is not None:
             self.is_in[spared] = True
+
+    def keep_best(self, candidates: Sequence[int]) -> None:
+        """Drop some candidates but for the best of them."""
+        mean = np.where(self.is_in, means(self.scores), -np.inf)[candidates]
+        self.is_in[candidates] &= np.arange(len(candidates)) == mean.argmax()
 
 
 def means(rows: FloatArray) -> FloatArray:
@@ -95,9 +101,10 @@ def chance(gains: FloatArray) -> float:
         return 1.0
     has_score, size = np.isfinite(gains).astype(np.float64), gains.shape[1]
     rng = np.random.default_rng(0)
-    times = rng.multinomial(size, np.full(size, 1 / size), size=_BOOTSTRAPS).astype(np.float64)
+    drawn = rng.integers(size, size=(_BOOTSTRAPS, size)) + size * np.arange(_BOOTSTRAPS)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
     counts = times @ has_score.T
-    drawn = np.full(counts.shape, -np.inf)
-    np.divide(times @ np.nan_to_num(gains).T, counts, out=drawn, where=counts > 0)
-    largest = ((drawn - mean) / error).max(axis=1)
+    means_drawn = np.full(counts.shape, -np.inf)
+    np.divide(times @ np.nan_to_num(gains).T, counts, out=means_drawn, where=counts > 0)
+    largest = ((means_drawn - mean) / error).max(axis=1)
     return float((largest >= (mean / error).max()).mean())

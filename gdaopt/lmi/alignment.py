@@ -1,146 +1,111 @@
 """Three sequences of linear programs for exact matrix inequalities.
 
 The tangents of the cones of edges always converge. Alignment by the programs' own multipliers takes
-fewer programs if it converges. Alignment by the first eigenvector is what metrics are learned by,
-and may stop above the optimum. See `docs/theory/lmi.md`, "Alignment by multipliers".
+fewer programs. Alignment by the first eigenvector is what metrics are learned by, and may stop
+above the optimum. See `docs/theory/lmi.md`, "Alignment by multipliers".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError
+from gdaopt.errors import SolverFailedError
 from gdaopt.lmi.cones import incidence
+from gdaopt.lmi.model import stack
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
-from gdaopt.lmi.proof import Proof
 from gdaopt.support.validation import FloatArray
 
 _CUT = 1e-9  # relative to p + q: cones that are broken by less get no tangent
+_SPREAD = 7.5  # of the multipliers of the first program
+_WIDEST, _NARROWEST = 1e6, 1 + 1e-9
+_LEAST = 1e-2  # relative to the largest entry: of the first vector of multipliers
+_SLOW = 1e-9  # relative: the first eigenvector does not make less progress later
+
+Round = tuple[FloatArray, Optimum]
+"""A point that keeps the linear constraints, and a program whose value is a lower bound; its
+multipliers are those of nodes."""
 
 
-class Search:
-    """The best bounds so far, and when to stop."""
+def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
+    """Let ``v = √μ`` for the multipliers μ of the last program, in a trust region around its v.
 
-    def __init__(self, programs: DiscPrograms, tolerance: float, max_programs: int) -> None:
-        self.programs, self.tolerance, self._max_programs = programs, tolerance, max_programs
-        nowhere = np.full(programs.model.x.size, np.nan)
-        self.best = Proof(-np.inf, np.inf, nowhere, np.zeros(programs.n_nodes), 0)
-
-    def improve(self, above: Optimum | None, below: float, d: FloatArray) -> bool:
-        """Keep better bounds; say whether they are near enough, or no program is left."""
-        best, n_programs = self.best, self.programs.n_solved
-        lower, vector = (below, d) if below > best.lower else (best.lower, best.vector)
-        upper, x = best.upper, best.x
-        if above is not None and above.value < upper:
-            upper, x = above.value, above.x
-        self.best = Proof(lower, upper, x, vector, n_programs)
-        return self.best.gap <= self.tolerance or n_programs >= self._max_programs
-
-
-def align_by_multipliers(programs: DiscPrograms, search: Search) -> None:
-    """Let ``v = √z``, with an average z of the multipliers of the left-ends so far."""
-    v = programs.first_alignment()
-    squares, k = v**2, 0
+    The region grows and shrinks by how much of what a program promises the lower bound has risen.
+    """
+    v, spread = programs.first_alignment(), _SPREAD
+    v = np.maximum(v, _LEAST * v.max())
+    best = programs.bound_below(v)
     while True:
-        above = _above(programs, search, v)
-        if above is None:
-            return
-        d, below = _below(programs, above)
-        if search.improve(above, below, d) or above.multipliers is None or not d.any():
-            return
-        # Later multipliers count more, as later vertices do in the usual steps of Frank–Wolfe.
-        total, share, k = above.multipliers.sum(), 2 / (k + 3), k + 1
-        squares = (1 - share) * squares / squares.sum() + share * above.multipliers / total
-        v = np.sqrt(squares)
-        if search.improve(None, programs.bound_below(v), v * np.sqrt(total)):
-            return
+        try:
+            step = programs.aligned(v, spread)
+        except SolverFailedError:  # the wider, the harder is the program
+            spread = spread ** (1 / 3)
+            if spread < _NARROWEST:
+                raise
+            continue
+        roots = np.sqrt(step.multipliers)
+        below = programs.bound_below(roots)
+        yield step.x, below
+        if np.isfinite(best.value):
+            promised, gain = step.value - best.value, below.value - best.value
+        else:
+            promised, gain = 1.0, float(below.value > best.value)
+        if gain > 0.1 * promised:
+            v, best = roots, below
+        if gain > 0.75 * promised:
+            spread = min(spread**2, _WIDEST)
+        elif gain < 0.25 * promised:
+            spread = max(spread ** (1 / 3), _NARROWEST)
 
 
-def align_by_eigenvector(programs: DiscPrograms, search: Search) -> None:
+def align_by_eigenvector(programs: DiscPrograms) -> Iterator[Round]:
     """Let v be the first eigenvector at the optimum of the last program."""
-    v = programs.first_alignment()
+    v, least = programs.first_alignment(), np.inf
     while True:
-        before = search.best.upper
-        above = _above(programs, search, v)
-        if above is None:
+        above = programs.aligned(v)
+        yield above.x, programs.bound_below(np.sqrt(above.multipliers))
+        if least - above.value <= _SLOW * abs(above.value):
             return
-        d, below = _below(programs, above)
-        is_slow = before - above.value <= search.tolerance * (1 + abs(above.value))
-        if search.improve(above, below, d) or is_slow:
-            return
+        least = above.value
         v, _ = first_eigenvector(programs.switched(above.x), v)
 
 
-def _above(programs: DiscPrograms, search: Search, v: FloatArray) -> Optimum | None:
-    """Return the optimum of discs that v aligns; only the first v is sure to have a point."""
-    try:
-        return programs.from_above(v)
-    except (InfeasibleProblemError, SolverFailedError):
-        if search.best.upper == np.inf:
-            raise
-        return None
-
-
-def _below(programs: DiscPrograms, above: Optimum) -> tuple[FloatArray, float]:
-    """Return the d of the multipliers of left-ends, and the lower bound that it gives."""
-    d = np.zeros(programs.n_nodes) if above.multipliers is None else np.sqrt(above.multipliers)
-    return d, programs.bound_below(d)
-
-
-def cut_by_tangents(programs: DiscPrograms, search: Search) -> None:
+def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
     """Replace each cone ``p q ≥ F²`` by tangents ``r p + q / r ≥ 2 |F|``, added where it is broken.
 
-    The optimum of each program is a lower bound. A feasible point is on the line to an inner one;
-    with whole numbers it is the optimum of a program of aligned discs where these are fixed.
+    The optimum of each program is a lower bound.
     """
     first, second = programs.edges.T
     count, size = len(first), programs.n_nodes
-    if not count:  # left-ends of a diagonal matrix are its entries, for any v
-        exact = programs.from_above(np.ones(size))
-        search.improve(exact, exact.value, _below(programs, exact)[0])
-        return
-    has_integers = programs.model.is_integer.any()
-    v = np.ones(size) if has_integers else programs.first_alignment()
+    is_mixed = programs.model.is_integer.any()  # its interior is not looked for
+    v = np.ones(size) if is_mixed else programs.first_alignment()
     edges = np.tile(np.arange(count), 2)
     ratios = np.concatenate([v[first] / v[second], np.ones(count)])
-    p, q = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
-    nodes = programs.diagonal - incidence(first, size) @ p - incidence(second, size) @ q >= 0
+    shares = hstack([-incidence(first, size), -incidence(second, size)])
+    nodes = programs.diagonal.with_variables(shares)
     while True:
         places = np.arange(len(edges)), edges
-        times, over = (
-            csr_array((each, places), shape=(len(edges), count)) for each in (ratios, 1 / ratios)
-        )
-        tangents = times @ p + over @ q >= 2 * programs.magnitudes[edges]
-        below = programs.minimize([nodes, tangents])
-        at_p, at_q = np.asarray(p.value), np.asarray(q.value)
+        sides = [csr_array((each, places), (len(edges), count)) for each in (ratios, 1 / ratios)]
+        doubled = csr_array((np.full(len(edges), -2.0), places), (len(edges), count))
+        tangents = (doubled @ programs.magnitudes).with_variables(hstack(sides))
+        below = programs.minimize(stack([nodes, tangents]))
+        yield below.x, replace(below, multipliers=below.multipliers[:size])
+        p, q = np.maximum(below.more[:count], 0.0), np.maximum(below.more[count:], 0.0)
         sizes = -np.asarray(programs.switched(below.x)[first, second]).ravel()
-        above = _feasible(programs, below.x)
-        d = np.zeros(size) if below.multipliers is None else np.sqrt(below.multipliers)
-        radii = np.hypot((at_p - at_q) / 2, sizes)
-        is_broken = (at_p + at_q) / 2 - radii < -_CUT * (at_p + at_q)
-        if search.improve(above, below.value, d) or not is_broken.any():
+        radii = np.hypot((p - q) / 2, sizes)
+        is_broken = (p + q) / 2 - radii < -_CUT * (p + q)
+        if not is_broken.any():
             return
         # The first eigenvector of [[p, -|F|], [-|F|, q]] gives the tangent that is broken most.
-        heights = ((at_p - at_q) / 2 + radii)[is_broken]
+        heights = ((p - q) / 2 + radii)[is_broken]
         edges = np.concatenate([edges, np.flatnonzero(is_broken)])
         ratios = np.concatenate([ratios, sizes[is_broken] / heights])
 
 
-def _feasible(programs: DiscPrograms, x: FloatArray) -> Optimum | None:
-    """Return a point near x that keeps all inequalities; None if there is none."""
-    if not programs.model.is_integer.any():
-        return programs.feasible_near(x)
-    try:
-        return programs.from_above(first_eigenvector(programs.switched(x))[0], x)
-    except InfeasibleProblemError:
-        return None
-
-
-SEQUENCES: dict[str, Callable[[DiscPrograms, Search], None]] = {
+SEQUENCES: dict[str, Callable[[DiscPrograms], Iterator[Round]]] = {
     "tangents": cut_by_tangents,
     "multipliers": align_by_multipliers,
     "eigenvector": align_by_eigenvector,

@@ -12,7 +12,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
@@ -41,6 +41,19 @@ class AffineMap:
     def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:
         return AffineMap(csr_array(self.matrix[rows]), self.offset[rows])
 
+    def __rmatmul__(self, factors: Any) -> AffineMap:
+        """Return ``S (A x + b)`` for a sparse matrix S."""
+        return AffineMap(csr_array(factors @ self.matrix), factors @ self.offset)
+
+    def __add__(self, other: AffineMap) -> AffineMap:
+        return AffineMap(csr_array(self.matrix + other.matrix), self.offset + other.offset)
+
+    def with_variables(self, columns: Any) -> AffineMap:
+        """Return ``A x + b + C y`` for further variables y; C may be their number, which is 0."""
+        if isinstance(columns, int):
+            columns = csr_array((len(self.offset), columns))
+        return AffineMap(csr_array(hstack([self.matrix, columns])), self.offset)
+
     def interval(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the values where ``lower ≤ x ≤ upper``."""
         rows, columns = self.matrix.nonzero()
@@ -49,6 +62,12 @@ class AffineMap:
         least = np.bincount(rows, np.minimum(at_lower, at_upper), minlength=size)
         largest = np.bincount(rows, np.maximum(at_lower, at_upper), minlength=size)
         return self.offset + least, self.offset + largest
+
+
+def stack(maps: list[AffineMap]) -> AffineMap:
+    """Return affine maps of the same variables one below the other."""
+    offsets = np.concatenate([each.offset for each in maps])
+    return AffineMap(csr_array(vstack([each.matrix for each in maps])), offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +158,11 @@ class Model:
     @property
     def is_integer(self) -> BoolArray:
         """Which entries of x are whole numbers."""
-        return np.concatenate(
-            [
-                np.full(each.size, bool(each.attributes["integer"] or each.attributes["boolean"]))
-                for each, _ in self.variables
-            ]
-        )
+        masks = [
+            _mask(user, user.integer_idx) | _mask(user, user.boolean_idx)
+            for user, _ in self.variables
+        ]
+        return np.concatenate([mask.ravel(order="F") for mask in masks])
 
     def assign(self, x: FloatArray) -> None:
         """Give all variables the values of x, the user's own as well."""
@@ -186,10 +204,9 @@ class Model:
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of x that follow from its own ones by interval arithmetic over the rows."""
         equal = self.rows[np.flatnonzero(self.is_equality)]
-        rows = csr_array(vstack([self.rows.matrix, -equal.matrix]))
-        offset = np.concatenate([self.rows.offset, -equal.offset])
-        places, columns = rows.nonzero()
-        numbers, size = rows.data, len(offset)
+        rows = stack([self.rows, AffineMap(-equal.matrix, -equal.offset)])
+        places, columns = rows.matrix.nonzero()
+        numbers, size = rows.matrix.data, len(rows.offset)
         lower, upper = self.lower, self.upper
         for _ in range(_MOST_ROUNDS):
             before = lower, upper
@@ -200,7 +217,7 @@ class Model:
             # The least that the other terms of the row can be.
             is_bounded = n_infinite[places] == ~is_finite
             others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
-            ends = (-offset[places] - others) / numbers
+            ends = (-rows.offset[places] - others) / numbers
             lower, upper = lower.copy(), upper.copy()
             np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
             np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])
@@ -339,6 +356,14 @@ def _matrix_of(
     )
 
 
+def _mask(variable: cp.Variable, index: Any) -> BoolArray:
+    """Return which entries of a variable an index names."""
+    mask = np.zeros(variable.shape or (1,), dtype=bool)
+    if len(index):
+        mask[tuple(index)] = True
+    return mask.reshape(variable.shape)
+
+
 def _bounds_of(
     variables: list[tuple[cp.Variable, cp.Variable]], symmetry: csr_array
 ) -> tuple[FloatArray, FloatArray]:
@@ -347,15 +372,18 @@ def _bounds_of(
     for variable, _ in variables:
         has = variable.attributes
         low, high = np.full(variable.shape, -np.inf), np.full(variable.shape, np.inf)
-        if has["nonneg"] or has["pos"] or has["boolean"]:
+        if has["nonneg"] or has["pos"]:
             low = np.zeros(variable.shape)
-        if has["nonpos"] or has["neg"] or has["boolean"]:
-            high = np.full(variable.shape, float(bool(has["boolean"])))
+        if has["nonpos"] or has["neg"]:
+            high = np.zeros(variable.shape)
+        is_truth = _mask(variable, variable.boolean_idx)
+        low, high = np.where(is_truth, 0.0, low), np.where(is_truth, 1.0, high)
         if isinstance(has["bounds"], list | tuple):
             ends: list[Any] = [getattr(bound, "value", bound) for bound in has["bounds"]]
             low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
-        if has["diag"]:
-            is_zero = ~np.eye(variable.shape[0], dtype=bool)
+        if has["diag"] or has["sparsity"]:
+            inside = variable.sparse_idx if has["sparsity"] else np.diag_indices(len(low))
+            is_zero = ~_mask(variable, inside)
             low, high = np.where(is_zero, 0.0, low), np.where(is_zero, 0.0, high)
         lower.append(low.ravel(order="F"))
         upper.append(high.ravel(order="F"))

@@ -6,23 +6,33 @@ See `docs/theory/lmi.md`, "Theorem: one vector, two linear programs".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 from scipy.sparse.linalg import splu
 
-from gdaopt.backends.cvxpy import solve_program
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError
+from gdaopt.backends import LinearArrays, Stopwatch
+from gdaopt.backends.cvxpy import CompiledProblem, solve_program
+from gdaopt.backends.registry import make_backend
+from gdaopt.errors import (
+    InaccurateSolutionWarning,
+    InfeasibleProblemError,
+    InvalidInputError,
+    SolverFailedError,
+)
 from gdaopt.lmi.cones import edge_cones, incidence
-from gdaopt.lmi.model import Model
+from gdaopt.lmi.model import AffineMap, Model, stack
 from gdaopt.lmi.signs import Structure
+from gdaopt.programs.base import observe
+from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.validation import FloatArray
+from gdaopt.support.warning_filters import ignoring
 
-_MOST_STEPS = 30  # inverse iteration converges quadratically
+_MOST_STEPS = 30  # inverse iteration and Newton's method converge quadratically
 _EIGENVALUE = 1e-12  # relative accuracy of inverse iteration
 _SHIFT = 1e-13  # relative to the diagonal: the shifted matrix stays invertible
 _GAP = 1e-6  # an interior point need not be the best one
@@ -39,13 +49,19 @@ class Optimum:
         The least value of the objective, or of its negative, if it is to be maximised.
     x : ndarray
         The entries of all variables one after the other.
-    multipliers : ndarray or None
-        Of the rows that the program adds to the problem's, each ≥ 0; None with whole numbers.
+    more : ndarray
+        The entries of the variables that the program adds.
+    multipliers : ndarray
+        Of the rows that the program adds, each ≥ 0; all 0 with whole numbers.
+    row_duals : ndarray
+        The multipliers of the rows of the model, in the signs of CVXPY.
     """
 
     value: float
     x: FloatArray
-    multipliers: FloatArray | None = None
+    more: FloatArray
+    multipliers: FloatArray
+    row_duals: FloatArray
 
 
 class DiscPrograms:
@@ -58,106 +74,185 @@ class DiscPrograms:
     def __init__(
         self, model: Model, structure: Structure, solver: str, options: Mapping[str, Any]
     ) -> None:
-        self.model, self.n_solved = model, 0
+        for each in structure.inequalities:
+            if not each.is_exact:
+                raise InvalidInputError(str(each))
+            if each.is_free:
+                raise InvalidInputError(
+                    f"{each}; linear programs and their proofs know the signs of its own entries "
+                    "only, so take by='cones'"
+                )
+        if model.cost is None or not model.is_linear:
+            raise InvalidInputError(
+                "linear programs need a linear objective, and linear constraints beside the matrix "
+                "inequalities; write those as rows, or take by='cones'"
+            )
+        self.model, self.n_solved, self._cost = model, 0, model.cost
         self._solver, self._options = solver, dict(options)
-        self._matrices = [each.matrix for each in structure.inequalities]
-        starts = np.cumsum([0, *(matrix.n_nodes for matrix in self._matrices)])
+        matrices = [each.matrix for each in structure.inequalities]
+        starts = np.cumsum([0, *(matrix.n_nodes for matrix in matrices)])
         self.n_nodes = int(starts[-1])
         self.edges = np.concatenate(
-            [matrix.edges + start for matrix, start in zip(self._matrices, starts, strict=False)]
+            [matrix.edges + start for matrix, start in zip(matrices, starts, strict=False)]
         )
-        self.diagonal = cp.hstack([matrix.diagonal(model.x) for matrix in self._matrices])
+        self._diagonal = stack([matrix.diagonal for matrix in matrices])
+        self._entries = stack([matrix.entries for matrix in matrices])
         signs = np.concatenate([each.signs for each in structure.inequalities])
         unknown = np.flatnonzero(signs == 0)
-        self._constraints = [copy for _, copy in model.constraints]
-        if len(signs):
-            entries = cp.hstack(
-                [each.entries(model.x) for each in self._matrices if len(each.edges)]
-            )
-            self.magnitudes = cp.multiply(signs, entries)
-            if len(unknown):
-                sizes = cp.Variable(len(unknown))
-                places = (np.ones(len(unknown)), (unknown, np.arange(len(unknown))))
-                self.magnitudes += csr_array(places, shape=(len(signs), len(unknown))) @ sizes
-                self._constraints += [sizes >= cp.abs(entries[unknown])]
+        count = len(unknown)
+        sizes = csr_array((np.ones(count), (unknown, np.arange(count))), (len(signs), count))
+        self.magnitudes = (diags_array(signs) @ self._entries).with_variables(sizes)
+        self.diagonal = self._diagonal.with_variables(count)
+        bare = self._entries[unknown]  # each size is at least this, and its negative
+        both = stack([bare, AffineMap(-bare.matrix, -bare.offset)])
+        negative = -vstack([eye_array(count)] * 2)
+        rows = stack([model.rows.with_variables(count), both.with_variables(negative)])
+        is_equality = np.concatenate([model.is_equality, np.zeros(2 * count, dtype=bool)])
+        self._program = LinearArrays.of(
+            model.cost.with_variables(count).matrix.toarray()[0],
+            rows.matrix,
+            np.where(is_equality, -rows.offset, -np.inf),
+            -rows.offset,
+            np.concatenate([model.lower, np.full(count, -np.inf)]),
+            np.concatenate([model.upper, np.full(count, np.inf)]),
+        )
 
     # --- The programs -------------------------------------------------------------------------
 
-    def from_above(self, v: FloatArray, x: FloatArray | None = None) -> Optimum:
-        """Return the optimum over all points whose left-ends, aligned by v > 0, are not negative.
+    def aligned(
+        self, v: FloatArray, spread: float = np.inf, whole: FloatArray | None = None
+    ) -> Optimum:
+        """Return the optimum where left-ends are aligned by v > 0, and their multipliers are near.
 
-        Such points keep the matrix inequalities: the value is an upper bound. Where an x is given,
-        the whole numbers are those of x.
+        These are at most `spread` times as far apart as the squares of v. With infinity, the
+        default, all left-ends have to be ≥ 0, which keeps the matrix inequalities: the value is an
+        upper bound. With 1 only ``v'DF(x)Dv ≥ 0`` is left: the value is a lower bound. Between them
+        the left-ends may fall short, at a price. Where `whole` is a point, whole numbers are its.
         """
-        v = np.maximum(v, _LEAST * v.max())
-        left_ends = self.diagonal
-        if len(self.edges):
-            first, second = self.edges.T
-            left_ends -= (
-                incidence(first, self.n_nodes, v[second] / v[first])
-                + incidence(second, self.n_nodes, v[first] / v[second])
-            ) @ self.magnitudes
-        index = np.flatnonzero(self.model.is_integer)
-        fixed = [] if x is None else [self.model.x[index] == np.round(x[index])]
-        return self.minimize([left_ends >= 0, *fixed])
+        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(self.n_nodes)
+        first, second = self.edges.T
+        ratios = incidence(first, self.n_nodes, -v[second] / v[first]) + incidence(
+            second, self.n_nodes, -v[first] / v[second]
+        )
+        left_ends = self.diagonal + csr_array(ratios) @ self.magnitudes
+        if spread == np.inf:
+            return self.minimize(left_ends, whole)
+        squares = v**2 / (v @ v)
+        form = csr_array(squares[None, :]) @ left_ends
+        if spread == 1:
+            optimum, own = self.minimize(form), np.zeros(self.n_nodes)
+        else:
+            price = csr_array((1 - spread) * squares[None, :])
+            short = left_ends.with_variables(eye_array(self.n_nodes))
+            optimum = self.minimize(stack([short, form.with_variables(price)]))
+            own = optimum.multipliers[:-1]
+        return replace(optimum, multipliers=own + optimum.multipliers[-1] * squares)
 
-    def bound_below(self, d: FloatArray) -> float:
-        """Return the optimum over all points with ``d'DF(x)Dd ≥ 0``: -∞ if there is none."""
-        if not d.any():
-            return -np.inf
-        d = d / d.max()
-        form = d**2 @ self.diagonal
-        if len(self.edges):
-            form -= 2 * np.prod(d[self.edges], axis=1) @ self.magnitudes
+    def bound_below(self, d: FloatArray) -> Optimum:
+        """Return the optimum over all points with ``d'DF(x)Dd ≥ 0``; its value may be -∞."""
         try:
-            return self.minimize([form >= 0]).value
-        except SolverFailedError:
-            return -np.inf
+            return self.aligned(d, 1)
+        except (InfeasibleProblemError, SolverFailedError):
+            nothing = np.zeros(0)
+            rows = np.zeros(len(self.model.is_equality))
+            return Optimum(-np.inf, nothing, nothing, np.zeros(self.n_nodes), rows)
 
-    def minimize(self, rows: list[cp.Constraint]) -> Optimum:
-        """Minimise the objective under rows beside the problem's linear constraints."""
-        program = cp.Problem(self.model.objective, [*self._constraints, *rows])
-        solve_program(program, self._solver, solver_opts=self._options)
+    def minimize(self, rows: AffineMap, whole: FloatArray | None = None) -> Optimum:
+        """Minimise the objective where rows are ≥ 0; their last variables are new ones, all ≥ 0."""
+        program, model = self._program, self.model
+        n_old, n_rows = program.matrix.shape[1], program.matrix.shape[0]
+        n_new = rows.matrix.shape[1] - n_old
+        lower, upper = program.lower.copy(), program.upper.copy()
+        if whole is not None:
+            index = np.flatnonzero(model.is_integer)
+            lower[index] = upper[index] = np.round(whole[index])
+        arrays = LinearArrays.of(
+            np.concatenate([program.cost, np.zeros(n_new)]),
+            vstack([hstack([program.matrix, csr_array((n_rows, n_new))]), rows.matrix]),
+            np.concatenate([program.row_lower, -rows.offset]),
+            np.concatenate([program.row_upper, np.full(len(rows.offset), np.inf)]),
+            np.concatenate([lower, np.zeros(n_new)]),
+            np.concatenate([upper, np.full(n_new, np.inf)]),
+        )
         self.n_solved += 1
-        duals = rows[0].dual_value
+        duals = np.zeros(arrays.pattern.n_rows)
+        if model.is_integer.any() and whole is None:
+            point = self._solve_whole(arrays)
+        else:
+            polytope = LinearPolytope.of(arrays, np.zeros(n_old + n_new))
+            backend = make_backend(self._solver, self._options)
+            with ignoring(category=InaccurateSolutionWarning):
+                answer = backend.minimize(polytope, arrays.cost, Stopwatch(), None)
+            if answer.status != "optimal":  # its value would be no bound
+                raise SolverFailedError(f"{self._solver} calls a linear program {answer.status}")
+            point = answer.point
+            duals = duals if answer.row_duals is None else answer.row_duals
+            observe(arrays.cost, polytope, point, point)
         return Optimum(
-            self.model.sign * float(program.value),
-            np.asarray(self.model.x.value, dtype=np.float64),
-            None if duals is None else np.maximum(np.atleast_1d(duals), 0.0),
+            float(arrays.cost @ point) + float(self._cost.offset[0]),
+            model.symmetry @ point[: len(model.lower)],
+            point[n_old:],
+            np.maximum(duals[n_rows:], 0.0),
+            -duals[: len(model.is_equality)],
         )
 
-    # --- Points -------------------------------------------------------------------------------
+    def _solve_whole(self, arrays: LinearArrays) -> FloatArray:
+        """Return the optimum of a program with whole numbers, by a solver that CVXPY calls."""
+        compiled = CompiledProblem(arrays)
+        compiled.assign(arrays)
+        index = np.flatnonzero(self.model.is_integer)
+        is_whole = compiled.x[index] == cp.Variable(len(index), integer=True)
+        program = cp.Problem(compiled.problem.objective, [*compiled.problem.constraints, is_whole])
+        solver = "HIGHS" if self._solver == "highspy" else self._solver
+        solve_program(program, solver, solver_opts=self._options)
+        return np.asarray(compiled.x.value, dtype=np.float64)
 
-    def value(self, x: FloatArray) -> float:
-        """Return the objective at x, to be minimised."""
-        self.model.assign(x)
-        return self.model.sign * float(self.model.objective.value)
+    # --- Points -------------------------------------------------------------------------------
 
     def switched(self, x: FloatArray) -> csr_array:
         """Return DF(x)D, whose off-diagonals are ``-|F_ij|``."""
         first, second = self.edges.T
-        values = -np.abs(np.concatenate([matrix.entries(x) for matrix in self._matrices]))
-        nodes = np.arange(self.n_nodes)
+        values, nodes = -np.abs(self._entries(x)), np.arange(self.n_nodes)
         places = np.concatenate([first, second, nodes]), np.concatenate([second, first, nodes])
-        diagonal = np.concatenate([matrix.diagonal(x) for matrix in self._matrices])
-        numbers = np.concatenate([values, values, diagonal])
+        numbers = np.concatenate([values, values, self._diagonal(x)])
         return csr_array((numbers, places), shape=(self.n_nodes, self.n_nodes))
 
     def first_alignment(self) -> FloatArray:
         """Return the first eigenvector at an interior point: discs that it aligns have a point."""
         return first_eigenvector(self.switched(self.interior_point))[0]
 
-    def feasible_near(self, x: FloatArray) -> Optimum:
-        """Return the point nearest to x on the line to an interior one that keeps all inequalities.
+    def feasible_near(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """Return the point nearest to x on the line to an interior one, and its value.
 
-        x must keep the linear constraints.
+        x must keep the linear constraints. Newton's steps never go too far, because the least
+        eigenvalue is concave; where they are short, one goes to where its chord is 0.
+
+        Returns
+        -------
+        x : ndarray
+            A point that keeps all constraints.
+        value : float
+            Its value; infinity if none is found, because the interior is empty.
         """
-        end = first_eigenvector(self.switched(x))[1]
+        matrix = self.switched(x)
+        v, end = first_eigenvector(matrix)
         if end < 0:
             inner = self.interior_point
-            inner_end = first_eigenvector(self.switched(inner))[1]
-            x = x + end / (end - inner_end) * (inner - x)
-        return Optimum(self.value(x), x)
+            inside = self.switched(inner)
+            _, deep = first_eigenvector(inside)
+            if deep <= 0:
+                return x, np.inf
+        for _ in range(_MOST_STEPS):
+            if end >= 0:
+                return x, float(self._cost(x)[0])
+            share = end / (end - deep) + _EIGENVALUE
+            if end < -_EIGENVALUE * np.abs(matrix.diagonal()).max():
+                at, there = float(v @ matrix @ v), float(v @ inside @ v)
+                share = min(share, at / (at - there)) if at < 0 else share
+            x = x + share * (inner - x)
+            matrix = self.switched(x)
+            v, end = first_eigenvector(matrix, v)
+        return x, np.inf
 
     @cached_property
     def interior_point(self) -> FloatArray:
@@ -168,24 +263,21 @@ class DiscPrograms:
         InfeasibleProblemError
             When that eigenvalue is negative for all x; the message has a vector that proves it.
         """
-        model, least = self.model, cp.Variable()
-        cones = [
-            edge_cones(matrix.diagonal(model.x) - least, matrix.edges, matrix.entries(model.x))
-            for matrix in self._matrices
-        ]
-        program = cp.Problem(
-            cp.Maximize(least),
-            [least <= 1, *self._constraints, *(each for both in cones for each in both)],
-        )
+        compiled, least = CompiledProblem(self._program), cp.Variable()
+        compiled.assign(self._program)
+        x = compiled.x
+        cones = edge_cones(self.diagonal(x) - least, self.edges, self.magnitudes(x))
+        constraints = [least <= 1, *compiled.problem.constraints, *cones]
+        program = cp.Problem(cp.Maximize(least), constraints)
         solve_program(program, "CLARABEL", gap=_GAP, name="search for an interior point")
         if program.value < -_GAP:
-            squares = np.concatenate([np.atleast_1d(both[-1].dual_value) for both in cones])
-            vector = np.sqrt(np.maximum(squares, 0.0))
+            vector = np.sqrt(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
             raise InfeasibleProblemError(
                 f"each point has an eigenvalue below {program.value:.3g}: d'F(x)d is negative for "
                 f"d = {np.array2string(vector, precision=4, threshold=8)}, up to signs"
             )
-        return np.asarray(model.x.value, dtype=np.float64)
+        point = np.asarray(x.value)[: len(self.model.lower)]
+        return np.asarray(self.model.symmetry @ point)
 
 
 def first_eigenvector(matrix: csr_array, v: FloatArray | None = None) -> tuple[FloatArray, float]:

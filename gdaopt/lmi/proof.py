@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import cvxpy as cp
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.lmi.alignment import Round
 from gdaopt.lmi.model import read_model
 from gdaopt.lmi.programs import DiscPrograms, first_eigenvector
-from gdaopt.lmi.signs import Structure, analyse
+from gdaopt.lmi.signs import analyse
 from gdaopt.support.validation import FloatArray
+
+_WIDE = 1e6  # multipliers that are as far apart as this stand for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,9 @@ class Proof:
         A point that keeps all constraints, and has one of the bounds as its value: the entries of
         all variables of the problem, one after the other, each column by column.
     vector : ndarray of shape (n,)
-        d > 0, for the nodes of all matrices one after the other.
+        d ≥ 0, for the nodes of all matrices one after the other.
+    row_duals : ndarray of shape (m,)
+        The multipliers of the linear constraints that prove the other bound with d.
     n_programs : int
         The number of linear programs that were solved.
     """
@@ -37,6 +42,7 @@ class Proof:
     upper: float
     x: FloatArray
     vector: FloatArray
+    row_duals: FloatArray
     n_programs: int
 
     @property
@@ -44,13 +50,17 @@ class Proof:
         """The relative gap, ``(upper - lower) / (1 + max(|lower|, |upper|))``."""
         return (self.upper - self.lower) / (1 + max(abs(self.lower), abs(self.upper)))
 
+    def oriented(self, sign: float) -> Proof:
+        """Return the proof for the problem as it was written: -1 is for one to be maximised."""
+        return self if sign > 0 else replace(self, lower=-self.upper, upper=-self.lower)
+
 
 def certify(
-    problem: cp.Problem, *, solver: str = "HIGHS", nonpositive: Sequence[object] = ()
+    problem: cp.Problem, *, solver: str = "highspy", nonpositive: Sequence[object] = ()
 ) -> Proof:
     """Bound the optimum of a problem from both sides, by the values that its variables have.
 
-    The values may be from any solver, and need not keep the constraints. Two linear programs are
+    The values may be from any solver, and need not keep the constraints. Linear programs are
     solved, which one vector d aligns: the first eigenvector of the matrix there.
 
     Parameters
@@ -86,8 +96,7 @@ def certify(
     (1.0, 1.0)
     """
     model = read_model(problem)
-    structure = analyse(model, nonpositive=nonpositive)
-    check_exact(structure)
+    programs = DiscPrograms(model, analyse(model, nonpositive=nonpositive), solver, {})
     values = [user.value for user, _ in model.variables]
     if any(value is None for value in values):
         names = ", ".join(str(user) for user, _ in model.variables if user.value is None)
@@ -98,46 +107,62 @@ def certify(
             "variables with bounds"
         )
     x = np.concatenate([np.ravel(np.asarray(value), order="F") for value in values])
-    proof = prove(DiscPrograms(model, structure, solver, {}), x)
-    for (user, _), value in zip(model.variables, values, strict=True):
-        user.save_value(value)
-    return oriented(proof, model.sign)
+    return prove(programs, bounds_at(programs, x)).oriented(model.sign)
 
 
-def check_exact(structure: Structure, *, by_entries: bool = True) -> None:
-    """Refuse a problem with an inequality that discs do not describe exactly, by its own entries.
-
-    Without `by_entries` the signs may be those of the multiplier.
-    """
-    for inequality in structure.inequalities:
-        if not inequality.is_exact:
-            raise InvalidInputError(str(inequality))
-        if by_entries and inequality.is_free:
-            raise InvalidInputError(
-                f"{inequality}; linear programs and their proofs know the signs of its own entries "
-                "only, so take by='cones'"
-            )
-
-
-def prove(programs: DiscPrograms, x: FloatArray, d: FloatArray | None = None) -> Proof:
-    """Return what the first eigenvector at x proves, or d, or the multipliers of left-ends."""
-    v, _ = first_eigenvector(programs.switched(x))
+def bounds_at(
+    programs: DiscPrograms, x: FloatArray, d: FloatArray | None = None
+) -> Iterator[Round]:
+    """Yield what the first eigenvector at x proves, or d, or the multipliers of left-ends."""
+    # Where x just keeps the inequalities, it is in the program that its own vector aligns.
+    near, _ = programs.feasible_near(x)
+    v, _ = first_eigenvector(programs.switched(near))
     try:
-        above = programs.from_above(v)
+        step = programs.aligned(v)
     except (InfeasibleProblemError, SolverFailedError):
-        above = programs.feasible_near(x)  # where entries are constant, v must be exact
-    # Multipliers are 0 where v need not be, such as in components without any influence.
-    roots = [] if above.multipliers is None else [np.sqrt(above.multipliers)]
-    lower, vector = -np.inf, v
-    for candidate in (v, *roots, *([] if d is None else [d])):
-        bound = programs.bound_below(candidate)
-        if bound > lower:
-            lower, vector = bound, candidate
-    return Proof(lower, above.value, above.x, vector, programs.n_solved)
+        step = programs.aligned(v, _WIDE)
+    for vector in (v, np.sqrt(step.multipliers), d):
+        if vector is not None:
+            yield step.x, programs.bound_below(vector)
 
 
-def oriented(proof: Proof, sign: float) -> Proof:
-    """Return a proof of a minimisation for the problem as it was written."""
-    if sign > 0:
-        return proof
-    return replace(proof, lower=-proof.upper, upper=-proof.lower)
+def prove(
+    programs: DiscPrograms,
+    rounds: Iterable[Round],
+    tolerance: float = 0.0,
+    max_programs: float = np.inf,
+) -> Proof:
+    """Return the best bounds of the rounds of a sequence, once these are near enough."""
+    n_x, n_rows = programs.model.x.size, len(programs.model.is_equality)
+    nowhere, no_vector, no_rows = np.full(n_x, np.nan), np.zeros(programs.n_nodes), np.zeros(n_rows)
+    proof = Proof(-np.inf, np.inf, nowhere, no_vector, no_rows, 0)
+    for point, below in rounds:
+        x, value = _feasible(programs, point)
+        if value < proof.upper:
+            proof = replace(proof, upper=value, x=x)
+        if below.value > proof.lower:
+            vector = np.sqrt(below.multipliers)
+            proof = replace(proof, lower=below.value, vector=vector, row_duals=below.row_duals)
+        proof = replace(proof, n_programs=programs.n_solved)
+        if proof.gap <= tolerance or programs.n_solved >= max_programs:
+            break
+    if proof.upper == np.inf:
+        raise SolverFailedError(
+            f"{programs.n_solved} programs found no point that keeps all inequalities; raise "
+            "max_programs"
+        )
+    return proof
+
+
+def _feasible(programs: DiscPrograms, x: FloatArray) -> tuple[FloatArray, float]:
+    """Return a point near x that keeps all inequalities, and its value: infinity if none is found.
+
+    With whole numbers it is the optimum of a program of aligned discs where these are fixed.
+    """
+    if not programs.model.is_integer.any():
+        return programs.feasible_near(x)
+    try:
+        above = programs.aligned(first_eigenvector(programs.switched(x))[0], whole=x)
+    except InfeasibleProblemError:
+        return x, np.inf
+    return above.x, above.value

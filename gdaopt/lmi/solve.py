@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -12,13 +12,13 @@ import numpy as np
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import find_backend
-from gdaopt.errors import InfeasibleProblemError, SolverFailedError
-from gdaopt.lmi.alignment import SEQUENCES, Search
+from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.lmi.alignment import SEQUENCES
 from gdaopt.lmi.completion import complete, minor_cones, multiplier_of
 from gdaopt.lmi.cones import edge_cones
 from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
-from gdaopt.lmi.proof import Proof, check_exact, oriented, prove
+from gdaopt.lmi.proof import Proof, bounds_at, prove
 from gdaopt.lmi.signs import Structure, analyse
 from gdaopt.support.cvxpy_internals import list_cones, record_status
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, number
@@ -121,33 +121,28 @@ def solve_by_discs(
         has_cones = solver is None or "SOC" in list_cones(find_backend(solver))
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
     check_name("by", by, ("cones", *SEQUENCES))
-    if strict or by != "cones":
-        check_exact(report, by_entries=by != "cones")
-    name = find_backend(solver or ("CLARABEL" if by == "cones" else "HIGHS"))
+    if strict:
+        for each in report.inequalities:
+            if not each.is_exact:
+                raise InvalidInputError(str(each))
+    name = find_backend(solver or ("CLARABEL" if by == "cones" else "highspy"))
     start = time.perf_counter()
     try:
         if by == "cones":
-            solved = _solve_cones(model, report, name, options)
+            status, proof = _solve_cones(model, report, name, options)
         else:
             programs = DiscPrograms(model, report, name, options)
-            search = Search(programs, tolerance, max_programs)
-            SEQUENCES[by](programs, search)
-            if search.best.upper == np.inf:
-                raise SolverFailedError(
-                    f"{programs.n_solved} programs found no point that keeps all inequalities; "
-                    "raise max_programs"
-                )
-            is_near = search.best.gap <= tolerance
-            solved = cp.OPTIMAL if is_near else cp.OPTIMAL_INACCURATE, search.best
+            proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
+            _save_row_duals(model, proof.row_duals)
+            status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
     except InfeasibleProblemError as error:
         worst = model.sign * np.inf
         record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
         return worst
-    status, proof = solved
     model.assign(proof.x)
-    _save_duals(model, report, proof.vector)
+    _save_multipliers(model, report, proof.vector)
     value = float(problem.objective.value)
-    bounds = oriented(proof, model.sign)
+    bounds = proof.oriented(model.sign)
     record_status(
         problem,
         status,
@@ -178,45 +173,52 @@ def _solve_cones(
     others = [copy for _, copy in model.constraints]
     program = cp.Problem(model.objective, [*others, *(each for both in cones for each in both)])
     solve_program(program, solver, solver_opts=options)
-    x = np.asarray(model.x.value, dtype=np.float64)
-    squares = [
-        np.maximum(np.atleast_1d(both[-1].dual_value), 0.0)
-        for each, both in zip(report.inequalities, cones, strict=True)
-        if each.is_exact and not each.is_free
-    ]
-    for matrix, each, both in zip(model.matrices, report.inequalities, cones, strict=True):
-        if each.is_free:
-            x = complete(model, matrix, each, x)
-            if isinstance(matrix.source, cp.Constraint):
-                matrix.source.save_dual_value(multiplier_of(each, both))
-    d = np.sqrt(np.concatenate([np.zeros(0), *squares]))
-    is_free = any(each.is_free for each in report.inequalities)
-    is_provable = report.is_exact and not is_free and model.is_linear and d.any()
-    if not is_provable or model.is_integer.any():
-        return program.status, Proof(-np.inf, np.inf, x, d, 1)
-    try:
-        proof = prove(DiscPrograms(model, report, "HIGHS", {}), x, d)
-    except (InfeasibleProblemError, SolverFailedError):  # without an interior there may be no bound
-        return program.status, Proof(-np.inf, np.inf, x, d, 1)
-    return program.status, Proof(proof.lower, proof.upper, x, d, 1)
-
-
-def _save_duals(model: Model, report: Structure, d: FloatArray) -> None:
-    """Give the user's constraints their dual values: ``(Dd)(Dd)'`` for matrices that are exact."""
     for user, copy in model.constraints:
         for dual, copied in zip(user.dual_variables, copy.dual_variables, strict=True):
             dual.save_value(copied.value)
+    x = np.asarray(model.x.value, dtype=np.float64)
+    squares = [np.zeros(0)]
+    for matrix, each, rows in zip(model.matrices, report.inequalities, cones, strict=True):
+        source, multiplier = matrix.source, None
+        if not each.is_exact:
+            multiplier = rows[0].dual_value
+        elif each.is_free:
+            x = complete(model, matrix, each, x)
+            multiplier = multiplier_of(each, rows)
+        else:
+            squares.append(np.maximum(np.atleast_1d(rows[-1].dual_value), 0.0))
+        if multiplier is not None and isinstance(source, cp.Constraint):
+            source.save_dual_value(multiplier)
+    d = np.sqrt(np.concatenate(squares))
+    unproven = Proof(-np.inf, np.inf, x, d, np.zeros(0), 1)
+    if model.is_integer.any():
+        return program.status, unproven
+    try:
+        programs = DiscPrograms(model, report, "highspy", {})
+        proof = prove(programs, bounds_at(programs, x, d))
+    except (InvalidInputError, InfeasibleProblemError, SolverFailedError):
+        return program.status, unproven  # not linear, not exact, or without an interior
+    return program.status, replace(unproven, lower=proof.lower, upper=proof.upper)
+
+
+def _save_row_duals(model: Model, row_duals: FloatArray) -> None:
+    """Give the user's linear constraints their dual values."""
+    start = 0
+    for user, _ in model.constraints:
+        part = row_duals[start : start + user.size]
+        user.save_dual_value(part.reshape(user.shape, order="F"))
+        start += user.size
+
+
+def _save_multipliers(model: Model, report: Structure, d: FloatArray) -> None:
+    """Give exact matrix inequalities their dual values ``(Dd)(Dd)'``."""
     start = 0
     for each in report.inequalities:
-        source, size = each.matrix.source, each.matrix.n_nodes
-        if not each.is_exact:
-            if isinstance(source, cp.Constraint):
-                source.save_dual_value(each.matrix.inequality.dual_value)
+        if not each.is_exact or each.is_free:
             continue
-        if each.is_free:
-            continue
+        source, end = each.matrix.source, start + each.matrix.n_nodes
         if isinstance(source, cp.Constraint):
             entries = each.matrix.entries(np.asarray(model.x.value))
-            part = each.switching(entries) * d[start : start + size]
+            part = each.switching(entries) * d[start:end]
             source.save_dual_value(np.outer(part, part))
-        start += size
+        start = end

@@ -90,7 +90,7 @@ def animate(
         show = _uncovering(figure, run, what)
     animation = FuncAnimation(figure, show, frames=rows, interval=1000 / rate)
     if file is not None:
-        _write(file, animation, rate)
+        _write(file, animation)
     return animation
 
 
@@ -162,13 +162,13 @@ def _redrawing(
     return show
 
 
-def _write(file: Path, animation: FuncAnimation, rate: float) -> None:
+def _write(file: Path, animation: FuncAnimation) -> None:
     """Write an animation atomically."""
     if file.suffix == ".html":
-        write_text(file, animation.to_jshtml(fps=rate))
+        write_text(file, animation.to_jshtml())
         return
     with TemporaryDirectory() as folder:
         made = Path(folder) / file.name
-        animation.save(made, writer="pillow" if file.suffix == ".gif" else "ffmpeg", fps=rate)
+        animation.save(made, writer="pillow" if file.suffix == ".gif" else "ffmpeg")
         content = made.read_bytes()
     write_atomically(file, lambda opened: opened.write(content))

@@ -15,9 +15,10 @@ from gdaopt.backends import LinearArrays
 from gdaopt.bench import ProgramSequence, RecordedProgram, load_programs, recording, replay
 from gdaopt.bench.export import export
 from gdaopt.bench.mps import mps_text, read_mps
-from gdaopt.bench.recorded import LinearPolytope, save_programs
+from gdaopt.bench.recorded import save_programs
 from gdaopt.bench.sequences import BenchOptions, read_programs
 from gdaopt.bench.study import replay_task
+from gdaopt.programs.linear import LinearPolytope
 from tests.backends.cases import by_scipy
 from tests.cli.cases import run
 from tests.helpers import scaled

@@ -89,29 +89,6 @@ def test_the_product_of_multiplier_and_trace_bound_is_rounded(kind: str) -> None
         assert found.round_off < 1e-10 * abs(optimum)
 
 
-def test_in_any_units() -> None:
-    rng = np.random.default_rng(0)
-    units = 10.0 ** np.array([-3, 0, 3, 1, -2])
-    S = covariance(rng) * np.outer(units, units)
-    problem = gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e12, 0.0))
-    result = gda.solve(problem)
-    assert result.status == "converged"
-    certificate = gda.certify(problem, result.metric)
-    assert certificate.bound == "dual"
-    assert certificate.relative_gap < 1e-6
-
-
-def test_sharp_where_a_fixed_path_is_more_than_is_wanted() -> None:
-    feasible_set = gda.GraphMetrics(100.0, 0.0, path_weight=0.1)
-    problem = gda.MetricProblem(gda.LogDet(np.diag([1.0, 2.0, 3.0])), feasible_set)
-    result = gda.solve(problem, "projected-newton", tolerance=1e-9)
-    assert result.status == "converged"
-    assert result.metric[0, 1] == result.metric[1, 2] == -0.1
-    certificate = gda.certify(problem, result.metric)
-    assert certificate.bound == "dual"
-    assert certificate.relative_gap < 1e-9
-
-
 # --- Round-off, against 50 digits ---------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -18,12 +17,8 @@ from scipy.optimize import bisect
 
 import gdaopt as gda
 from gdaopt.certificate.tangent import (
-    Bound,
     _best_scale,
     best_multiple,
-    inflated_bound,
-    inflated_tangent,
-    tangent_at,
 )
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.log_det import LogDetPoint
@@ -484,18 +479,6 @@ def test_a_loose_trace_bound_does_not_count(seed: int, trace_bound: float) -> No
     found, expected = (gda.solve(p, "certified", tolerance=1e-9) for p in (loose, near))
     assert found.status == "converged"
     assert found.objective == pytest.approx(expected.objective, rel=1e-8)
-
-
-@pytest.mark.parametrize("share", [1e-11, 1e-6, 1e-2])
-def test_larger_metrics_never_give_a_worse_bound(share: float) -> None:
-    objective = Nearest(np.array([[3.0, -1.0], [-1.0, 3.0]]))
-    problem = gda.MetricProblem(objective, gda.GraphMetrics(1e8, 0.0))
-    point = objective.at(np.array([[3.0 - 1e-6, -1.0], [-1.0, 3.0 - 1e-6]]))
-    support = problem.members.support(point.gradient())
-    here = Bound((1 - share) * point.value, 0.0)
-    tangent = replace(tangent_at(problem, point, support), bound=here)
-    found = inflated_bound(tangent, partial(inflated_tangent, problem, point, support))
-    assert found.value >= here.value
 
 
 @pytest.mark.parametrize("with_row", [False, True])

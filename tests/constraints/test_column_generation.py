@@ -147,24 +147,6 @@ def test_small_rows_are_kept_to_as_many_digits_as_the_others(least: float) -> No
     assert metric[1, 1] == pytest.approx(1, rel=1e-9)
 
 
-@pytest.mark.parametrize("trace_bound", [1e6, 1e12, 1e16])
-def test_linear_minima_where_the_trace_bound_is_far_from_binding(trace_bound: float) -> None:
-    rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[1, 1] <= 1, M[2, 2] <= 2], SIZE)
-    gradient = np.array([[-1, 0.5, 0], [0.5, -1, 0.2], [0, 0.2, -1]])
-    tight, loose = (minimum(bound, rows, gradient) for bound in (10.0, trace_bound))
-    assert tight.value - tight.lower_bound <= 1e-12
-    assert loose.value == pytest.approx(tight.value, rel=1e-9)
-    np.testing.assert_allclose(loose.multipliers, tight.multipliers, rtol=1e-6)
-
-
-@pytest.mark.parametrize("room", [1e-9, 1e-11])
-def test_linear_minima_in_a_narrow_band(room: float) -> None:
-    rows = read_constraints(lambda M: [M[0, 0] <= 0.5, M[0, 0] >= 0.5 - room], SIZE)
-    found = minimum(3.0, rows, np.diag([-1.0, -0.5, 0.0]), start=(0.5, 0.0, 0.0))
-    assert found.value == pytest.approx(-1.75, rel=1e-12)
-    assert found.lower_bound == pytest.approx(-1.75, rel=1e-12)
-
-
 @pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_linear_minima_with_nearly_dependent_equalities(apart: float) -> None:
     """Two rows say together that the first entry is 0.5: their multipliers are large and cancel."""

@@ -1,5 +1,6 @@
 """The notebooks: in step with their scripts, and what they show is what they do."""
 
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,6 +60,61 @@ def test_solutions_are_folded_and_assert(script: Path) -> None:
         assert "assert " in cell.source, cell.source.splitlines()[0]
 
 
+@each_script
+def test_students_get_hints_and_no_solutions(script: Path) -> None:
+    cells = run_notebooks.for_students(script).cells
+    texts = "\n".join(cell.source for cell in cells)
+    assert texts.count("**Exercise") == texts.count("<summary>Hint</summary>")
+    assert texts.count("**Exercise") == texts.count("# Your solution of exercise")
+    assert "# Solution" not in texts
+    assert not any(cell.get("outputs") or cell.metadata.get("jupyter") for cell in cells)
+
+
+MOST_WORDS_OF_A_SLIDE = 135
+
+
+@each_script
+def test_a_slide_has_one_idea(script: Path) -> None:
+    slides = [cell for cell in committed(script).cells if "slideshow" in cell.metadata]
+    texts = [cell.source for cell in slides if cell.cell_type == "markdown"]
+    assert len(texts) >= 5
+    assert max(len(text.split()) for text in texts) <= MOST_WORDS_OF_A_SLIDE
+    for cell in slides:
+        assert "**Exercise" not in cell.source
+        pictures = [
+            output for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())
+        ]
+        assert cell.cell_type == "markdown" or len(pictures) == 1
+
+
+def test_the_plan_of_the_lecture_counts_the_words_of_the_notebooks() -> None:
+    plan = (run_notebooks.FOLDER.parents[1] / "docs" / "teaching.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| \d+ \| (\d) \| (.+?) \| (\d+) \| (\d) \|(.*)\| ([\d.]+) \|$", plan, re.MULTILINE
+    )
+    assert len(rows) == 8
+    total = 0.0
+    for number, section, words, pictures, board, minutes in rows:
+        assert abs(words_of(int(number), section) - int(words)) <= 20, section
+        drawn = sum(int(each) for each in re.findall(r"(\d) min", board))
+        assert abs(int(words) / 130 + int(pictures) + drawn - float(minutes)) <= 0.1
+        total += float(minutes)
+    assert total <= 45
+
+
+def words_of(number: int, section: str) -> int:
+    """Return how many words a section has, without its exercises and hints."""
+    heading, count = "", 0
+    for cell in committed(SCRIPTS[number - 1]).cells:
+        if cell.cell_type == "markdown":
+            heading = next(iter(re.findall(r"^##+ (.*)", cell.source, re.MULTILINE)), heading)
+            text = re.sub(
+                r"\*\*Exercise.*?(?=\n\n|\Z)|<details>.*", "", cell.source, flags=re.DOTALL
+            )
+            count += len(text.split()) if heading == section else 0
+    return count
+
+
 @pytest.mark.slow
 @each_script
 def test_a_fresh_run_says_the_same(script: Path) -> None:
@@ -93,7 +149,7 @@ def test_sliders_draw_pictures(number: int, widgets: Any, monkeypatch: pytest.Mo
     drawn = (draw if number == 1 else draw_set).call_args_list
     assert len(drawn) == (3 if number == 6 and widgets is None else 1)
     given = [value for call in drawn for value in (*call.args, *call.kwargs.values())]
-    assert all(isinstance(value, int | float | MagicMock) for value in given)
+    assert all(isinstance(value, int | float | list | MagicMock) for value in given)
 
 
 @pytest.mark.slow

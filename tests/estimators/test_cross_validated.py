@@ -60,7 +60,7 @@ def test_candidates_leave_by_paired_standard_errors() -> None:
     race = Race(4, 60)
     for place, gain in enumerate((0.0, -0.1, -0.1, 0.0)):
         race.add(place, np.arange(50), common + gain + noise[place % 3])
-    race.drop(spared=2)
+    race.drop(1.0, spared=2)
     assert race.is_in.tolist() == [True, False, True, True]
     assert race.best == 0  # of equal ones the first
     race.add(3, np.arange(50, 60), np.full(10, 9.0))

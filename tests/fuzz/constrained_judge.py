@@ -20,6 +20,7 @@ import cvxpy as cp
 import numpy as np
 
 import gdaopt as gda
+from gdaopt.certificate import Certificate
 from gdaopt.support.validation import FloatArray
 from tests.fuzz.constrained import Constrained, ConstrainedIngredients, related
 
@@ -247,7 +248,7 @@ class Judged:
                 if name != "a member" and at - result.objective <= AGREEMENT * size:
                     self.checked.append(f"{name}, the same to {AGREEMENT:g}")
 
-    def _allowance(self, member: FloatArray, result: gda.Result | gda.Certificate) -> float:
+    def _allowance(self, member: FloatArray, result: gda.Result | Certificate) -> float:
         """Return by how much round-off, and rows that are nearly kept, may lower the objective."""
         point = self.made.objective.at(member)
         terms = abs(point.value) + float(np.abs(point.gradient() * member).sum())

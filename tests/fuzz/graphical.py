@@ -1,8 +1,6 @@
 """Random graphical models, against optima in 50 digits.
 
-    python -m tests.fuzz.graphical --models 1000 --first 0
-
-prints how many models of each sort ended how, and what is wrong with a seed::
+What is wrong with a seed::
 
     fitted(Model.drawn(17)).faults
 
@@ -12,10 +10,7 @@ digits, from the metric that was found, end at the optimum or above it.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -224,27 +219,3 @@ def _improved(S: digits.Exact, metric: digits.Exact) -> Any:
             break
         metric, best = moved, value
     return best
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    given = parser.parse_args()
-    ends: Counter[tuple[str, str]] = Counter()
-    n_faults = 0
-    for seed in range(given.first, given.first + given.models):
-        model = Model.drawn(seed)
-        found = fitted(model)
-        ends[model.sort, found.end] += 1
-        n_faults += len(found.faults)
-        for fault in found.faults:
-            print(f"{seed} ({model.sort}, {found.end}): {fault}", flush=True)
-    for (sort, end), count in sorted(ends.items()):
-        print(f"{sort:<10}{end:<18}{count}")
-    print(f"{n_faults} faults")
-    return int(n_faults > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

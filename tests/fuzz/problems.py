@@ -6,7 +6,7 @@ problem. To shrink a failure, replace ingredients: ``dataclasses.replace(ingredi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -86,13 +86,6 @@ class Ingredients:
             ),
             path_share=one_of(0.0, rarely=(1e-3, 0.5, 0.999)),
         )
-
-    def plain(self) -> Ingredients:
-        """Return the same without all that makes problems hard."""
-        calm = dict.fromkeys(("duplicates", "constant", "collinear", "apart", "tail", "shift"), 0.0)
-        bounds = {"bound": "scale", "trace_bound": 1.0, "eigenvalue_share": 1e-3, "path_share": 0.1}
-        scales = (0.0,) * self.n_features
-        return replace(self, scales=scales, signal="classes", weights=0.0, **calm, **bounds)  # type: ignore[arg-type]
 
     @property
     def n_features(self) -> int:

@@ -1,7 +1,4 @@
-"""Random graphical models against optima in 50 digits: bounds, statuses, objectives.
-
-Thousands of others: see `tests.fuzz.graphical`.
-"""
+"""Random graphical models against optima in 50 digits: bounds, statuses, objectives."""
 
 import pytest
 

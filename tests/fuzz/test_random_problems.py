@@ -18,8 +18,7 @@ import gdaopt as gda
 from tests.covering import chosen
 from tests.fuzz.checks import Case
 from tests.fuzz.problems import Ingredients
-from tests.fuzz.reference import Bounds, Reference
-from tests.fuzz.runs import outcomes
+from tests.fuzz.reference import Bounds
 
 FEW = 12  # problems of the default suite: about two seconds
 CHUNKS, CHUNK = 100, 20  # of the slow and the thorough tests
@@ -48,21 +47,6 @@ def test_many(chunk: int) -> None:
 
 
 # --- The generator, and the reference that judges ------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_reference_agrees_with_the_package_on_plain_problems(seed: int) -> None:
-    plain = Ingredients.drawn(seed).plain()
-    problem, reference = plain.problem(), Reference(plain)
-    bounds = Bounds.of(problem.feasible_set, plain.n_features)
-    np.testing.assert_allclose(bounds.base(), problem.feasible_set.base(plain.n_features))
-    for outcome in outcomes(plain, problem):
-        assert outcome.result is not None, outcome.error
-        metric = outcome.result.metric
-        at = reference.at(metric)
-        assert at.value == pytest.approx(outcome.result.objective, rel=1e-12)
-        inside = bounds.inside(metric)
-        np.testing.assert_allclose(inside.astype(float), metric, atol=1e-9 * np.trace(metric))
 
 
 def test_the_reference_sees_what_is_broken() -> None:

@@ -54,33 +54,6 @@ def test_invariants(way: str, with_floor: bool, step: str) -> None:
     assert min(left) < 1
 
 
-@pytest.mark.filterwarnings("ignore::gdaopt.errors.InaccurateSolutionWarning")
-@pytest.mark.parametrize(
-    ("solver", "bounds_follow", "n_cases"),
-    [
-        ("analytic", False, 6),
-        ("HIGHS", True, 3),
-        *(pytest.param("analytic", follow, 40, marks=SLOW) for follow in (False, True)),
-        *(pytest.param(name, True, 10, marks=SLOW) for name in ("HIGHS", "CLARABEL")),
-        *(pytest.param("analytic", follow, 100, marks=THOROUGH) for follow in (False, True)),
-        *(pytest.param(name, True, 20, marks=THOROUGH) for name in ("HIGHS", "CLARABEL")),
-    ],
-)
-def test_invariants_of_whole_runs(solver: str, bounds_follow: bool, n_cases: int) -> None:
-    @settings(max_examples=n_cases, deadline=None, derandomize=True)
-    @given(cases(bounds_follow=bounds_follow))
-    def check(case: Case) -> None:
-        problem = case.problem()
-        start = gda.methods.Alternating(edge_floor=case.edge_floor).default_start(problem)
-        if problem.objective.at(start).degenerate_reason() is None:
-            assert fall(case, "alternating", solver=solver, max_iterations=400) <= 1
-        else:  # features a million times too large: refused before any step
-            with pytest.raises(gda.errors.InvalidInputError, match="multiply the features by"):
-                solve(problem, "alternating", edge_floor=case.edge_floor)
-
-    check()
-
-
 @pytest.mark.parametrize("method", ["alternating", "joint"])
 @pytest.mark.parametrize("kind", ["graph", "signed", "sdd", "masked"])
 def test_realigning_never_cuts_off_the_iterate(method: str, kind: str) -> None:
@@ -177,27 +150,6 @@ def test_stalls_where_rounds_gain_too_little(method: str, window: int) -> None:
         assert {(row.phase, row.block) for row in rows[1:]} == {("joint", None)}
         assert result.iterations == result.oracle_calls
         assert result.iterations % 13 == 0
-
-
-@pytest.mark.parametrize(
-    ("dataset", "positive", "solver"),
-    [
-        ("wine", "class_0", "analytic"),
-        ("iris", "virginica", "HIGHS"),
-        pytest.param("wine", "class_1", "analytic", marks=pytest.mark.slow),
-        pytest.param("wine", "class_2", "analytic", marks=pytest.mark.slow),
-        pytest.param("wine", "class_2", "HIGHS", marks=pytest.mark.slow),
-        pytest.param("breast_cancer", "malignant", "analytic", marks=pytest.mark.slow),
-    ],
-)
-def test_ends_no_worse_than_the_alternation(dataset: str, positive: str, solver: str) -> None:
-    X, z = scaled(dataset, positive)
-    problem = gda.MetricProblem(gda.GLR(X, z), gda.GraphMetrics(trace_bound=X.shape[1]))
-    alternating = gda.solve(problem, "alternating", solver=solver, trace_every=0)
-    result = gda.solve(problem, "joint", solver=solver, trace_every=0)
-    assert alternating.status in ("block_minimum", "slow_progress")
-    assert result.status == "slow_progress"
-    assert result.objective <= alternating.objective
 
 
 @pytest.mark.parametrize("align", ["eigenvector", "gradient"])

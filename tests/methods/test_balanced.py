@@ -1,6 +1,5 @@
 """SDD metrics against their cones, and the best of all colourings against the optima of all."""
 
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,10 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 import gdaopt as gda
-from gdaopt.datasets import load, scale_features
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods.balanced import _Search, conflicts, rounded_colors
 from gdaopt.support.validation import FloatArray
@@ -197,30 +194,7 @@ def test_limits_leave_a_balanced_metric_and_a_true_bound(
     assert gda.Result.load(found.save(tmp_path / "run")) == found
 
 
-def test_one_thread_and_two_find_the_same_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where products take all threads that there are, as those of many features do."""
-    monkeypatch.setattr(sys.modules["gdaopt.methods.run"], "_SMALL", 2**3)
-    wine = load("wine")
-    mcml = gda.MCML(scale_features(wine.features), wine.labels)
-    problem, runs = gda.MetricProblem(mcml, gda.SDDMetrics(13.0)), []
-    for n_threads in (1, 2):
-        with threadpool_limits(n_threads, user_api="blas"):
-            runs.append(gda.solve(problem, "balanced"))
-    assert runs[0].trace[-1].round == runs[1].trace[-1].round > 1
-    np.testing.assert_array_equal(runs[0].colors, runs[1].colors)
-    assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-9)
-
-
 # --- Starts and refusals -------------------------------------------------------------------------
-
-
-def test_starts_at_a_balanced_metric() -> None:
-    best = gda.solve(frustrated(), "balanced")
-    found = gda.solve(frustrated(), "balanced", initial=best.metric)
-    np.testing.assert_allclose(found.trace[0].objective, best.objective, rtol=1e-9)
-    assert found.status == "converged"
-    stopped = gda.solve(frustrated(), "balanced", initial=best.metric, max_iterations=0)
-    assert_balanced(stopped)
 
 
 def test_a_start_keeps_the_colours_that_are_known() -> None:
@@ -255,15 +229,6 @@ def test_an_objective_of_ones_own_is_judged_by_the_balanced_metrics() -> None:
     )
     away = gda.MetricProblem(square, gda.SDDMetrics(6.0))
     assert_balanced(gda.solve(away, "balanced"))
-
-
-def test_has_edges_before_the_hull_is_solved() -> None:
-    """The colours of an unfinished optimum leave a balanced metric, better than the start."""
-    found = gda.solve(frustrated(), "balanced", max_iterations=2)
-    assert found.trace[-1].round == 1
-    assert_balanced(found)
-    assert found.objective < found.trace[0].objective
-    assert found.objective < gda.solve(frustrated(), "balanced", max_iterations=0).objective
 
 
 # --- Colours of signed graphs --------------------------------------------------------------------

@@ -17,8 +17,7 @@ from tests.certificate_cases import Nearest
 from tests.constraints.cases import RandomCase
 from tests.covering import chosen
 from tests.helpers import scaled
-from tests.methods.certified_cases import KINDS, set_of
-from tests.methods.run_cases import is_for
+from tests.methods.certified_cases import set_of
 
 SOLVERS = ("HIGHS", "CLARABEL", "SCIPY")
 
@@ -96,67 +95,6 @@ def test_every_method_keeps_them_or_refuses(method: str, kind: str) -> None:
     assert result.objective >= optimum.lower_bound
     if method in ("sdp", "socp"):
         assert result.status == "converged"
-
-
-KEEPING = sorted(name for name, method in METHODS.items() if "linear constraints" in method.takes)
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", KEEPING)
-@pytest.mark.parametrize("bound", [0.3, 0.7, 1.2])
-def test_one_feature(kind: str, method: str, bound: float) -> None:
-    """The metric is a number, 0.5 without constraints: it lies at the nearest that they allow."""
-    problem = gda.MetricProblem(
-        gda.LogDet(np.array([[2.0]])),
-        set_of(kind, 1, 2.0, 1e-3),
-        constraints=lambda M: [M[0, 0] <= bound, 2 * cp.trace(M) >= bound],
-    )
-    if not is_for(method, kind):
-        pytest.skip("over other sets only")
-    result = gda.solve(problem, method, max_iterations=400)
-    metric = cp.Variable((1, 1), symmetric=True)
-    expected = problem.to_cvxpy(metric).solve("CLARABEL")
-    assert result.objective == pytest.approx(expected, abs=1e-6)
-    assert not problem.violations(result.metric)
-    assert result.metric[0, 0] == pytest.approx(np.clip(0.5, bound / 2, bound), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    "seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (4, 9, 14))]
-)
-def test_a_multiplier_is_the_derivative_of_the_optimal_value(seed: int) -> None:
-    case = RandomCase(seed)
-    rows = case.problem.rows
-    assert rows is not None
-    result = gda.solve(case.problem, "certified", tolerance=1e-11)
-    assert result.multipliers is not None
-    row = int(np.argmax(np.abs(result.multipliers * rows.norms)))
-    # A row that is there twice shares its multiplier with the other one.
-    same = [
-        k
-        for k in range(len(rows))
-        if np.allclose(rows.matrices[[k]].toarray(), rows.matrices[[row]].toarray())
-        and np.isclose(rows.bounds[k], rows.bounds[row])
-    ]
-    step = 1e-4 * case.free.feasible_set.trace_bound
-
-    def optimum(change: float) -> float:
-        def moved(metric: cp.Expression) -> list[cp.Constraint]:
-            found = case.constraints(metric)
-            for k in same:
-                left, right = found[k].args
-                by = change * rows.norms[k]
-                equal = bool(rows.is_equality[k])
-                found[k] = left == right + by if equal else left <= right + by
-            return found
-
-        problem = gda.MetricProblem(case.free.objective, case.free.feasible_set, constraints=moved)
-        return gda.solve(problem, "certified", tolerance=1e-11).objective
-
-    slope = (optimum(step) - optimum(-step)) / (2 * step)
-    total = float(sum(result.multipliers[k] * rows.norms[k] for k in same))
-    assert -slope == pytest.approx(total, rel=1e-4)
 
 
 def test_results_and_traces_carry_and_keep_multipliers(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """``problem.solve(method="gdaopt")``: what CVXPY's users look at, beside conic solvers."""
 
 import copy
-import pickle
 import warnings
 from typing import Any
 
@@ -135,13 +134,6 @@ def test_a_bound_on_the_trace_that_no_member_keeps(feasible: bool) -> None:
         assert problem.constraints[-1].dual_value is None
 
 
-def test_members_on_the_boundary_alone_are_no_infeasible_model() -> None:
-    M = variable()
-    problem = least(M, M[0, 1] == -2, M[0, 0] == 2.01, M[1, 1] == 2.01)
-    with pytest.raises(gda.errors.NoInteriorError, match="on its boundary"):
-        problem.solve(method="gdaopt")
-
-
 def test_parameters_count_with_the_values_they_have() -> None:
     M, share, bound = variable(), cp.Parameter(nonneg=True), cp.Parameter()
     distance = cp.sum_squares(M - np.eye(SIZE))
@@ -151,19 +143,6 @@ def test_parameters_count_with_the_values_they_have() -> None:
         cold = problem.solve(method="gdaopt", warm_start=False)
         assert warm == pytest.approx(cold, rel=2e-6)
         assert warm == pytest.approx(by_cone(problem), rel=2e-6)
-
-
-def test_a_second_solve_starts_at_the_metric_of_the_first() -> None:
-    M = variable()
-    problem = least(M, M[0, 0] + M[1, 1] <= 1)
-    first = problem.solve(method="gdaopt")
-    rounds = stats(problem).num_iters
-    assert problem.solve(method="gdaopt") <= first * (1 + 1e-14)  # the same sum, rounded anew
-    assert stats(problem).num_iters < rounds
-    problem.solve(method="gdaopt", warm_start=False)
-    assert stats(problem).num_iters == rounds
-    M.value = np.full((SIZE, SIZE), 1e6)  # no member, far away
-    assert problem.solve(method="gdaopt") == pytest.approx(first, rel=2e-6)
 
 
 @pytest.mark.parametrize("rows", [False, True])
@@ -196,16 +175,6 @@ def test_a_constraint_and_a_variable_in_two_problems() -> None:
     assert float(shared.dual_value) != dual
     first.solve(method="gdaopt")
     assert float(shared.dual_value) == pytest.approx(dual, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda problem: pickle.loads(pickle.dumps(problem))]
-)
-def test_copies_are_solved_alike(copied: Any) -> None:
-    M = variable()
-    problem = least(M, M[0, 2] == 0, objective=GLR(M) + cp.trace(M))
-    other = copied(problem)
-    assert other.solve(method="gdaopt") == problem.solve(method="gdaopt", warm_start=False)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])

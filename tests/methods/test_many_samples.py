@@ -83,19 +83,6 @@ def test_the_optimum_is_that_of_all_samples(
     assert found.metric in found.feasible_set
 
 
-@pytest.mark.usefixtures("few_are_many")
-def test_linear_constraints_are_kept() -> None:
-    constrained = gda.MetricProblem(
-        objective("glr"), gda.GraphMetrics(3.0, 1e-3), constraints=lambda M: [M[0, 0] <= 0.1]
-    )
-    result = gda.solve(constrained, "certified", tolerance=1e-6)
-    assert result.status == "converged"
-    assert result.trace[1].phase == "sample"
-    assert abs(result.metric[0, 0] - 0.1) <= 1e-6
-    assert result.multipliers is not None
-    assert result.multipliers[0] > 0
-
-
 @pytest.mark.parametrize("name", ["glr", "mcml"])
 @pytest.mark.usefixtures("few_are_many")
 def test_most_evaluations_are_those_of_subsamples(
@@ -127,15 +114,6 @@ def test_samples_are_nested_and_always_the_same() -> None:
     assert list(map(len, signals)) == [N_SAMPLES, 80, 20]
     assert signals[2] < signals[1] < signals[0]
     assert [set(level.pairs.log_weight.signal.ravel()) for level in levels_of("real")] == signals
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_samples_are_stratified() -> None:
-    for level in levels_of("glr"):
-        of_samples = level.pairs.log_weight
-        weights = np.exp(of_samples.log_sample_weight) @ of_samples.signal  # of each class
-        shares = objective("glr").pairs.log_weight.signal.mean(axis=0)
-        np.testing.assert_allclose(weights, samples()[1].size * shares)
 
 
 @pytest.fixture

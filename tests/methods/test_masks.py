@@ -138,13 +138,3 @@ def test_any_metric_is_certified_by_the_whole_gradient() -> None:
     bound = gda.certify(problem, other.metric).lower_bound
     assert bound <= best.objective * (1 + 1e-9)
     assert other.objective < best.objective
-
-
-def test_over_diagonal_metrics_no_more_than_the_diagonal_of_the_gradient(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With thousands of features all of its entries take ten times as long."""
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((30, 40)), rng.integers(0, 2, 30)
-    monkeypatch.setattr(Scatter, "dense", None)
-    assert gda.DiagonalMetricLearner().fit(X, y).result_.status == "converged"

@@ -97,16 +97,6 @@ def test_there_is_no_certificate_of_it_or_a_sum_with_it() -> None:
             gda.certify(refused, np.eye(K))
 
 
-@pytest.mark.parametrize("method", ["certified", "joint", "sdp-frank-wolfe"])
-def test_linear_constraints_are_kept(method: str) -> None:
-    constrained = problem(constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= 0.8])
-    result = gda.solve(constrained, method, max_iterations=20)
-    assert not constrained.violations(result.metric)
-    assert result.lower_bound is None
-    assert result.frank_wolfe_gap is not None
-    assert result.frank_wolfe_gap >= 0
-
-
 def test_results_are_printed_saved_and_read(tmp_path: Path) -> None:
     result = gda.solve(problem(), "projected-gradient")
     text = repr(result)
@@ -219,17 +209,6 @@ def test_the_sum_of_weights_grows_by_a_quarter_in_a_round_at_most() -> None:
     totals = [float(state.weights.sum()) for state in run if state.weights is not None]
     growth = np.divide(totals[1:], totals[:-1])
     assert growth.max() == pytest.approx(1.25)
-
-
-def test_many_samples_with_nested_samples() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((4000, 3))
-    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
-    problem = gda.MetricProblem(gda.NCA(X, y), gda.GraphMetrics(30.0, 0.1))
-    found = gda.solve(problem, "certified", tolerance=1e-3, initial=np.diag([5.0, 4.0, 6.0]))
-    assert found.status == "stationary"
-    assert "sample" in [row.phase for row in found.trace]
-    assert found.metric[2, 2] < 0.5 * min(found.metric[0, 0], found.metric[1, 1])
 
 
 def test_a_master_problem_of_many_pairs_takes_few_newton_steps() -> None:

@@ -262,8 +262,7 @@ def test_left_ends_of_steps_without_scalars(
         assert row.scaling == "components"
 
 
-@pytest.mark.parametrize("keep_iterates", [False, True])
-def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
+def test_metrics_are_held_only_where_they_are_kept() -> None:
     """A trace of 2,000 steps held 1.4 GB of metrics of 300 features."""
     gc.freeze()  # what there was before need not be looked at in each collection
     metrics: list[weakref.ref[np.ndarray]] = []
@@ -275,9 +274,9 @@ def test_metrics_are_held_only_where_they_are_kept(keep_iterates: bool) -> None:
             gc.collect()
             alive.append(sum(metric() is not None for metric in metrics))
 
-    solve(callback=count, keep_iterates=keep_iterates, max_iterations=12)
+    solve(callback=count, max_iterations=12)
     gc.unfreeze()
-    assert alive[-1] == 13 if keep_iterates else max(alive) <= 5  # those that the method needs
+    assert max(alive) <= 5  # those that the method needs
 
 
 # --- Numbers that leave floating point ------------------------------------------------------------
@@ -289,20 +288,6 @@ SIMILAR, DISSIMILAR = (np.cov(each.T) + np.eye(3) for each in (SAMPLES[:6], SAMP
 
 def equal_entries(metric: Any) -> list[Any]:
     return [metric[0, 0] == metric[1, 1]]
-
-
-@pytest.mark.parametrize("trace_bound", [1e200, 1e300])
-@pytest.mark.parametrize("rows", [lambda M: [M[0, 0] <= 0.3], equal_entries])
-def test_trace_bounds_whose_squares_overflow(trace_bound: float, rows: Any) -> None:
-    """They ended in warnings, and in steps that were not finite."""
-
-    def optimum(trace_bound: float) -> gda.Result:
-        members = gda.GraphMetrics(trace_bound)
-        return gda.solve(gda.MetricProblem(gda.MCML(SAMPLES, CLASSES), members, rows))
-
-    found, expected = optimum(trace_bound), optimum(1e100)
-    assert found.status == expected.status == "converged"
-    assert found.objective == pytest.approx(expected.objective, rel=1e-5)
 
 
 ExtremeCase = tuple[Callable[[], Any], gda.sets.FeasibleSet, Any, str]

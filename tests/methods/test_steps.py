@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import gdaopt as gda
-from gdaopt.linalg.directions import ColumnDirection, DenseDirection, DiagonalDirection, Direction
+from gdaopt.linalg.directions import DenseDirection, DiagonalDirection, Direction
 from gdaopt.methods.steps import Adaptive, Agnostic, Exact, Full, Short, Step, find_step
 from gdaopt.objectives.pair_point import PairLine
 from gdaopt.objectives.protocol import Line, Point
@@ -118,24 +118,6 @@ def test_others_are_refused(step: Any) -> None:
         find_step(step)
 
 
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        (lambda: Short(lipschitz=0.0), "lipschitz"),
-        (lambda: Short(lipschitz=-1.0), "lipschitz"),
-        (lambda: Short(lipschitz=math.nan), "lipschitz"),
-        (lambda: Adaptive(increase=1.0), "increase"),
-        (lambda: Adaptive(decrease=0.0), "decrease"),
-        (lambda: Adaptive(decrease=1.1), "decrease"),
-        (lambda: Adaptive(decrease=math.inf), "decrease"),
-        (lambda: Short().size(parabola(0.3), 0), "Lipschitz constant"),
-    ],
-)
-def test_bad_parameters_are_refused(make: Callable[[], Any], what: str) -> None:
-    with pytest.raises(gda.errors.InvalidInputError, match=what):
-        make()
-
-
 @pytest.mark.parametrize("rule", [Exact(), Adaptive(), Short(lipschitz=1.0)])
 @pytest.mark.parametrize("slope", [0.0, 1.0])
 def test_no_step_uphill(rule: Step, slope: float) -> None:
@@ -178,16 +160,6 @@ def test_short_needs_a_constant_before_any_work(method: str) -> None:
     assert objective.n_values == 0
     result = gda.solve(problem, method, solver="analytic", step=Short(lipschitz=1.0))
     assert result.objective < 0.01 * result.trace[0].objective
-
-
-def test_short_takes_the_objectives_own_constant() -> None:
-    class Known(Nearest):
-        def lipschitz(self, min_eigenvalue: float) -> float:
-            return 1.0 + min_eigenvalue
-
-    problem = gda.MetricProblem(Known(np.eye(2)), gda.GraphMetrics(10.0, 0.25))
-    assert Short().prepared(problem) == Short(lipschitz=1.25)
-    assert Short(lipschitz=3.0).prepared(problem) == Short(lipschitz=3.0)
 
 
 # --- Adaptive -------------------------------------------------------------------------------------
@@ -386,24 +358,6 @@ def test_sums_of_exponentials(curved: bool, seed: int, size: int, log_rate: floa
         assert first >= 0
     else:
         assert line.slope(1.0) <= 0
-
-
-def test_glr_lines() -> None:
-    """The steps end inside and at both ends."""
-    found = set()
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, z = rng.standard_normal((15, 4)), rng.choice([-1.0, 1.0], 15)
-        z[:2] = 1.0, -1.0
-        point, dense = gda.GLR(X, z).at(np.eye(4) / 4), random_symmetric(rng, 4)
-        for direction in (
-            DiagonalDirection(rng.standard_normal(4)),
-            ColumnDirection(2, np.insert(rng.standard_normal(3), 2, 0.0)),
-            DenseDirection(2 * dense),
-        ):
-            gamma = check_minimum(point.line(direction))
-            found.add(gamma if gamma in (0.0, 1.0) else None)
-    assert found == {0.0, 1.0, None}
 
 
 class TestBalance:

@@ -5,13 +5,10 @@ wait take the time of others. What a run limits is what it finds again at its en
 """
 
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -50,35 +47,6 @@ def test_runs_in_threads_are_those_alone() -> None:
             np.testing.assert_array_equal(there.metric, here.metric)
             for column in ("objective", "relative_gap"):
                 np.testing.assert_array_equal(there.trace.column(column), here.trace.column(column))
-    assert warnings.filters == filters
-
-
-@pytest.mark.parametrize("method", ["joint", "socp"])
-def test_overlapping_solves_leave_the_filters_of_warnings(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second solve begins during the first one, and ends after it."""
-    gda.solve(small(), method, max_iterations=1)  # the solvers are tried
-    unpack: Callable[..., Any] = cp.Problem.unpack_results  # CVXPY warns there
-    second_has_begun, first_is_over = threading.Event(), threading.Event()
-
-    def overlapping(program: cp.Problem, *args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            second_has_begun.set()
-            assert first_is_over.wait(60)
-        elif not second:
-            second.append(thread.submit(gda.solve, small(), method, max_iterations=1))
-            assert second_has_begun.wait(60)
-        return unpack(program, *args, **kwargs)
-
-    filters = list(warnings.filters)
-    second: list[Any] = []
-    with ThreadPoolExecutor(1) as thread, monkeypatch.context() as patch:
-        patch.setattr(cp.Problem, "unpack_results", overlapping)
-        gda.solve(small(), method, max_iterations=1)
-        first_is_over.set()
-        for run in second:
-            run.result()
     assert warnings.filters == filters
 
 

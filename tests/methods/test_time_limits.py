@@ -206,14 +206,6 @@ def test_a_projection_is_cut(counted: FakeTime, monkeypatch: pytest.MonkeyPatch)
         assert result.metric in result.feasible_set
 
 
-def test_iterate_ends_in_a_step_too(counted: FakeTime) -> None:
-    of_all = problem("log-det")
-    options = WAYS["certified, first order"][1] | {"initial": of_all.central_metric()}
-    states = list(gda.iterate(of_all, "certified", tolerance=0, time_limit=8.5, **options))
-    assert 8.5 <= counted.now <= 10.5  # the first round alone would take twice as long
-    assert len(states) == 2
-
-
 @pytest.mark.parametrize(
     ("n_samples", "options", "expected"),
     [

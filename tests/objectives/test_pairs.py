@@ -27,12 +27,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-SIGNALS: dict[str, FloatArray] = {
-    "labels": np.eye(3)[np.arange(N) % 3],
-    "real": np.random.default_rng(1).standard_normal((N, 1)),
-}
-
-
 def test_weights_of_classes_take_no_memory_for_pairs() -> None:
     X = np.random.default_rng(0).standard_normal((N, K))
     z = np.repeat([1.0, -1.0], N // 2)
@@ -137,24 +131,6 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
     edges, scatter = np.triu_indices(L, 1), pairs.scatter([p])
     np.testing.assert_allclose(scatter.entries(*edges), expected[edges], atol=1e-10)
     np.testing.assert_allclose(scatter.dense, expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("z", SIGNALS.values(), ids=SIGNALS)
-def test_equal_differences_are_merged(z: FloatArray, rng: np.random.Generator) -> None:
-    """Of either sign: on a lattice few are distinct, and their weights add up to all weights."""
-    X = (rng.standard_normal((N, K)) + 5.0).round()
-    pairs = weighted_pairs(X, z)
-    left, right, weights = distinct_differences(pairs)
-    differences = pairs.features[left] - pairs.features[right]
-    assert len(differences) < pairs.n_pairs
-    first = differences[np.arange(len(differences)), (differences != 0).argmax(axis=1)]
-    positive = differences * np.where(first < 0, -1.0, 1.0)[:, None]
-    assert len(np.unique(positive.round(9), axis=0)) == len(differences)
-    for metric in (np.eye(K), 0.1 * np.diag(np.arange(1.0, K + 1))):
-        distances = np.einsum("pk,kl,pl->p", differences, metric, differences)
-        value = float(weights @ np.exp(-distances))
-        assert value == pytest.approx(gda.GLR(X, z).value(metric), rel=1e-12)
-    assert len(np.unique(left)) <= len(np.unique(right))
 
 
 def test_the_number_of_coefficients_is_about_that_of_the_expression(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from gdaopt import plotting
 from gdaopt.errors import InvalidInputError
@@ -18,10 +18,7 @@ def test_a_file_has_a_frame_for_each_row(what: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.gif"
     plotting.animate(run, what, path, names=["a", "b", "c"])
     with Image.open(path) as image:
-        frames = []
-        for number in range(image.n_frames):
-            image.seek(number)
-            frames.append(np.array(image.convert("RGB")))
+        frames = [np.array(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
     assert len(frames) == len(run.trace)
     assert not np.array_equal(frames[0], frames[-1])
     assert list(tmp_path.iterdir()) == [path]

@@ -128,6 +128,16 @@ class TestMinimizeLinear:
             assert products[~np.eye(size, dtype=bool)].min(initial=0.0) >= 0
             assert not (np.outer(u, u) * (1 - family.mask(size))).any()
 
+    @families
+    @pytest.mark.parametrize("shift", [0.0, 2.0])
+    def test_nothing_is_gained(self, family: Family, shift: float) -> None:
+        for size in [1, 2, 7]:
+            gradient = shift * np.eye(size) + np.sign(shift)
+            minimum = family.feasible_set(size).minimize_linear(gradient)
+            assert minimum.atom is None
+            np.testing.assert_allclose(minimum.vertex, family.base(size), rtol=0, atol=1e-16)
+            assert minimum.value == pytest.approx(np.vdot(gradient, family.base(size)), rel=1e-15)
+
 
 def all_prices(family: Family, gradient: FloatArray) -> FloatArray:
     """Return diagonals and smaller eigenvalues of the blocks of ``G_ij > 0``, ascending."""

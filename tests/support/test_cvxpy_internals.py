@@ -11,6 +11,7 @@ import pytest
 
 import gdaopt
 from gdaopt.support.cvxpy_internals import (
+    AffineExpressions,
     get_label,
     list_cones,
     list_solvers,
@@ -110,10 +111,20 @@ def test_the_norm_of_all_entries_is_recognised() -> None:
         assert norm_argument(other) is None
 
 
-# --- Atoms ----------------------------------------------------------------------------------------
-
-
 # --- Affine expressions: tests/constraints/test_rows.py has all atoms -----------------------------
+
+
+def test_affine_expressions_are_compiled_with_their_parameters() -> None:
+    factor = cp.Parameter()
+    affine = AffineExpressions([factor * M[0, 1] + 1, cp.trace(M) - factor], M)
+    for value in (2.0, -1.0):
+        factor.value = value
+        coefficients, offsets = affine.arrays()
+        entries = np.zeros(K * K)
+        entries[[0, 4, 8]] = 1.0
+        assert coefficients.toarray()[0].sum() == value
+        np.testing.assert_allclose(coefficients.toarray()[1], entries)
+        np.testing.assert_allclose(offsets, [1.0, -value])
 
 
 # --- Solvers --------------------------------------------------------------------------------------
