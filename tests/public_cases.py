@@ -164,10 +164,7 @@ def _valid() -> dict[str, Any]:
     run = gda.solve(problem, "certified", max_iterations=2)
     recorded = _recorded()
     shared: list[tuple[Any, str]] = [
-        (
-            0.5,
-            "absolute_tolerance accuracy bias decrease eta gamma inner_tolerance lipschitz",
-        ),
+        (0.5, "absolute_tolerance accuracy bias decrease eta gamma inner_tolerance lipschitz"),
         (
             0.5,
             "frames_per_second min_eigenvalue path_weight push_weight similar_weight t threshold",
